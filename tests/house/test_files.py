@@ -1,0 +1,120 @@
+"""What every file looks like."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.house.tree import PACKAGE, ROOT, SOURCES, TESTS, files, parsed, shown
+
+AT_MOST_LINES = 400
+SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE FROM|CREATE (?:TABLE|INDEX)|ALTER TABLE|DROP TABLE)\s")
+SENTENCE = re.compile(r"\S+\s.*[.!?]", re.DOTALL)
+
+# In pieces, because this file is searched as well. A registry's name binds the project to one network;
+# a path that leads out of the repository binds it to one machine.
+OUTSIDE = tuple(
+    "".join(pieces)
+    for pieces in (
+        ("py", "pi.org"),
+        ("python", "hosted.org"),
+        ("npm", "js.org"),
+        ("npm", "js.com"),
+        ("deb.", "debian.org"),
+        ("crates", ".io"),
+        ("..", "/shared"),
+        ("/work", "/"),
+        (".lib", "rary"),
+    )
+)
+
+
+def documentation(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the docstrings of a file, which may talk about SQL."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Module(body=[ast.Expr(value=ast.Constant() as text), *_])
+                | ast.ClassDef(body=[ast.Expr(value=ast.Constant() as text), *_])
+                | ast.FunctionDef(body=[ast.Expr(value=ast.Constant() as text), *_])
+                | ast.AsyncFunctionDef(body=[ast.Expr(value=ast.Constant() as text), *_])
+            ):
+                yield text
+
+
+def sql_in(tree: ast.AST) -> list[int]:
+    """Return the lines of the strings that are SQL, parts of f-strings included."""
+    spoken = set(documentation(tree))
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node not in spoken
+        if isinstance(node.value, str) and SQL.search(node.value)
+    ]
+
+
+def every_test_in(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the test functions of a file, those inside classes too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node
+
+
+def test_no_file_is_too_long() -> None:
+    """A file of more than 400 lines has more than one idea."""
+    lengths = {
+        shown(path): len(path.read_text(encoding="utf-8").splitlines())
+        for folder in (SOURCES, TESTS, ROOT / "bench", ROOT / "examples")
+        for path in files(folder, ".py", ".sql")
+    }
+
+    assert {} == {name: length for name, length in lengths.items() if length > AT_MOST_LINES}
+
+
+def test_every_module_says_what_it_is() -> None:
+    """Each Python file begins with a docstring."""
+    folders = (SOURCES, TESTS, ROOT / "bench", ROOT / "examples")
+
+    assert [] == [name for name, tree in parsed(*folders) if not ast.get_docstring(tree)]
+
+
+def test_every_test_says_what_holds() -> None:
+    """The docstring of a test is a sentence."""
+    dumb = [
+        f"{name}:{test.lineno} {test.name}"
+        for name, tree in parsed(TESTS, PACKAGE / "testing")
+        for test in every_test_in(tree)
+        if not SENTENCE.fullmatch(ast.get_docstring(test) or "")
+    ]
+
+    assert [] == dumb
+
+
+def test_sql_lives_in_sql_files() -> None:
+    """No string in our Python is a query: queries are named, in a file for each dialect."""
+    assert {} == {name: lines for name, tree in parsed(SOURCES) if (lines := sql_in(tree))}
+
+
+def test_sql_is_found_in_strings_and_not_in_docstrings() -> None:
+    """A query is recognised in a plain string and in an f-string; PRAGMA, BEGIN and prose are not queries."""
+    text = (
+        '"""Like SELECT a FROM b."""\n'
+        'a = "SELECT a FROM b"\n'
+        'b = f"INSERT INTO {a}"\n'
+        'c = "PRAGMA journal_mode=WAL"\n'
+        'd = "BEGIN IMMEDIATE"\n'
+        'e = "select one of these"\n'
+    )
+
+    assert [2, 3] == sql_in(ast.parse(text))
+
+
+def test_the_repository_names_nothing_outside_itself() -> None:
+    """No file names a package registry's host or a path beyond the repository, so it works behind any mirror."""
+    named = [
+        f"{shown(path)}: {outside}"
+        for path in files(ROOT)
+        for outside in OUTSIDE
+        if outside.encode() in path.read_bytes().lower()
+    ]
+
+    assert [] == named

@@ -1,0 +1,58 @@
+"""What the pure packages may lean on, and where a new top-level module is announced."""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.house.tree import PACKAGE, ROOT, document, parsed
+
+ALLOWED = sys.stdlib_module_names | {"batonpass"}
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the top-level name of everything a file imports, at its head, in a function or for types only."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(name), level=0):
+                yield name.partition(".")[0]
+
+
+@pytest.mark.parametrize("package", ["model", "guard", "drift"])
+def test_pure_packages_import_only_the_standard_library(package: str) -> None:
+    """Values, guards and drift work wherever Python works."""
+    foreign = [
+        f"{name} imports {top}"
+        for name, tree in parsed(PACKAGE / package)
+        for top in imported(tree)
+        if top not in ALLOWED
+    ]
+
+    assert [] == foreign
+
+
+def test_imports_are_found_wherever_they_stand() -> None:
+    """An import inside a function or under TYPE_CHECKING counts like one at the head of the file."""
+    text = "import a.b\nfrom .c import d\nif TYPE_CHECKING:\n    from e.f import g\ndef h():\n    import i\n"
+
+    assert {"a", "e", "i"} == set(imported(ast.parse(text)))
+
+
+def test_every_top_level_module_is_in_the_architecture() -> None:
+    """A module that docs/ARCHITECTURE.md does not place is not there."""
+    modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    text = document("ARCHITECTURE.md")
+
+    assert set() == {name for name in modules if not name.startswith("__") and name not in text}
+
+
+def test_the_import_rule_is_exhaustive() -> None:
+    """The contract that orders the layers fails on a module that it does not know."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = [contract for contract in settings["tool"]["importlinter"]["contracts"] if contract["type"] == "layers"]
+
+    assert [(["batonpass"], True)] == [(contract["containers"], contract["exhaustive"]) for contract in layers]

@@ -1,0 +1,62 @@
+"""The repository as the house tests see it: its files, its modules, its documents."""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+SOURCES: Final = ROOT / "src"
+PACKAGE: Final = SOURCES / "batonpass"
+TESTS: Final = ROOT / "tests"
+DOCS: Final = ROOT / "docs"
+
+# What tools leave behind, and what the product itself writes.
+_NOT_OURS: Final = frozenset({".git", ".venv", ".batonpass", ".hypothesis", "dist", "htmlcov", "__pycache__"})
+_FENCED: Final = re.compile(r"^```[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def files(under: Path, *suffixes: str) -> Iterator[Path]:
+    """Yield our files below a folder, sorted; all of them if no suffix is given."""
+    for path in sorted(under.rglob("*")):
+        parts = path.relative_to(ROOT).parts
+        ours = not any(part in _NOT_OURS or part.endswith("_cache") for part in parts)
+        if ours and path.is_file() and (not suffixes or path.suffix in suffixes):
+            yield path
+
+
+def parsed(*folders: Path) -> Iterator[tuple[str, ast.Module]]:
+    """Yield every Python file below some folders: its name in the repository, and its syntax tree."""
+    for folder in folders:
+        for path in files(folder, ".py"):
+            yield shown(path), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def shown(path: Path) -> str:
+    """Return a path as people write it in this repository."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def module(name: str) -> ModuleType:
+    """Return a module of ours, imported; skip the test as long as nobody has written it."""
+    place = SOURCES.joinpath(*name.split("."))
+    if not (place.with_suffix(".py").exists() or (place / "__init__.py").exists()):
+        pytest.skip(f"{name} is not written yet")
+    return importlib.import_module(name)
+
+
+def document(name: str) -> str:
+    """Return the text of a document that must exist."""
+    path = DOCS / name
+    assert path.is_file(), f"docs/{name} is missing"
+    return path.read_text(encoding="utf-8")
+
+
+def fenced(text: str) -> list[str]:
+    """Return the contents of the fenced code blocks of a document."""
+    return _FENCED.findall(text)
