@@ -1,0 +1,1 @@
+"""Frozen values: what Batonpass talks about. No I/O, standard library only."""

@@ -1,0 +1,89 @@
+"""Content: whatever a person or a model wrote. Receipts commit to it by digest; it can be erased, they cannot.
+
+The digest covers 16 random bytes of salt and then the body, so that nobody who holds only receipts can confirm a
+guess about erased words.
+"""
+
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import require_code, require_digest, require_integer, require_media_type
+from batonpass.model.ids import CONTENT, ContentId, Digest, ReceiptId, new_content_id, require_id
+
+SALT_BYTES: Final = 16
+
+
+class Place(StrEnum):
+    """Where a content's body is kept."""
+
+    ROW = "row"
+    FILE = "file"
+    ERASED = "erased"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentRef:
+    """What a receipt says about one content: enough to find it, and to prove it."""
+
+    id: ContentId
+    digest: Digest
+    size: int
+    media_type: str
+
+    def __post_init__(self) -> None:
+        require_id("content.id", self.id, CONTENT)
+        require_digest("content.digest", self.digest)
+        require_integer("content.size", self.size)
+        require_media_type("content.media_type", self.media_type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A body with its salt, under the name by which its receipt refers to it."""
+
+    name: str
+    ref: ContentRef
+    salt: bytes
+    body: bytes
+
+    def __post_init__(self) -> None:
+        require_code("content.name", self.name)
+        if len(self.salt) != SALT_BYTES:
+            raise InvalidValueError("content.salt", f"has {len(self.salt)} bytes, not {SALT_BYTES}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredContent:
+    """A content as a store holds it now; salt and body are None once it was erased."""
+
+    id: ContentId
+    receipt: ReceiptId | None  # whose it is; None if that receipt is not there
+    place: Place
+    salt: bytes | None
+    body: bytes | None
+
+
+def content_digest(salt: bytes, body: bytes) -> Digest:
+    """Return the digest that commits to a body without letting anybody guess it."""
+    return Digest(sha256(salt + body).hexdigest())
+
+
+def new_content(name: str, body: bytes | str, at: datetime, *, media_type: str = "text/plain") -> Content:
+    """Return body as salted content, ready to be committed with its receipt."""
+    try:
+        data = body.encode() if isinstance(body, str) else bytes(body)
+    except UnicodeEncodeError as error:
+        raise InvalidValueError(name, f"is not Unicode text: {error.reason} at character {error.start}") from None
+    salt = os.urandom(SALT_BYTES)
+    ref = ContentRef(
+        id=new_content_id(at),
+        digest=content_digest(salt, data),
+        size=len(data),
+        media_type=media_type,
+    )
+    return Content(name=name, ref=ref, salt=salt, body=data)

@@ -1,0 +1,141 @@
+"""Identifiers: UUIDv7 in TypeID spelling, digests, and the names of parties.
+
+An id is a readable prefix, an underscore and 26 characters of Crockford base32: `run_01jd2m…`. UUIDv7 begins with
+the time, so new rows land at the right edge of every index; people quote the *last* characters, which are random.
+"""
+
+import os
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final, NewType, TypeVar
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import require_match, require_utc
+
+RunId = NewType("RunId", str)
+HandoffId = NewType("HandoffId", str)
+RelayId = NewType("RelayId", str)
+ReceiptId = NewType("ReceiptId", str)
+ContentId = NewType("ContentId", str)
+CallId = NewType("CallId", str)
+LedgerId = NewType("LedgerId", str)
+SessionId = NewType("SessionId", str)
+StreamId = NewType("StreamId", str)  # a RunId, a HandoffId or a RelayId
+AgentId = NewType("AgentId", str)
+PrincipalId = NewType("PrincipalId", str)
+Digest = NewType("Digest", str)  # sha256, lower-case hexadecimal
+KeyId = NewType("KeyId", str)  # sha256 of the raw public key, lower-case hexadecimal
+PublicKey = NewType("PublicKey", str)  # 32 raw bytes of an Ed25519 public key, lower-case hexadecimal
+
+AnyId = TypeVar("AnyId", bound=str)
+
+RUN: Final = "run"
+HANDOFF: Final = "handoff"
+RELAY: Final = "relay"
+RECEIPT: Final = "receipt"
+CONTENT: Final = "content"
+CALL: Final = "call"
+LEDGER: Final = "ledger"
+SESSION: Final = "session"
+
+_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS: Final = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
+_SHIFTS: Final = tuple(range(120, -1, -10))
+_VALUE_OF: Final = {character: value for value, character in enumerate(_ALPHABET)}
+_BODY: Final = "[0-7][0-9a-hjkmnp-tv-z]{25}"
+_PATTERNS: Final = {
+    prefix: re.compile(f"{prefix}_{_BODY}") for prefix in (RUN, HANDOFF, RELAY, RECEIPT, CONTENT, CALL, LEDGER, SESSION)
+}
+_STREAM: Final = re.compile(f"(?:{RUN}|{HANDOFF}|{RELAY})_{_BODY}")
+_AGENT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
+_PRINCIPAL: Final = re.compile(r"[a-z][a-z0-9-]{0,31}:[A-Za-z0-9][A-Za-z0-9._@+/-]{0,127}")
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_VERSION_7: Final = 7 << 76
+_VARIANT: Final = 0b10 << 62
+
+
+def _spell(number: int) -> str:
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
+
+
+def new_id(prefix: str, at: datetime) -> str:
+    """Return a fresh id that sorts by its time."""
+    micros = (at - _EPOCH) // timedelta(microseconds=1)
+    millis, rest = divmod(micros, 1000)
+    if not 0 <= millis < 1 << 48:
+        raise InvalidValueError("at", f"{at.isoformat()} does not fit into an identifier")
+    # RFC 9562, method 3: the fraction of the millisecond goes where random bits would, so ids of one process sort.
+    fraction = rest * 4096 // 1000
+    entropy = int.from_bytes(os.urandom(8)) & (1 << 62) - 1
+    return f"{prefix}_{_spell(millis << 80 | _VERSION_7 | fraction << 64 | _VARIANT | entropy)}"
+
+
+def new_run_id(at: datetime) -> RunId:
+    """Return a fresh run id."""
+    return RunId(new_id(RUN, at))
+
+
+def new_handoff_id(at: datetime) -> HandoffId:
+    """Return a fresh handoff id."""
+    return HandoffId(new_id(HANDOFF, at))
+
+
+def new_relay_id(at: datetime) -> RelayId:
+    """Return a fresh relay id."""
+    return RelayId(new_id(RELAY, at))
+
+
+def new_receipt_id(at: datetime) -> ReceiptId:
+    """Return a fresh receipt id."""
+    return ReceiptId(new_id(RECEIPT, at))
+
+
+def new_content_id(at: datetime) -> ContentId:
+    """Return a fresh content id."""
+    return ContentId(new_id(CONTENT, at))
+
+
+def new_call_id(at: datetime) -> CallId:
+    """Return a fresh call id."""
+    return CallId(new_id(CALL, at))
+
+
+def new_ledger_id(at: datetime) -> LedgerId:
+    """Return a fresh ledger id."""
+    return LedgerId(new_id(LEDGER, at))
+
+
+def first_id(prefix: str, at: datetime) -> str:
+    """Return the id before which no id of that millisecond sorts."""
+    millis = max((require_utc("at", at) - _EPOCH) // _MILLISECOND, 0)
+    return f"{prefix}_{_spell(millis << 80)}"
+
+
+def time_of(identifier: str) -> datetime:
+    """Return the moment, to the millisecond, at which an id was made."""
+    number = 0
+    for character in identifier.rpartition("_")[2]:
+        number = number << 5 | _VALUE_OF[character]
+    return _EPOCH + (number >> 80) * _MILLISECOND
+
+
+def require_id(field: str, value: AnyId, prefix: str) -> AnyId:
+    """Return value if it is an id with this prefix."""
+    return require_match(field, value, _PATTERNS[prefix], f"a {prefix} id")
+
+
+def require_stream(field: str, value: AnyId) -> AnyId:
+    """Return value if it names a stream: a run, a handoff or a relay."""
+    return require_match(field, value, _STREAM, "a stream: the id of a run, a handoff or a relay")
+
+
+def require_agent(field: str, value: AnyId) -> AnyId:
+    """Return value if it is a stable agent id."""
+    return require_match(field, value, _AGENT, "an agent id: letters, digits and ._:/@+- , at most 128")
+
+
+def require_principal(field: str, value: AnyId) -> AnyId:
+    """Return value if it names a principal, such as user:ana."""
+    return require_match(field, value, _PRINCIPAL, "a principal such as user:ana or service:nightly")

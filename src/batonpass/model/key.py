@@ -1,0 +1,70 @@
+"""Keys as the ledger knows them: whose they are, what they may sign, and whether they still may."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from batonpass.model.checks import require_digest, require_member
+from batonpass.model.ids import RELAY, KeyId, PublicKey, RelayId, RunId, require_id
+
+
+class KeyRole(StrEnum):
+    """What a key may sign."""
+
+    ROOT = "root"
+    RELAY = "relay"
+
+
+class KeyStatus(StrEnum):
+    """Whether a key may still sign. Old signatures of a retired key stay good; see docs/spec/keys.md."""
+
+    ACTIVE = "active"
+    RETIRED = "retired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A public key that this ledger trusts, or once trusted."""
+
+    id: KeyId
+    role: KeyRole
+    public_key: PublicKey
+    relay: RelayId | None  # None for the root key, which belongs to the ledger
+    status: KeyStatus
+
+    def __post_init__(self) -> None:
+        require_digest("id", self.id)
+        require_digest("public_key", self.public_key)
+        require_member("role", self.role, KeyRole)
+        require_member("status", self.status, KeyStatus)
+        if self.relay is not None:
+            require_id("relay", self.relay, RELAY)
+
+
+class Signer(Protocol):
+    """Holds a private key and signs with it; nobody else sees the key."""
+
+    @property
+    def key(self) -> KeyId:
+        """Return the id of the key."""
+
+    @property
+    def public_key(self) -> PublicKey:
+        """Return the public half."""
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64-byte Ed25519 signature of message."""
+
+
+class RunKeys(Protocol):
+    """Keeps the keys of open runs."""
+
+    def make(self, run: RunId, epoch: int) -> Signer:
+        """Return a new key for a run, kept from now on in place of any older one."""
+
+    def get(self, run: RunId) -> tuple[Signer, int]:
+        """Return a run's key and the epoch that it belongs to. Raises `KeyMissingError`."""
+
+    def drop(self, run: RunId) -> None:
+        """Forget the key of a run that is over."""

@@ -1,0 +1,247 @@
+"""What a receipt changes in the derived rows: streams, runs, handoffs, keys and contents.
+
+Every store applies exactly this and the verifier folds exactly this, so a derived row that differs was tampered with.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from hashlib import sha256
+
+from batonpass.model.bodies import (
+    ChildHead,
+    ContentErased,
+    HandoffAccepted,
+    HandoffCancelled,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    HandoffLapsed,
+    Outcome,
+    RelayEnrolled,
+    RelayRevoked,
+    RelayRotated,
+    RunClosed,
+    RunRekeyed,
+    RunStarted,
+)
+from batonpass.model.ids import ContentId, Digest, HandoffId, KeyId, PublicKey, RunId
+from batonpass.model.key import Key, KeyRole, KeyStatus
+from batonpass.model.lifecycle import Event
+from batonpass.model.receipt import Receipt
+from batonpass.model.run import Handoff, Run, RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """An open run got its last state."""
+
+    run: RunId
+    state: RunState
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffMoved:
+    """An event happened to a handoff."""
+
+    handoff: HandoffId
+    event: Event
+    attempt: int | None = None  # the attempt that the event ends or begins; None where the event is about none
+    run: RunId | None = None  # set by acceptance: the attempt's run
+    ends: RunId | None = None  # the run that is over with it: that of a running handoff, else none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyChanged:
+    """An enrolled key got another status."""
+
+    key: KeyId
+    status: KeyStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """All that one receipt changes besides its own stream's head."""
+
+    closes: bool = False  # its own stream takes nothing more
+    bumps: bool = False  # its own stream enters the next epoch
+    fences: ChildHead | None = None  # another stream, which must stand exactly there, takes nothing more
+    run_opened: Run | None = None
+    run_ended: RunEnded | None = None
+    handoff_opened: Handoff | None = None
+    handoff_moved: HandoffMoved | None = None
+    key_added: Key | None = None
+    key_changed: KeyChanged | None = None
+    erased: tuple[ContentId, ...] = ()
+
+
+NOTHING = Projection()
+
+_OUTCOMES = {
+    Outcome.COMPLETED: RunState.COMPLETED,
+    Outcome.FAILED: RunState.FAILED,
+    Outcome.CANCELLED: RunState.CANCELLED,
+}
+
+
+@lru_cache(maxsize=4096)
+def key_id(public_key: PublicKey) -> KeyId:
+    """Return the id of a public key."""
+    return KeyId(sha256(bytes.fromhex(public_key)).hexdigest())
+
+
+def project(receipt: Receipt, digest: Digest) -> Projection:
+    """Return what a receipt with this digest changes; one of an unknown kind changes nothing but its stream."""
+    match receipt.body:
+        case RunStarted() | HandoffAccepted() | RunRekeyed() | RunClosed():
+            return _project_run(receipt)
+        case HandoffInitiated() | HandoffCompleted() | HandoffFailed() | HandoffLapsed() | HandoffCancelled():
+            return _project_handoff(receipt, digest)
+        case RelayEnrolled() | RelayRotated() | RelayRevoked():
+            return _project_key(receipt)
+        case ContentErased(contents=contents):
+            return Projection(erased=contents)
+        case _:
+            return NOTHING
+
+
+def _project_run(receipt: Receipt) -> Projection:
+    match receipt.body:
+        case RunStarted() as body:
+            return Projection(run_opened=_run_opened(receipt, body))
+        case HandoffAccepted() as body:
+            return Projection(
+                run_opened=_run_opened(receipt, body),
+                handoff_moved=HandoffMoved(
+                    handoff=body.handoff,
+                    event=Event.ACCEPT,
+                    attempt=body.attempt,
+                    run=body.run,
+                ),
+            )
+        case RunClosed() as body:
+            return Projection(closes=True, run_ended=_ended(receipt, body.run, _OUTCOMES[body.outcome]))
+        case _:
+            return Projection(bumps=True)
+
+
+def _project_handoff(receipt: Receipt, digest: Digest) -> Projection:
+    match receipt.body:
+        case HandoffInitiated() as body:
+            return Projection(handoff_opened=_handoff_opened(receipt, body, digest))
+        case HandoffCompleted() as body:
+            return _close_out(receipt, body, Event.COMPLETE, RunState.COMPLETED)
+        case HandoffFailed() as body:
+            return _close_out(receipt, body, Event.FAIL, RunState.FAILED)
+        case HandoffLapsed() as body:
+            return Projection(
+                fences=body.ended,
+                run_ended=_ended(receipt, body.ended.run, RunState.LAPSED),
+                handoff_moved=HandoffMoved(
+                    handoff=body.handoff,
+                    event=Event.LAPSE,
+                    attempt=body.attempt,
+                    ends=body.ended.run,
+                ),
+            )
+        case HandoffCancelled() as body:
+            return Projection(
+                fences=body.ended,
+                run_ended=_ended(receipt, body.ended.run, RunState.CANCELLED) if body.ended else None,
+                handoff_moved=HandoffMoved(
+                    handoff=body.handoff,
+                    event=Event.CANCEL,
+                    ends=body.ended.run if body.ended else None,
+                ),
+            )
+        case _:
+            return NOTHING
+
+
+def _project_key(receipt: Receipt) -> Projection:
+    match receipt.body:
+        case RelayEnrolled() as body:
+            return Projection(key_added=_relay_key(body))
+        case RelayRotated() as body:
+            return Projection(
+                key_added=_relay_key(body),
+                key_changed=KeyChanged(key=key_id(body.old_key), status=KeyStatus.RETIRED),
+            )
+        case RelayRevoked() as body:
+            return Projection(key_changed=KeyChanged(key=key_id(body.public_key), status=KeyStatus.REVOKED))
+        case _:
+            return NOTHING
+
+
+def _run_opened(receipt: Receipt, body: RunStarted | HandoffAccepted) -> Run:
+    child = body if isinstance(body, HandoffAccepted) else None
+    return Run(
+        id=body.run,
+        root=receipt.root or body.run,
+        parent=child.parent if child else None,
+        handoff=child.handoff if child else None,
+        attempt=child.attempt if child else 1,
+        agent=body.agent,
+        principal=body.principal,
+        state=RunState.OPEN,
+        started_at=receipt.at,
+        ended_at=None,
+    )
+
+
+def _ended(receipt: Receipt, run: RunId, state: RunState) -> RunEnded:
+    return RunEnded(run=run, state=state, at=receipt.at)
+
+
+def _handoff_opened(receipt: Receipt, body: HandoffInitiated, digest: Digest) -> Handoff:
+    return Handoff(
+        id=body.handoff,
+        root=receipt.root or body.run,
+        parent=body.run,
+        to=body.to,
+        carrier=body.carrier,
+        state=body.state,
+        attempt=0,
+        run=None,
+        initiated=digest,
+    )
+
+
+def _close_out(
+    receipt: Receipt,
+    body: HandoffCompleted | HandoffFailed,
+    event: Event,
+    state: RunState,
+) -> Projection:
+    return Projection(
+        closes=True,
+        run_ended=_ended(receipt, body.run, state),
+        handoff_moved=HandoffMoved(handoff=body.handoff, event=event, attempt=body.attempt, ends=body.run),
+    )
+
+
+def enrols_itself(receipt: Receipt) -> bool:
+    """Return whether a receipt enrols the very key that records it: then the root's signature on it is what counts."""
+    return isinstance(receipt.body, RelayEnrolled) and key_id(receipt.body.public_key) == receipt.relay_key
+
+
+def root_key(public_key: PublicKey) -> Key:
+    """Return the root key of a ledger as an enrolled key."""
+    return Key(
+        id=key_id(public_key),
+        role=KeyRole.ROOT,
+        public_key=public_key,
+        relay=None,
+        status=KeyStatus.ACTIVE,
+    )
+
+
+def _relay_key(body: RelayEnrolled | RelayRotated) -> Key:
+    return Key(
+        id=key_id(body.public_key),
+        role=KeyRole.RELAY,
+        public_key=body.public_key,
+        relay=body.relay,
+        status=KeyStatus.ACTIVE,
+    )

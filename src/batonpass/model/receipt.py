@@ -1,0 +1,147 @@
+"""A receipt: one signed, chained record of anything."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.bodies import (
+    Body,
+    ContentErased,
+    HandoffCancelled,
+    HandoffLapsed,
+    Kind,
+    RelayEnrolled,
+    RelayRevoked,
+    RelayRotated,
+    UnknownBody,
+)
+from batonpass.model.checks import require_code, require_digest, require_integer, require_member, require_utc
+from batonpass.model.content import ContentRef
+from batonpass.model.ids import (
+    RECEIPT,
+    RELAY,
+    RUN,
+    SESSION,
+    Digest,
+    KeyId,
+    ReceiptId,
+    RelayId,
+    RunId,
+    SessionId,
+    StreamId,
+    require_id,
+    require_stream,
+)
+
+SIGNATURE_BYTES: Final = 64
+
+# These carry a second signature: of the run's own key, or, about relays, of the ledger's root key.
+SIGNED_BY_RUN: Final = frozenset(
+    {
+        Kind.RUN_STARTED,
+        Kind.RUN_REKEYED,
+        Kind.RUN_CLOSED,
+        Kind.HANDOFF_ACCEPTED,
+        Kind.HANDOFF_COMPLETED,
+        Kind.HANDOFF_FAILED,
+        Kind.TOOL_REQUESTED,
+        Kind.TOOL_COMPLETED,
+        Kind.TOOL_FAILED,
+    },
+)
+SIGNED_BY_ROOT: Final = frozenset({Kind.RELAY_ENROLLED, Kind.RELAY_ROTATED, Kind.RELAY_REVOKED})
+
+
+class Mode(StrEnum):
+    """Whether the run that a receipt belongs to is only watched, or held to a grant."""
+
+    OBSERVED = "observed"
+    ENFORCED = "enforced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What the signed bytes of one record say."""
+
+    id: ReceiptId
+    stream: StreamId
+    seq: int
+    previous: Digest
+    epoch: int
+    at: datetime
+    mode: Mode
+    relay: RelayId  # who recorded it
+    relay_key: KeyId
+    cosigner: KeyId | None  # the second key that must have signed
+    root: RunId | None
+    session: SessionId | None
+    body: Body
+    content: Mapping[str, ContentRef]
+
+    def __post_init__(self) -> None:
+        require_id("id", self.id, RECEIPT)
+        require_stream("stream", self.stream)
+        require_integer("seq", self.seq, least=1)
+        require_digest("previous", self.previous)
+        require_integer("epoch", self.epoch, least=1)
+        require_utc("at", self.at)
+        require_member("mode", self.mode, Mode)
+        require_id("relay", self.relay, RELAY)
+        require_digest("relay_key", self.relay_key)
+        if self.cosigner is not None:
+            require_digest("cosigner", self.cosigner)
+        elif self.body.kind in SIGNED_BY_RUN or self.body.kind in SIGNED_BY_ROOT:
+            raise InvalidValueError("cosigner", f"{self.body.kind} needs a second signature")
+        if self.root is not None:
+            require_id("root", self.root, RUN)
+        if self.session is not None:
+            require_id("session", self.session, SESSION)
+        for name in self.content:
+            require_code("content", name)
+        if (home := self._home()) is not None and home != self.stream:
+            raise InvalidValueError("stream", f"a {self.kind} receipt of {home} cannot stand in {self.stream}")
+
+    def _home(self) -> str | None:
+        """Return the one stream that may hold this receipt; None for a kind that this version does not know."""
+        match self.body:
+            case UnknownBody():
+                return None
+            case HandoffLapsed() | HandoffCancelled():
+                return self.body.handoff
+            case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased():
+                return self.relay
+            case _:
+                return self.body.run
+
+    @property
+    def kind(self) -> str:
+        """Return the kind, which may be one that this version does not know."""
+        return self.body.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedReceipt:
+    """A receipt with the exact bytes that were signed, and who signed them."""
+
+    receipt: Receipt
+    payload: bytes
+    digest: Digest
+    relay_signature: bytes
+    cosignature: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReceipt:
+    """A receipt as a store holds it: the signed bytes, and the columns that repeat some of what they say."""
+
+    position: int | None  # None until it is sequenced
+    id: ReceiptId
+    stream: StreamId
+    seq: int
+    kind: str
+    payload: bytes
+    relay_signature: bytes
+    cosignature: bytes | None

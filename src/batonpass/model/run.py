@@ -1,0 +1,91 @@
+"""A run: one agent working once on one task; and a handoff: one task delegated by a run.
+
+Both are derived: the receipts are the truth, and these are what they add up to.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from batonpass.model.checks import require_digest, require_integer, require_member, require_utc
+from batonpass.model.ids import (
+    HANDOFF,
+    RUN,
+    AgentId,
+    Digest,
+    HandoffId,
+    PrincipalId,
+    RunId,
+    require_agent,
+    require_id,
+    require_principal,
+)
+from batonpass.model.lifecycle import Carrier, State
+
+
+class RunState(StrEnum):
+    """How a run stands or how it ended."""
+
+    OPEN = "open"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LAPSED = "lapsed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One agent working once on one task."""
+
+    id: RunId
+    root: RunId
+    parent: RunId | None  # None for a root run
+    handoff: HandoffId | None  # None for a root run
+    attempt: int  # 1 for a root run
+    agent: AgentId
+    principal: PrincipalId
+    state: RunState
+    started_at: datetime
+    ended_at: datetime | None
+
+    def __post_init__(self) -> None:
+        require_id("id", self.id, RUN)
+        require_id("root", self.root, RUN)
+        if self.parent is not None:
+            require_id("parent", self.parent, RUN)
+        if self.handoff is not None:
+            require_id("handoff", self.handoff, HANDOFF)
+        require_integer("attempt", self.attempt, least=1)
+        require_agent("agent", self.agent)
+        require_principal("principal", self.principal)
+        require_member("state", self.state, RunState)
+        require_utc("started_at", self.started_at)
+        if self.ended_at is not None:
+            require_utc("ended_at", self.ended_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handoff:
+    """One task that a run delegates to an agent: the checkpoint and the work item in one."""
+
+    id: HandoffId
+    root: RunId
+    parent: RunId
+    to: AgentId
+    carrier: Carrier
+    state: State
+    attempt: int  # 0 until the first acceptance
+    run: RunId | None  # the latest attempt
+    initiated: Digest  # the receipt of the offer: what an attempt hangs from until the handoff has a stream of its own
+
+    def __post_init__(self) -> None:
+        require_id("id", self.id, HANDOFF)
+        require_id("root", self.root, RUN)
+        require_id("parent", self.parent, RUN)
+        require_agent("to", self.to)
+        require_member("carrier", self.carrier, Carrier)
+        require_member("state", self.state, State)
+        require_integer("attempt", self.attempt)
+        if self.run is not None:
+            require_id("run", self.run, RUN)
+        require_digest("initiated", self.initiated)

@@ -1,0 +1,59 @@
+"""A stream: one hash chain of receipts, and where it stands."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+
+from batonpass.model.checks import require_digest, require_integer
+from batonpass.model.ids import RUN, Digest, LedgerId, PublicKey, RunId, StreamId, require_id, require_stream
+
+
+class StreamKind(StrEnum):
+    """Who writes a stream: the relay that holds a run; whoever acts on a handoff; a relay about itself."""
+
+    RUN = "run"
+    HANDOFF = "handoff"
+    RELAY = "relay"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """Where a stream stands: its last receipt, its epoch, and whether more may follow."""
+
+    id: StreamId
+    root: RunId | None  # the tree it belongs to; None for a relay's own stream
+    seq: int
+    head: Digest
+    epoch: int
+    open: bool
+
+    def __post_init__(self) -> None:
+        require_stream("id", self.id)
+        if self.root is not None:
+            require_id("root", self.root, RUN)
+        require_integer("seq", self.seq, least=1)
+        require_digest("head", self.head)
+        require_integer("epoch", self.epoch, least=1)
+
+    @property
+    def kind(self) -> StreamKind:
+        """Return which kind of stream this is."""
+        return kind_of(self.id)
+
+
+_KINDS: Final = {kind.value: kind for kind in StreamKind}
+
+
+def kind_of(stream: StreamId) -> StreamKind:
+    """Return the kind of stream that an id names."""
+    return _KINDS[stream.partition("_")[0]]
+
+
+def genesis(ledger: LedgerId, root_key: PublicKey) -> Digest:
+    """Return the digest from which a ledger's root streams hang.
+
+    It binds them to the ledger and to the key that decides who may write there: no tree can be moved to another
+    ledger, and a ledger cannot change its root key without breaking every tree.
+    """
+    return Digest(sha256(f"urn:batonpass:ledger:{ledger}:{root_key}".encode()).hexdigest())

@@ -1,0 +1,63 @@
+"""Canonical JSON: one value, one sequence of bytes, equal to RFC 8785.
+
+The schema is closed so that a fast encoder gives the canonical bytes: no floating-point numbers, no integers of 2^53
+or more, and no key outside the basic multilingual plane, whose order would depend on the encoding.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import LARGEST_INTEGER
+from batonpass.model.ids import Digest
+
+_LAST_OF_BMP: Final = "\uffff"
+_DEEPEST: Final = 100
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
+
+encode_typed: Final = _ENCODER.encode
+"""Encode a value whose types already exclude what canonical JSON cannot hold. Use `encode` for anything else."""
+
+
+def encode(value: object) -> bytes:
+    """Return the canonical bytes of a JSON value. Raises `InvalidValueError` naming the path of what does not fit."""
+    _require_closed(value, "$", 0)
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        raise InvalidValueError("$", "holds a lone surrogate, which is not Unicode text") from None
+
+
+def digest(data: bytes) -> Digest:
+    """Return the sha256 of bytes."""
+    return Digest(sha256(data).hexdigest())
+
+
+def _require_closed(value: object, path: str, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise InvalidValueError(path[:_DEEPEST], f"is nested more than {_DEEPEST} deep")
+    match value:
+        case None | bool() | str():
+            return
+        case int():
+            if abs(value) > LARGEST_INTEGER:
+                raise InvalidValueError(path, "is an integer of 2^53 or more; write it as a string")
+        case Mapping():
+            for key, item in value.items():
+                _require_key(key, path)
+                _require_closed(item, f"{path}.{key}", depth + 1)
+        case Sequence() if not isinstance(value, bytes | bytearray | memoryview):
+            for index, item in enumerate(value):
+                _require_closed(item, f"{path}[{index}]", depth + 1)
+        case _:
+            raise InvalidValueError(path, f"{type(value).__name__} has no canonical form; write decimals as strings")
+
+
+def _require_key(key: object, path: str) -> None:
+    if not isinstance(key, str):
+        raise InvalidValueError(path, "has a key that is not text")
+    if key and max(key) > _LAST_OF_BMP:
+        raise InvalidValueError(path, "has a key outside the basic multilingual plane")

@@ -1,0 +1,227 @@
+"""Receipts as bytes: an in-toto Statement v1 in canonical JSON, signed as DSSE.
+
+Written from values, which are closed. Read tolerantly: a stored receipt keeps fields that this version does not know,
+is verified by its bytes, and only known fields are interpreted.
+"""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, Final, get_args
+
+import msgspec
+
+from batonpass.errors import InvalidValueError, UnknownFieldError
+from batonpass.model.bodies import Body, UnknownBody
+from batonpass.model.content import ContentRef
+from batonpass.model.ids import Digest, KeyId, ReceiptId, RelayId, RunId, SessionId, StreamId
+from batonpass.model.receipt import SIGNATURE_BYTES, Mode, Receipt, SignedReceipt, StoredReceipt
+from batonpass.wire.canonical import digest, encode_typed
+from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE, require_known_version
+
+PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
+
+_UNKNOWN_FIELD: Final = re.compile("unknown field `(.*)`")
+_PAE_HEAD: Final = b"DSSEv1 %d %s " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode())
+_BODIES: Final[Mapping[str, type[Body]]] = {body.kind: body for body in get_args(Body) if body is not UnknownBody}
+_FIELDS: Final = {body: tuple(field.name for field in fields(body)) for body in _BODIES.values()}
+
+
+class _Subject(msgspec.Struct):
+    name: str
+    digest: dict[str, str]
+
+
+class _Recorder(msgspec.Struct):
+    relay: str
+    key: str
+
+
+class _Content(msgspec.Struct):
+    id: str
+    digest: str
+    size: int
+    media_type: str
+
+
+class _Predicate(msgspec.Struct):
+    id: str
+    kind: str
+    seq: int
+    epoch: int
+    at: datetime
+    mode: Mode
+    recorder: _Recorder
+    body: msgspec.Raw
+    cosigner: str | None = None
+    root: str | None = None
+    session: str | None = None
+    content: dict[str, _Content] = {}
+
+
+class _Statement(msgspec.Struct):
+    type: str = msgspec.field(name="_type")
+    predicate_type: str = msgspec.field(name="predicateType")
+    subject: list[_Subject]
+    predicate: msgspec.Raw
+
+
+class _WholeStatement(msgspec.Struct):
+    """A statement of the version that we write, read in one go."""
+
+    type: str = msgspec.field(name="_type")
+    predicate_type: str = msgspec.field(name="predicateType")
+    subject: list[_Subject]
+    predicate: _Predicate
+
+
+class _Signature(msgspec.Struct, forbid_unknown_fields=True):
+    keyid: str
+    sig: str
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    payload: str
+    payload_type: str = msgspec.field(name="payloadType")
+    signatures: list[_Signature]
+
+
+_WHOLE: Final = msgspec.json.Decoder(_WholeStatement)
+_STATEMENTS: Final = msgspec.json.Decoder(_Statement)
+_PREDICATES: Final = msgspec.json.Decoder(_Predicate)
+_ENVELOPES: Final = msgspec.json.Decoder(_Envelope)
+_BODY_DECODERS: Final = {kind: msgspec.json.Decoder(body) for kind, body in _BODIES.items()}
+
+
+def encode_receipt(receipt: Receipt) -> bytes:
+    """Return the canonical bytes of a receipt: what is signed, stored, chained and never encoded again."""
+    body = receipt.body
+    if isinstance(body, UnknownBody):
+        raise InvalidValueError("body", f"{body.kind} is of a newer version and cannot be written")
+    predicate: dict[str, Any] = {
+        "id": receipt.id,
+        "kind": body.kind,
+        "seq": receipt.seq,
+        "epoch": receipt.epoch,
+        "at": receipt.at,
+        "mode": receipt.mode,
+        "recorder": {"relay": receipt.relay, "key": receipt.relay_key},
+        "body": {name: value for name in _FIELDS[type(body)] if (value := getattr(body, name)) is not None},
+    }
+    optional = (("cosigner", receipt.cosigner), ("root", receipt.root), ("session", receipt.session))
+    predicate.update((name, value) for name, value in optional if value is not None)
+    if receipt.content:
+        predicate["content"] = receipt.content
+    return encode_typed(
+        {
+            "_type": STATEMENT_TYPE,
+            "predicateType": PREDICATE_TYPE,
+            "subject": [{"name": receipt.stream, "digest": {"sha256": receipt.previous}}],
+            "predicate": predicate,
+        },
+    )
+
+
+def decode_receipt(payload: bytes) -> Receipt:
+    """Return what signed bytes say.
+
+    Raises `NewerVersionError` for a format of a later version and `InvalidValueError` naming the field otherwise.
+    """
+    try:
+        subjects, predicate = _decode_statement(payload)
+        decoder = _BODY_DECODERS.get(predicate.kind)
+        body = UnknownBody(predicate.kind) if decoder is None else decoder.decode(predicate.body)
+        (subject,) = subjects
+        previous = subject.digest["sha256"]
+    except msgspec.DecodeError as error:
+        raise InvalidValueError("payload", str(error)) from None
+    except (KeyError, ValueError):
+        raise InvalidValueError("subject", "is not exactly one stream with its previous sha256 digest") from None
+    return Receipt(
+        id=ReceiptId(predicate.id),
+        stream=StreamId(subject.name),
+        seq=predicate.seq,
+        previous=Digest(previous),
+        epoch=predicate.epoch,
+        at=predicate.at,
+        mode=predicate.mode,
+        relay=RelayId(predicate.recorder.relay),
+        relay_key=KeyId(predicate.recorder.key),
+        cosigner=None if predicate.cosigner is None else KeyId(predicate.cosigner),
+        root=None if predicate.root is None else RunId(predicate.root),
+        session=None if predicate.session is None else SessionId(predicate.session),
+        body=body,
+        content={
+            name: ContentRef(id=ref.id, digest=ref.digest, size=ref.size, media_type=ref.media_type)  # type: ignore[arg-type]
+            for name, ref in predicate.content.items()
+        },
+    )
+
+
+def _decode_statement(payload: bytes) -> tuple[list[_Subject], _Predicate]:
+    try:
+        whole = _WHOLE.decode(payload)
+    except msgspec.DecodeError:
+        # Perhaps of another version, whose predicate we cannot know: look at the version first.
+        statement = _STATEMENTS.decode(payload)
+        require_known_version(statement.type, statement.predicate_type)
+        return statement.subject, _PREDICATES.decode(statement.predicate)
+    require_known_version(whole.type, whole.predicate_type)
+    return whole.subject, whole.predicate
+
+
+def signing_bytes(payload: bytes) -> bytes:
+    """Return DSSE's pre-authentication encoding: the bytes that a signature covers."""
+    return b"%s%d %s" % (_PAE_HEAD, len(payload), payload)
+
+
+def encode_envelope(stored: StoredReceipt | SignedReceipt, receipt: Receipt) -> dict[str, Any]:
+    """Return a receipt as a DSSE envelope that any in-toto tool reads."""
+    signatures = [(receipt.relay_key, stored.relay_signature)]
+    if receipt.cosigner is not None and stored.cosignature is not None:
+        signatures.append((receipt.cosigner, stored.cosignature))
+    return {
+        "payload": b64encode(stored.payload).decode(),
+        "payloadType": PAYLOAD_TYPE,
+        "signatures": [{"keyid": key, "sig": b64encode(signature).decode()} for key, signature in signatures],
+    }
+
+
+def decode_envelope(data: bytes) -> SignedReceipt:
+    """Return the receipt in a DSSE envelope, unverified. Raises `InvalidValueError`."""
+    try:
+        envelope = _ENVELOPES.decode(data)
+        payload = b64decode(envelope.payload, validate=True)
+        signatures = {signed.keyid: b64decode(signed.sig, validate=True) for signed in envelope.signatures}
+    except msgspec.DecodeError as error:
+        raise refused("envelope", error) from None
+    except ValueError as error:
+        raise InvalidValueError("envelope", str(error)) from None
+    if envelope.payload_type != PAYLOAD_TYPE:
+        raise InvalidValueError("payloadType", f"is not {PAYLOAD_TYPE}")
+    receipt = decode_receipt(payload)
+    relay_signature = signatures.pop(receipt.relay_key, None)
+    cosignature = signatures.pop(receipt.cosigner, None) if receipt.cosigner is not None else None
+    if relay_signature is None or len(relay_signature) != SIGNATURE_BYTES or signatures:
+        raise InvalidValueError("signatures", "are not those of the keys that the receipt names")
+    return SignedReceipt(
+        receipt=receipt,
+        payload=payload,
+        digest=digest(payload),
+        relay_signature=relay_signature,
+        cosignature=cosignature,
+    )
+
+
+def refused(field: str, error: msgspec.DecodeError) -> InvalidValueError | UnknownFieldError:
+    """Return why an input was refused; a field that its closed schema does not know is named."""
+    if (unknown := _UNKNOWN_FIELD.search(str(error))) is not None:
+        return UnknownFieldError(f"{field}.{unknown[1]}")
+    return InvalidValueError(field, str(error))
+
+
+def known_kind(kind: str) -> bool:
+    """Return whether this version can interpret a kind of receipt."""
+    return kind in _BODIES
