@@ -1,0 +1,50 @@
+"""Whether a receipt may be written, decided from what is there. Pure, and the same for every store."""
+
+from batonpass.errors import FencedError, IllegalTransitionError, RewoundError, StaleHeadError, StreamClosedError
+from batonpass.model.bodies import ChildHead
+from batonpass.model.lifecycle import Event, State, follow
+from batonpass.model.projection import HandoffMoved
+from batonpass.model.receipt import SignedReceipt
+from batonpass.model.run import Handoff
+from batonpass.model.stream import Stream
+
+
+def is_there(stream: Stream | None, signed: SignedReceipt) -> bool:
+    """Return whether a receipt already is its stream's head: it was written, and the answer got lost."""
+    return stream is not None and (stream.seq, stream.head) == (signed.receipt.seq, signed.digest)
+
+
+def require_next(stream: Stream | None, signed: SignedReceipt, *, bumps: bool) -> None:
+    """Refuse a receipt that is not the next one of its stream, and say why."""
+    receipt = signed.receipt
+    if stream is None:
+        if receipt.seq != 1:
+            raise RewoundError(receipt.stream, receipt.seq - 1, 0)
+        return
+    if receipt.epoch < stream.epoch:
+        raise FencedError(receipt.stream, receipt.epoch, stream.epoch)
+    if not stream.open:
+        raise StreamClosedError(receipt.stream)
+    if receipt.seq <= stream.seq:
+        raise StaleHeadError(receipt.stream, receipt.seq)
+    if (receipt.seq, receipt.previous) != (stream.seq + 1, stream.head):
+        raise RewoundError(receipt.stream, receipt.seq - 1, stream.seq)
+    if receipt.epoch != stream.epoch + bumps:
+        raise FencedError(receipt.stream, receipt.epoch, stream.epoch + bumps)
+
+
+def require_fence(stream: Stream | None, at: ChildHead) -> None:
+    """Refuse to end a run that does not stand where the receipt says it stood."""
+    if stream is None or not stream.open or (stream.seq, stream.head) != (at.seq, at.head):
+        raise StaleHeadError(at.run, at.seq + 1)
+
+
+def next_state(handoff: Handoff, moved: HandoffMoved) -> State:
+    """Return the state in which an event leaves a handoff. Raises `IllegalTransitionError`."""
+    current = handoff.attempt + (moved.event is Event.ACCEPT)
+    if moved.attempt is not None and moved.attempt != current:
+        raise IllegalTransitionError(f"{handoff.state} in attempt {handoff.attempt}", moved.event, handoff.carrier)
+    # Whatever happens to a running handoff ends its run, and nothing else does.
+    if moved.ends != (handoff.run if handoff.state is State.RUNNING else None):
+        raise IllegalTransitionError(f"{handoff.state} with {handoff.run}", moved.event, handoff.carrier)
+    return follow(handoff.state, moved.event, handoff.carrier)

@@ -1,0 +1,91 @@
+"""What receipts add up to: streams, runs, handoffs and keys.
+
+The memory store keeps this, and the verifier compares every store with it.
+"""
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from batonpass.errors import DuplicateReceiptError, NotFoundError
+from batonpass.model.bodies import ChildHead
+from batonpass.model.ids import Digest, HandoffId, KeyId, RunId, StreamId
+from batonpass.model.key import Key
+from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, RunEnded
+from batonpass.model.receipt import Receipt
+from batonpass.model.run import Handoff, Run
+from batonpass.model.stream import Stream
+from batonpass.store.admission import next_state, require_fence
+
+Name = TypeVar("Name")
+Row = TypeVar("Row")
+
+
+@dataclass(slots=True)
+class Derived:
+    """The derived rows, by id."""
+
+    streams: MutableMapping[StreamId, Stream] = field(default_factory=dict)
+    runs: MutableMapping[RunId, Run] = field(default_factory=dict)
+    handoffs: MutableMapping[HandoffId, Handoff] = field(default_factory=dict)
+    keys: MutableMapping[KeyId, Key] = field(default_factory=dict)
+
+    def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
+        """Take in one receipt that was found to be the next of its stream. Raises what `LedgerStore.append` raises."""
+        self.streams[receipt.stream] = Stream(
+            id=receipt.stream,
+            root=receipt.root,
+            seq=receipt.seq,
+            head=digest,
+            epoch=receipt.epoch,
+            open=not change.closes,
+        )
+        if change.fences is not None:
+            self._fence(change.fences)
+        if change.run_opened is not None:
+            add_new(self.runs, change.run_opened.id, change.run_opened)
+        if change.run_ended is not None:
+            self._end(change.run_ended)
+        if change.handoff_opened is not None:
+            add_new(self.handoffs, change.handoff_opened.id, change.handoff_opened)
+        if change.handoff_moved is not None:
+            self._move(change.handoff_moved)
+        if change.key_added is not None:
+            add_new(self.keys, change.key_added.id, change.key_added)
+        if change.key_changed is not None:
+            self._change(change.key_changed)
+
+    def _fence(self, at: ChildHead) -> None:
+        stream = self.streams.get(StreamId(at.run))
+        require_fence(stream, at)
+        self.streams[StreamId(at.run)] = replace(get_row(self.streams, StreamId(at.run), "stream"), open=False)
+
+    def _end(self, ended: RunEnded) -> None:
+        run = get_row(self.runs, ended.run, "run")
+        self.runs[ended.run] = replace(run, state=ended.state, ended_at=ended.at)
+
+    def _move(self, moved: HandoffMoved) -> None:
+        handoff = get_row(self.handoffs, moved.handoff, "handoff")
+        handoff = replace(handoff, state=next_state(handoff, moved))
+        if moved.run is not None and moved.attempt is not None:
+            handoff = replace(handoff, attempt=moved.attempt, run=moved.run)
+        self.handoffs[handoff.id] = handoff
+
+    def _change(self, changed: KeyChanged) -> None:
+        key = get_row(self.keys, changed.key, "key")
+        self.keys[key.id] = replace(key, status=changed.status)
+
+
+def get_row(table: Mapping[Name, Row], name: Name, what: str) -> Row:
+    """Return a row by its name. Raises `NotFoundError`."""
+    try:
+        return table[name]
+    except KeyError:
+        raise NotFoundError(what, str(name)) from None
+
+
+def add_new(table: MutableMapping[Name, Row], name: Name, row: Row) -> None:
+    """Add a row. Raises `DuplicateReceiptError` if its name is taken."""
+    if name in table:
+        raise DuplicateReceiptError(str(name))
+    table[name] = row

@@ -1,0 +1,54 @@
+"""Schema migrations: numbered SQL files, applied in order, each once; a newer schema than ours is refused."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from batonpass.errors import NewerSchemaError, SchemaError
+
+_FILE = re.compile(r"(\d{4})_(\w+)\.sql")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Migration:
+    """One step of a schema."""
+
+    version: int
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedMigration:
+    """A migration that a store knows, and when it was applied there; None if it was not."""
+
+    version: int
+    name: str
+    applied_at: datetime | None
+
+
+def find_migrations(package: str, directory: Traversable | None = None) -> tuple[Migration, ...]:
+    """Return the migrations of a store by version, without gaps."""
+    directory = directory or files(package).joinpath("migrations")
+    found = sorted(
+        Migration(int(matched[1]), matched[2], file.read_text(encoding="utf-8"))
+        for file in directory.iterdir()
+        if (matched := _FILE.fullmatch(file.name))
+    )
+    if [migration.version for migration in found] != list(range(1, len(found) + 1)):
+        raise SchemaError(f"the migrations of {package} are not numbered from 0001 without a gap")
+    return tuple(found)
+
+
+def pending(migrations: Sequence[Migration], applied: Iterable[int]) -> tuple[Migration, ...]:
+    """Return what is still to be applied. Raises `NewerSchemaError` if something unknown was applied already."""
+    done = set(applied)
+    newest = max(done, default=0)
+    if newest > len(migrations):
+        raise NewerSchemaError(
+            f"this ledger has schema {newest} and this program knows up to {len(migrations)}; upgrade batonpass",
+        )
+    return tuple(migration for migration in migrations if migration.version not in done)

@@ -1,0 +1,61 @@
+"""Opening a store by its URL: the only place that knows which stores there are."""
+
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from batonpass.errors import InvalidValueError, StoreUnavailableError
+from batonpass.store.home import home_of
+from batonpass.store.memory import MemoryStore
+from batonpass.store.port import LedgerStore
+from batonpass.store.sqlite.store import SqliteStore
+
+SQLITE: Final = "sqlite:///"
+MEMORY: Final = "memory:"
+POSTGRES: Final = ("postgresql", "postgres")
+
+
+def open_store(url: str, *, create: bool = True) -> LedgerStore:
+    """Open `sqlite:///path`, `postgresql://…` or `memory:`.
+
+    Raises `InvalidValueError` for another URL, and a `StoreError` if it cannot be opened.
+
+    Without `create`, a SQLite file that does not exist is not made.
+    """
+    if url == MEMORY:
+        return MemoryStore()
+    if url.startswith(SQLITE):
+        path = path_of(url)
+        if not create and not path.exists():
+            raise StoreUnavailableError(f"there is no ledger at {path}; record something first, or name another")
+        return SqliteStore(path)
+    if urlsplit(url).scheme in POSTGRES:
+        return _open_postgres(url)
+    raise InvalidValueError("ledger", "is none of sqlite:///PATH, postgresql://… and memory:")
+
+
+def home_by_default(url: str) -> Path | None:
+    """Return where a ledger's keys are if nobody says so; None keeps them in memory, with a ledger in memory.
+
+    Raises `InvalidValueError` for a database on a server: a key that died with this process could never be replaced.
+    """
+    if url == MEMORY:
+        return None
+    if url.startswith(SQLITE):
+        return home_of(path_of(url))
+    raise InvalidValueError("home", "is needed for this ledger; name a directory for the keys of this relay")
+
+
+def path_of(url: str) -> Path:
+    """Return the file that a SQLite URL names."""
+    return Path(url.removeprefix(SQLITE)).expanduser().absolute()
+
+
+def _open_postgres(url: str) -> LedgerStore:
+    try:
+        from batonpass.store.postgres.store import PostgresStore  # noqa: PLC0415 - the driver is an extra
+    except ImportError:
+        raise StoreUnavailableError(
+            "this ledger is on PostgreSQL, whose driver is not installed; run `pip install 'batonpass[postgres]'`",
+        ) from None
+    return PostgresStore(url)

@@ -1,0 +1,179 @@
+"""What a store promises. It speaks of receipts, streams, runs and contents; nobody above it sees a table.
+
+A store checks order and enrolment, not signatures: trust is decided by the ledger before it appends and by the verifier
+afterwards. The conformance suite in `batonpass.testing.conformance` is this page as tests.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from batonpass.model.content import StoredContent
+from batonpass.model.entry import Entry
+from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, LedgerId, PublicKey, ReceiptId, RunId, StreamId
+from batonpass.model.key import Key
+from batonpass.model.receipt import StoredReceipt
+from batonpass.model.run import Handoff, Run
+from batonpass.model.seal import Seal
+from batonpass.model.stream import Stream, genesis
+from batonpass.store.migrate import AppliedMigration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerInfo:
+    """Who a ledger is: its id, and the root key that decides which relays may write."""
+
+    id: LedgerId
+    root_key: PublicKey
+
+    @property
+    def genesis(self) -> Digest:
+        """Return the digest from which the root streams hang."""
+        return genesis(self.id, self.root_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptQuery:
+    """Which receipts to read; every given part narrows."""
+
+    stream: StreamId | None = None
+    root: RunId | None = None  # all streams of one tree
+    kind: str | None = None  # exact, or a family such as "handoff"
+    agent: AgentId | None = None  # receipts in streams of this agent's runs
+    since: datetime | None = None
+    first: int | None = None  # positions from this one on; only sequenced receipts
+    last: int | None = None  # positions up to and including this one; only sequenced receipts
+    unsequenced: bool = False  # only receipts that have no position yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How much there is."""
+
+    receipts: int
+    streams: int
+    runs: int
+    handoffs: int
+    contents: int
+    seals: int
+    bytes: int  # what the ledger occupies, as far as the store can tell
+
+
+class LedgerView(Protocol):
+    """Everything as it was at one moment. Reading never blocks a writer, and no writer blocks it."""
+
+    def info(self) -> LedgerInfo:
+        """Return who this ledger is."""
+
+    def counts(self) -> Counts:
+        """Return how much there is."""
+
+    def get_stream(self, stream: StreamId) -> Stream:
+        """Return where a stream stands. Raises `NotFoundError`."""
+
+    def find_streams(self) -> Iterator[Stream]:
+        """Yield all streams."""
+
+    def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
+        """Return one receipt. Raises `NotFoundError`."""
+
+    def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
+        """Yield receipts: one stream's by seq, sequenced ones by position, else in the order they were written.
+
+        Streaming: nothing is held in memory that was yielded.
+        """
+
+    def last_position(self) -> int:
+        """Return the position of the last sequenced receipt; 0 if there is none."""
+
+    def get_content(self, content: ContentId) -> StoredContent:
+        """Return one content; erased ones without salt and body. Raises `NotFoundError`."""
+
+    def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
+        """Yield those of these contents that are there, in any order; a body whose file is lost comes back as None."""
+
+    def find_content_ids(self) -> Iterator[ContentId]:
+        """Yield the ids of all contents."""
+
+    def get_run(self, run: RunId) -> Run:
+        """Return one run. Raises `NotFoundError`."""
+
+    def find_runs(
+        self,
+        *,
+        agent: AgentId | None = None,
+        root: RunId | None = None,
+        parent: RunId | None = None,
+    ) -> Iterator[Run]:
+        """Yield runs, the latest first."""
+
+    def get_handoff(self, handoff: HandoffId) -> Handoff:
+        """Return one handoff. Raises `NotFoundError`."""
+
+    def find_handoffs(self, *, root: RunId | None = None) -> Iterator[Handoff]:
+        """Yield handoffs, the latest first."""
+
+    def find_keys(self) -> Iterator[Key]:
+        """Yield every key that is or was enrolled, the root key first."""
+
+    def find_seals(self) -> Iterator[Seal]:
+        """Yield seals by size."""
+
+    def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
+        """Yield ids of runs, handoffs, receipts, relays or contents (by prefix) with this ending, the latest first."""
+
+
+class LedgerStore(Protocol):
+    """Keeps a ledger. Safe to use from many threads; refuses use after a fork."""
+
+    @property
+    def url(self) -> str:
+        """Return what was opened, without any password."""
+
+    @property
+    def largest_content(self) -> int | None:
+        """Return how many bytes one content may have at most; None if only the disk limits it."""
+
+    def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
+        """Make this empty store the ledger `info` with its first receipt, and return who it is.
+
+        If another process founded it in the meantime, nothing is written and that one's info is returned.
+        """
+
+    def founded(self) -> bool:
+        """Return whether somebody has founded this ledger."""
+
+    def view(self) -> AbstractContextManager[LedgerView]:
+        """Open everything as it is now, for reading."""
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write all entries in one commit, or none; return when they are durable.
+
+        Each receipt becomes its stream's head by one compare-and-set on (seq, head, epoch, open), and its projection
+        is applied. Raises `StaleHeadError` if another receipt came first, `FencedError` if the stream is in a later
+        epoch, `StreamClosedError` if it takes no more, `UnknownRelayError` if the recording key is not active,
+        `IllegalTransitionError` if a handoff cannot go there, `DuplicateReceiptError` if an id is taken,
+        `ContentTooLargeError` if a content does not fit, and a `StoreError` if the store cannot do it.
+        An entry that is already there with the same bytes, as head of its stream, is a success: the answer to a
+        commit whose outcome was unknown.
+        """
+
+    def sequence(self) -> int:
+        """Give every committed receipt its position and return how many got one. Safe to run twice at once."""
+
+    def add_seal(self, seal: Seal) -> None:
+        """Keep a seal. One of the same size that is kept already stays as it is.
+
+        Raises `StaleHeadError` if another seal already follows the same one.
+        """
+
+    def migrations(self) -> tuple[AppliedMigration, ...]:
+        """Return the steps of this store's schema, and when each was applied."""
+
+    def migrate(self) -> None:
+        """Apply the steps that are missing."""
+
+    def close(self) -> None:
+        """Let go of everything. Closing twice is harmless."""

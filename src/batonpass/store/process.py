@@ -1,0 +1,17 @@
+"""Knows whether we still are the process that opened something."""
+
+import os
+
+from batonpass.errors import ForkedError
+
+
+class OwnProcess:
+    """Remembers in which process it was made."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+
+    def require(self) -> None:
+        """Refuse use after a fork: connections and locks shared by two processes corrupt what they guard."""
+        if os.getpid() != self._pid:
+            raise ForkedError

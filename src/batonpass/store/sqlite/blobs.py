@@ -1,0 +1,64 @@
+"""Bodies that are too large for a row: one file each, durable before the row that names it is committed."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from batonpass.errors import StoreFullError, StoreReadOnlyError
+from batonpass.model.ids import ContentId
+
+_NO_SPACE = {28, 122, 27}  # ENOSPC, EDQUOT, EFBIG
+
+
+class Blobs:
+    """Files by content id, spread over directories by the id's last characters, which are random."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def write(self, content: ContentId, body: bytes) -> None:
+        """Keep a body; it is durable when this returns. `batonpass doctor` sweeps files that no row names."""
+        path = self._path(content)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            _sync(path.parent)
+            _sync(self._directory)
+        except OSError as error:
+            self.remove(content)
+            if error.errno in _NO_SPACE:
+                raise StoreFullError(
+                    f"there is no room left for a content of {len(body):,} bytes; free some disk"
+                ) from None
+            raise StoreReadOnlyError(f"cannot write {path}: {error.strerror}") from None
+
+    def read(self, content: ContentId) -> bytes | None:
+        """Return a body; None if its file is lost."""
+        try:
+            return self._path(content).read_bytes()
+        except OSError:
+            return None
+
+    def remove(self, content: ContentId) -> None:
+        """Remove a body, if it is there."""
+        with contextlib.suppress(OSError):
+            self._path(content).unlink()
+
+    def names(self) -> set[ContentId]:
+        """Return the contents that have a file."""
+        return {ContentId(path.name) for path in self._directory.glob("*/content_*")}
+
+    def _path(self, content: ContentId) -> Path:
+        return self._directory / content[-2:] / content
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

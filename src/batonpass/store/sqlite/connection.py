@@ -1,0 +1,90 @@
+"""Opening SQLite files, and what its errors mean in our words."""
+
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import apsw
+
+from batonpass.errors import (
+    NotALedgerError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
+
+# "BATN": tells a ledger from any other SQLite file.
+APPLICATION_ID: Final = 0x4241544E
+_BUSY_MILLISECONDS: Final = 5_000
+_CHECKPOINT_PAGES: Final = 4_000
+_READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+_READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+
+def open_writer(path: Path) -> apsw.Connection:
+    """Open a file for writing, with every commit durable before it returns. Raises a `StoreError`."""
+    try:
+        connection = apsw.Connection(str(path), flags=_READ_WRITE)
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.pragma("page_size", 8192)
+        connection.pragma("journal_mode", "wal")
+        connection.pragma("synchronous", "full")
+        connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
+        connection.pragma("cache_size", -65_536)
+        connection.pragma("secure_delete", "on")  # an erased body must not survive in a free page
+    except apsw.Error as error:
+        raise translated(error, path) from None
+    return connection
+
+
+def open_reader(path: Path, *, frozen: bool = False) -> apsw.Connection:
+    """Open a file for reading; a frozen one lies where nothing can be written, not even beside it."""
+    address = f"file:{quote(str(path))}?mode=ro" + ("&immutable=1" if frozen else "")
+    try:
+        connection = apsw.Connection(address, flags=_READ_ONLY)
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.pragma("query_only", "on")
+        connection.pragma("cache_size", -16_384)
+    except apsw.Error as error:
+        raise translated(error, path) from None
+    return connection
+
+
+def translated(error: apsw.Error, path: Path | None = None) -> StoreError:
+    """Return what an error of SQLite means for a person."""
+    where = f" {path}" if path is not None else ""
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusyError(f"another program has locked the ledger{where}; close it and try again")
+        case apsw.FullError():
+            return StoreFullError(
+                f"there is no room left to write the ledger{where}; nothing was recorded: free some disk"
+            )
+        case apsw.ReadOnlyError():
+            return StoreReadOnlyError(f"the ledger{where} cannot be written; make the file and its directory writable")
+        case apsw.NotADBError() | apsw.CorruptError():
+            return NotALedgerError(
+                f"{path or 'the file'} is not a ledger, or is damaged: {error}; restore it or choose another"
+            )
+        case apsw.CantOpenError():
+            return StoreUnavailableError(_why_not_opened(path))
+        case _:
+            return StoreUnavailableError(f"the ledger{where} cannot be used: {error}; nothing was recorded")
+
+
+def require_place(path: Path) -> None:
+    """Refuse a path where no file can be made, before anything is made beside it. Raises `StoreUnavailableError`."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise StoreUnavailableError(_why_not_opened(path))
+
+
+def _why_not_opened(path: Path | None) -> str:
+    if path is None:
+        return "the ledger's file cannot be opened any more"
+    if path.is_dir():
+        return f"{path} is a directory; name a file for the ledger"
+    if not path.parent.is_dir():
+        return f"there is no directory {path.parent}; make it, or name another file for the ledger"
+    return f"{path} cannot be opened; look at its permissions and those of {path.parent}"

@@ -1,0 +1,188 @@
+"""Reading one moment of a SQLite ledger."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import apsw
+
+from batonpass.errors import EditedError, NotALedgerError, NotFoundError
+from batonpass.model.content import Place, StoredContent
+from batonpass.model.ids import CONTENT, RECEIPT, AgentId, ContentId, HandoffId, ReceiptId, RunId, StreamId, first_id
+from batonpass.model.key import Key
+from batonpass.model.receipt import StoredReceipt
+from batonpass.model.run import Handoff, Run
+from batonpass.model.seal import Seal
+from batonpass.model.stream import Stream
+from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
+from batonpass.store.sqlite import rows
+from batonpass.store.sqlite.blobs import Blobs
+from batonpass.store.sqlite.connection import translated
+from batonpass.store.sqlite.writing import QUERIES
+
+Value = TypeVar("Value")
+Parameters = Mapping[str, object] | Sequence[object]
+
+_LAST: Final = 2**63 - 1
+_IDS: Final = {
+    "run": QUERIES["find_run_ids"],
+    "handoff": QUERIES["find_handoff_ids"],
+    "receipt": QUERIES["find_receipt_ids"],
+    "content": QUERIES["find_content_ids"],
+    "relay": QUERIES["find_relay_ids"],
+}
+
+
+class SqliteView:
+    """Everything as it was at one moment. Belongs to one thread."""
+
+    def __init__(self, connection: apsw.Connection, blobs: Blobs, path: Path) -> None:
+        self._connection = connection
+        self._blobs = blobs
+        self._path = path
+
+    def info(self) -> LedgerInfo:
+        """Return who this ledger is."""
+        row = self._first("read_ledger", ())
+        if row is None:
+            raise NotALedgerError(f"nothing has been recorded in {self._path} yet")
+        return LedgerInfo(id=row[0], root_key=row[1])
+
+    def counts(self) -> Counts:
+        """Return how much there is."""
+        row = self._first("counts", ())
+        receipts, streams, runs, handoffs, contents, seals = row or (0,) * 6
+        size = sum(file.stat().st_size for file in self._path.parent.glob(f"{self._path.name}*") if file.is_file())
+        return Counts(
+            receipts=receipts,
+            streams=streams,
+            runs=runs,
+            handoffs=handoffs,
+            contents=contents,
+            seals=seals,
+            bytes=size,
+        )
+
+    def get_stream(self, stream: StreamId) -> Stream:
+        """Return where a stream stands."""
+        return self._get("get_stream", stream, rows.stream_of, "stream")
+
+    def find_streams(self) -> Iterator[Stream]:
+        """Yield all streams."""
+        return self._find("find_streams", (), rows.stream_of)
+
+    def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
+        """Return one receipt."""
+        return self._get("get_receipt", receipt, rows.receipt, "receipt")
+
+    def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
+        """Yield receipts by position, which is the order in which they were written."""
+        if query.unsequenced:
+            return iter(())
+        since = "" if query.since is None else first_id(RECEIPT, query.since)
+        first = query.first or 1
+        if since:
+            row = self._first("first_position_since", (since,))
+            first = max(first, _LAST if row is None else row[0])
+        values = {
+            "first": first,
+            "last": _LAST if query.last is None else query.last,
+            "since": since,
+            "kind": query.kind,
+            "agent": query.agent,
+        }
+        if query.stream is None and query.root is None:
+            return self._find("find_receipts", values, rows.receipt)
+        values |= {"stream": query.stream, "root": query.root}
+        return self._find("find_receipts_of_streams", values, rows.receipt)
+
+    def last_position(self) -> int:
+        """Return the position of the last receipt."""
+        row = self._first("last_position", ())
+        return 0 if row is None else int(row[0])
+
+    def get_content(self, content: ContentId) -> StoredContent:
+        """Return one content."""
+        return self._get("get_content", content, self._content, "content")
+
+    def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
+        """Yield those of these contents that are there."""
+        return self._find("find_contents", (json.dumps(list(contents)),), self._content)
+
+    def find_content_ids(self) -> Iterator[ContentId]:
+        """Yield the ids of all contents."""
+        return map(ContentId, self.find_ids(CONTENT, ""))
+
+    def get_run(self, run: RunId) -> Run:
+        """Return one run."""
+        return self._get("get_run", run, rows.run, "run")
+
+    def find_runs(
+        self,
+        *,
+        agent: AgentId | None = None,
+        root: RunId | None = None,
+        parent: RunId | None = None,
+    ) -> Iterator[Run]:
+        """Yield runs, the latest first."""
+        values = {"agent": agent, "root": root, "parent": parent}
+        if parent is not None:
+            return self._find("find_children", values, rows.run)
+        return self._find("find_runs" if root is None else "find_runs_of_tree", values, rows.run)
+
+    def get_handoff(self, handoff: HandoffId) -> Handoff:
+        """Return one handoff."""
+        return self._get("get_handoff", handoff, rows.handoff, "handoff")
+
+    def find_handoffs(self, *, root: RunId | None = None) -> Iterator[Handoff]:
+        """Yield handoffs, the latest first."""
+        if root is None:
+            return self._find("find_handoffs", (), rows.handoff)
+        return self._find("find_handoffs_of_tree", {"root": root}, rows.handoff)
+
+    def find_keys(self) -> Iterator[Key]:
+        """Yield every key that is or was enrolled, the root key first."""
+        return self._find("find_keys", (), rows.key)
+
+    def find_seals(self) -> Iterator[Seal]:
+        """Yield seals by size."""
+        return self._find("find_seals", (), rows.seal)
+
+    def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
+        """Yield ids with this ending, the latest first."""
+        for row in self._rows(_IDS[prefix], (ending,)):
+            yield row[0]
+
+    def _content(self, row: tuple[Any, ...]) -> StoredContent:
+        content = rows.content(row)
+        return replace(content, body=self._blobs.read(content.id)) if content.place is Place.FILE else content
+
+    def _get(self, name: str, given: str, make: Callable[[tuple[Any, ...]], Value], what: str) -> Value:
+        row = self._first(name, (given,))
+        if row is None:
+            raise NotFoundError(what, given)
+        return make(row)
+
+    def _find(self, name: str, values: Parameters, make: Callable[[tuple[Any, ...]], Value]) -> Iterator[Value]:
+        return map(make, self._rows(QUERIES[name], values))
+
+    def _first(self, name: str, values: Parameters) -> tuple[Any, ...] | None:
+        try:
+            cursor = self._connection.execute(QUERIES[name], values)
+            row = cursor.fetchone()
+            cursor.close()
+        except apsw.Error as error:
+            raise translated(error, self._path) from None
+        except UnicodeDecodeError as error:
+            raise EditedError(f"a column cannot be text: {error.reason}") from None
+        return row
+
+    def _rows(self, statement: str, values: Parameters) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._connection.execute(statement, values)
+        except apsw.Error as error:
+            raise translated(error, self._path) from None
+        except UnicodeDecodeError as error:
+            raise EditedError(f"a column cannot be text: {error.reason}") from None

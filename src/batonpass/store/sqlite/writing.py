@@ -1,0 +1,214 @@
+"""Writing one entry inside a transaction: the compare-and-set, the receipt, its contents, and what it changes."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import apsw
+
+from batonpass.errors import DuplicateReceiptError, NotFoundError, UnknownRelayError
+from batonpass.model.bodies import ChildHead
+from batonpass.model.content import Content, Place
+from batonpass.model.entry import Entry
+from batonpass.model.ids import KeyId, StreamId
+from batonpass.model.key import Key, KeyRole, KeyStatus
+from batonpass.model.lifecycle import Carrier, Event, sources, target
+from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, enrols_itself
+from batonpass.model.receipt import SignedReceipt
+from batonpass.model.run import Handoff, Run
+from batonpass.store.admission import is_there, next_state, require_fence, require_next
+from batonpass.store.sql import Queries
+from batonpass.store.sqlite import rows
+
+QUERIES: Final = Queries("batonpass.store.sqlite")
+LARGEST_ROW_BODY: Final = 64 * 1024
+
+_MOVE_HANDOFF: Final = QUERIES["move_handoff"]
+_MOVES: Final = {
+    event: {
+        "caller_sources": f",{','.join(sources(event, Carrier.CALLER))},",
+        "worker_sources": f",{','.join(sources(event, Carrier.WORKER))},",
+        "caller_target": target(event, Carrier.CALLER),
+        "worker_target": target(event, Carrier.WORKER),
+    }
+    for event in Event
+}
+_MOVE: Final = QUERIES["move_stream"]
+_OPEN: Final = QUERIES["open_stream"]
+_ADD_RECEIPT: Final = QUERIES["add_receipt"]
+_ADD_CONTENT: Final = QUERIES["add_content"]
+
+
+def write_entries(connection: apsw.Connection, entries: Sequence[Entry]) -> None:
+    """Write entries that stand or fall together."""
+    for entry in entries:
+        write_entry(connection, entry)
+
+
+def write_entry(connection: apsw.Connection, entry: Entry) -> None:
+    """Write an entry, or raise and leave the transaction to be rolled back."""
+    signed = entry.signed
+    receipt = signed.receipt
+    change = entry.change
+    try:
+        number = _take_head(connection, signed, change)
+        if number is None:
+            return
+        connection.execute(
+            _ADD_RECEIPT,
+            (
+                receipt.id,
+                number,
+                receipt.seq,
+                receipt.kind,
+                signed.payload,
+                signed.relay_signature,
+                signed.cosignature,
+            ),
+        )
+        position = connection.last_insert_rowid()
+        for content in entry.contents:
+            connection.execute(_ADD_CONTENT, (content.ref.id, position, *_placed(content)))
+    except apsw.ConstraintError:
+        raise DuplicateReceiptError(receipt.id) from None
+    _apply(connection, change)
+
+
+def is_blob(content: Content) -> bool:
+    """Return whether a content is kept in a file of its own."""
+    return len(content.body) > LARGEST_ROW_BODY
+
+
+def _take_head(connection: apsw.Connection, signed: SignedReceipt, change: Projection) -> int | None:
+    """Make a receipt its stream's head and return the stream's number; None if it is the head already."""
+    receipt = signed.receipt
+    values = {
+        "stream": receipt.stream,
+        "root": receipt.root,
+        "seq": receipt.seq,
+        "digest": signed.digest,
+        "previous": receipt.previous,
+        "epoch": receipt.epoch,
+        "held": receipt.epoch - change.bumps,
+        "open": not change.closes,
+        "key": receipt.relay_key,
+        "enrols_itself": enrols_itself(receipt),
+    }
+    if (row := connection.execute(_OPEN if receipt.seq == 1 else _MOVE, values).fetchone()) is not None:
+        return int(row[0])
+    stream = rows.find_stream(connection, receipt.stream)
+    if is_there(stream, signed):
+        return None
+    if not enrols_itself(receipt):
+        _require_active(connection, receipt.relay_key)
+    require_next(stream, signed, bumps=change.bumps)
+    raise AssertionError("a receipt that fits its stream was refused")
+
+
+def _require_active(connection: apsw.Connection, relay_key: KeyId) -> None:
+    row = connection.execute(QUERIES["get_key"], (relay_key,)).fetchone()
+    key = None if row is None else rows.key(row)
+    if key is None or key.role is not KeyRole.RELAY or key.status is not KeyStatus.ACTIVE:
+        raise UnknownRelayError(relay_key, enrolled=key is not None)
+
+
+def _placed(content: Content) -> tuple[str, bytes, bytes | None]:
+    return (Place.FILE, content.salt, None) if is_blob(content) else (Place.ROW, content.salt, content.body)
+
+
+def _apply(connection: apsw.Connection, change: Projection) -> None:
+    if change.fences is not None:
+        _fence(connection, change.fences)
+    if change.run_opened is not None:
+        _add_run(connection, change.run_opened)
+    if (ended := change.run_ended) is not None:
+        connection.execute(QUERIES["end_run"], (ended.state, rows.micros(ended.at), ended.run))
+    if change.handoff_opened is not None:
+        _add_handoff(connection, change.handoff_opened)
+    if change.handoff_moved is not None:
+        _move_handoff(connection, change.handoff_moved)
+    if change.key_added is not None:
+        add_key(connection, change.key_added)
+    if change.key_changed is not None:
+        _change_key(connection, change.key_changed)
+    for content in change.erased:
+        connection.execute(QUERIES["erase_content"], (content,))
+
+
+def _fence(connection: apsw.Connection, at: ChildHead) -> None:
+    values = {"run": at.run, "seq": at.seq, "head": at.head}
+    if connection.execute(QUERIES["fence_stream"], values).fetchone() is None:
+        require_fence(rows.find_stream(connection, StreamId(at.run)), at)
+
+
+def _add_run(connection: apsw.Connection, run: Run) -> None:
+    connection.execute(
+        QUERIES["add_run"],
+        (
+            run.id,
+            run.root,
+            run.parent,
+            run.handoff,
+            run.attempt,
+            run.agent,
+            run.principal,
+            run.state,
+            rows.micros(run.started_at),
+            _optional_micros(run.ended_at),
+        ),
+    )
+
+
+def _add_handoff(connection: apsw.Connection, handoff: Handoff) -> None:
+    try:
+        connection.execute(
+            QUERIES["add_handoff"],
+            (
+                handoff.id,
+                handoff.root,
+                handoff.parent,
+                handoff.to,
+                handoff.carrier,
+                handoff.state,
+                handoff.attempt,
+                handoff.run,
+                handoff.initiated,
+            ),
+        )
+    except apsw.ConstraintError:
+        raise DuplicateReceiptError(handoff.id) from None
+
+
+def _move_handoff(connection: apsw.Connection, moved: HandoffMoved) -> None:
+    accepts = moved.event is Event.ACCEPT
+    values = _MOVES[moved.event] | {
+        "handoff": moved.handoff,
+        "attempt": moved.attempt if moved.attempt is None else moved.attempt - accepts,
+        "new_attempt": moved.attempt if accepts else None,
+        "new_run": moved.run,
+        "ends": moved.ends,
+    }
+    if connection.execute(_MOVE_HANDOFF, values).fetchone() is not None:
+        return
+    row = connection.execute(QUERIES["get_handoff"], (moved.handoff,)).fetchone()
+    if row is None:
+        raise NotFoundError("handoff", moved.handoff)
+    next_state(rows.handoff(row), moved)
+    raise AssertionError("a step that the table allows was refused")
+
+
+def add_key(connection: apsw.Connection, key: Key) -> None:
+    """Write a new key."""
+    try:
+        connection.execute(QUERIES["add_key"], (key.id, key.role, key.public_key, key.relay, key.status))
+    except apsw.ConstraintError:
+        raise DuplicateReceiptError(key.id) from None
+
+
+def _change_key(connection: apsw.Connection, changed: KeyChanged) -> None:
+    if connection.execute(QUERIES["change_key"], (changed.status, changed.key)).fetchone() is None:
+        raise NotFoundError("key", changed.key)
+
+
+def _optional_micros(at: datetime | None) -> int | None:
+    return None if at is None else rows.micros(at)
