@@ -1,0 +1,24 @@
+"""What a verification saw: the answer to "how do you know?"."""
+
+from dataclasses import dataclass
+
+from batonpass.model.ids import KeyId, LedgerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What was checked and found to be whole."""
+
+    ledger: LedgerId
+    root_key: KeyId  # the key that all trust hangs from: compare it with one that you got elsewhere
+    receipts: int
+    signatures: int
+    streams: int
+    runs: int
+    handoffs: int
+    contents: int  # bodies whose digest was checked
+    erased: int  # bodies that were erased on purpose, each under a receipt
+    withheld: int  # bodies that a bundle of digests leaves out
+    relays: int
+    seals: int
+    unknown_kinds: int  # receipts of kinds that this version cannot interpret; their bytes, chain and signatures hold

@@ -1,0 +1,172 @@
+"""Searching receipts: the fields that were signed, and the words that they commit to."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+import re2
+
+from batonpass.audit.lookup import Text, read_receipt, read_texts
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.model.ids import HANDOFF, RELAY, RUN, HandoffId, ReceiptId, RunId, StreamId
+from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.store.port import LedgerView, ReceiptQuery
+
+# Random characters spell short words by accident: in an id or a digest, a match must be this long and touch an edge.
+_LEAST_OF_ID: Final = 4
+_AROUND: Final = 60
+_STREAMS_KEPT: Final = 10_000
+_OPAQUE: Final = frozenset(
+    {
+        "call",
+        "children.head",
+        "children.run",
+        "contents",
+        "cosigner",
+        "ended.head",
+        "ended.run",
+        "handoff",
+        "id",
+        "old_key",
+        "parent",
+        "previous",
+        "public_key",
+        "recorder.key",
+        "recorder.relay",
+        "relay",
+        "root",
+        "run",
+        "run_key",
+        "session",
+        "stream",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """One place where a pattern was found."""
+
+    receipt: ReceiptId
+    stream: StreamId
+    seq: int
+    kind: str
+    at: datetime
+    agent: str
+    field: str  # of the signed bytes, or `content.` and a name
+    line: int | None  # in a content; None in a signed field
+    before: str
+    found: str
+    after: str
+
+
+class Pattern:
+    """A regular expression that takes linear time, whatever the pattern and the text. Raises `InvalidValueError`."""
+
+    def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        options.case_sensitive = not ignore_case
+        try:
+            self._compiled = re2.compile(pattern, options)
+        except re2.error as error:
+            reason = error.args[0]
+            problem = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+            raise InvalidValueError("pattern", f"is not a regular expression of RE2: {problem}") from None
+
+    def find(self, text: str) -> tuple[int, int] | None:
+        """Return where the first match begins and ends."""
+        found = self._compiled.search(text)
+        return None if found is None else (found.start(), found.end())
+
+
+def find_matches(view: LedgerView, pattern: Pattern, query: ReceiptQuery) -> Iterator[Match]:
+    """Yield every match in the receipts of a query, in their order; nothing is held in memory that was yielded."""
+
+    @lru_cache(_STREAMS_KEPT)
+    def agent_of(stream: StreamId) -> str:
+        return _agent_of(view, stream)
+
+    for stored in view.find_receipts(query):
+        receipt = read_receipt(stored)
+        for field, line, text, (start, end) in _places(view, pattern, stored, receipt):
+            yield Match(
+                receipt=stored.id,
+                stream=stored.stream,
+                seq=stored.seq,
+                kind=stored.kind,
+                at=receipt.at,
+                agent=agent_of(stored.stream),
+                field=field,
+                line=line,
+                before=text[max(0, start - _AROUND) : start],
+                found=text[start:end],
+                after=text[end : end + _AROUND],
+            )
+
+
+def _places(
+    view: LedgerView,
+    pattern: Pattern,
+    stored: StoredReceipt,
+    receipt: Receipt,
+) -> Iterator[tuple[str, int | None, str, tuple[int, int]]]:
+    for field, value in _signed_fields(stored.payload):
+        if (span := pattern.find(value)) is not None and _counts(field, value, span):
+            yield field, None, value, span
+    for name, text in read_texts(view, receipt).items():
+        for number, line in enumerate(_lines(text), 1):
+            if (span := pattern.find(line)) is not None:
+                yield f"content.{name}", number, line, span
+
+
+def _lines(text: Text) -> list[str]:
+    return [] if text.body is None else text.body.decode(errors="replace").split("\n")
+
+
+def _counts(field: str, value: str, span: tuple[int, int]) -> bool:
+    if field.removeprefix("body.") not in _OPAQUE:
+        return True
+    start, end = span
+    return end - start >= _LEAST_OF_ID and (start == 0 or end == len(value))
+
+
+def _signed_fields(payload: bytes) -> Iterator[tuple[str, str]]:
+    """Yield every signed value that says something, with its place; also those that this version does not know."""
+    statement: Mapping[str, Any] = msgspec.json.decode(payload)
+    for subject in statement["subject"]:
+        yield "stream", subject["name"]
+        yield "previous", subject["digest"]["sha256"]
+    for name, value in statement["predicate"].items():
+        # What a receipt says about its contents is their digest; the contents themselves are searched as text.
+        if name != "content":
+            yield from _leaves(name, value)
+
+
+def _leaves(place: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - whatever JSON can hold
+    match value:
+        case dict():
+            for name, inner in value.items():
+                yield from _leaves(f"{place}.{name}", inner)
+        case list():
+            for inner in value:
+                yield from _leaves(place, inner)
+        case None:
+            return
+        case _:
+            yield place, str(value)
+
+
+def _agent_of(view: LedgerView, stream: StreamId) -> str:
+    kind = stream.partition("_")[0]
+    try:
+        if kind == RUN:
+            return view.get_run(RunId(stream)).agent
+        if kind == HANDOFF:
+            return view.get_handoff(HandoffId(stream)).to
+    except NotFoundError:
+        pass
+    return RELAY if kind == RELAY else "unknown"

@@ -1,0 +1,336 @@
+"""The chain of everything: each receipt, in position order, against all that came before it. Pure; no I/O.
+
+The steps are those of docs/spec/verification.md. Signatures are not checked here: each receipt yields what has to be
+checked, so that all cores can work on it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+from batonpass.errors import (
+    BatonpassError,
+    ChainError,
+    EditedError,
+    InvalidValueError,
+    MissingError,
+    NewerVersionError,
+    PositionError,
+    RevokedKeyError,
+    SignatureError,
+    UnknownKeyError,
+    UnlinkedError,
+    VerificationError,
+)
+from batonpass.model.bodies import (
+    ChildHead,
+    ContentErased,
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    RelayRevoked,
+    RelayRotated,
+    RunClosed,
+    RunRekeyed,
+    RunStarted,
+    ToolCompleted,
+    ToolFailed,
+    ToolRequested,
+    UnknownBody,
+)
+from batonpass.model.ids import (
+    CallId,
+    ContentId,
+    Digest,
+    HandoffId,
+    KeyId,
+    PublicKey,
+    ReceiptId,
+    RelayId,
+    RunId,
+    StreamId,
+)
+from batonpass.model.key import KeyRole, KeyStatus
+from batonpass.model.projection import Projection, enrols_itself, key_id, project, root_key
+from batonpass.model.receipt import SIGNED_BY_ROOT, Receipt, StoredReceipt
+from batonpass.model.stream import Stream, StreamKind, kind_of
+from batonpass.store.fold import Derived
+from batonpass.store.port import LedgerInfo
+from batonpass.wire.codec import decode_receipt
+
+_COLUMNS: Final = ("id", "stream", "seq", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A receipt that fits, and the signatures that are still to be checked."""
+
+    receipt: Receipt
+    digest: bytes
+    signatures: tuple[tuple[bytes, bytes], ...]  # public key, signature
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What later receipts are compared with, beyond the derived rows."""
+
+    history: dict[StreamId, list[bytes]] = field(default_factory=dict)  # digests by seq, of runs
+    run_keys: dict[RunId, PublicKey] = field(default_factory=dict)
+    anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # what the next attempt may hang from
+    calls: dict[RunId, set[CallId]] = field(default_factory=dict)  # requested, no outcome yet
+    erased: dict[ContentId, ReceiptId] = field(default_factory=dict)
+    public_keys: dict[KeyId, bytes] = field(default_factory=dict)
+
+
+class Linker:
+    """Takes receipts in position order and refuses the first that does not fit. Raises `VerificationError`."""
+
+    def __init__(self, info: LedgerInfo, *, gapless: bool = True) -> None:
+        self.derived = Derived()
+        self.unknown_kinds = 0
+        self._info = info
+        self._gapless = gapless
+        self._position: int | None = 0
+        self._memory = _Memory()
+        root = root_key(info.root_key)
+        self._root = root.id
+        self.derived.keys[root.id] = root
+        self._know(info.root_key)
+
+    @property
+    def erased(self) -> dict[ContentId, ReceiptId]:
+        """Return the contents that were erased on purpose, and the receipts that say so."""
+        return self._memory.erased
+
+    def add(self, stored: StoredReceipt) -> Link:
+        """Take the next receipt."""
+        receipt = _read(stored)
+        raw = sha256(stored.payload).digest()
+        digest = Digest(raw.hex())
+        try:
+            self._require_position(stored)
+            change = project(receipt, digest)
+            self._require_chain(receipt, change)
+            self._require_recorder(receipt)
+            signatures = tuple(self._signatures(stored, receipt))
+            self._require_links(receipt)
+            self._fold(receipt, digest, change)
+        except BatonpassError as error:
+            raise _placed(error, stored) from None
+        self._remember(receipt, raw, digest, change)
+        return Link(receipt, raw, signatures)
+
+    # Step 3: positions count from 1 without a gap; in a bundle, which is a selection, they only grow.
+    def _require_position(self, stored: StoredReceipt) -> None:
+        position = stored.position
+        if position is None:
+            # Committed a moment ago and not sequenced yet: these come last, in the order in which they were written.
+            self._position = None
+            return
+        if self._position is None or position <= self._position:
+            raise PositionError(f"position {position} does not come after {self._position}", field="position")
+        if self._gapless and position != self._position + 1:
+            raise MissingError(f"there is no receipt at position {self._position + 1}; the next is at {position}")
+        self._position = position
+
+    # Step 4: the next of its stream, hanging from the one before it, in the right epoch, before the stream's end.
+    def _require_chain(self, receipt: Receipt, change: Projection) -> None:
+        stream = self.derived.streams.get(receipt.stream)
+        if stream is None:
+            if receipt.seq != 1:
+                raise MissingError(f"the stream begins with receipt {receipt.seq}", seq=1)
+            if receipt.epoch != 1:
+                raise ChainError(f"the stream begins in epoch {receipt.epoch}", field="epoch")
+            self._require_anchor(receipt)
+            return
+        _require_successor(receipt, stream, bumps=change.bumps)
+
+    # Step 5: where a first receipt hangs, and which tree it belongs to.
+    def _require_anchor(self, receipt: Receipt) -> None:
+        if isinstance(receipt.body, RunStarted) or kind_of(receipt.stream) is StreamKind.RELAY:
+            allowed = {self._info.genesis}
+            root = receipt.body.run if isinstance(receipt.body, RunStarted) else None
+        else:
+            handoff = self.derived.handoffs.get(_handoff_of(receipt))
+            if handoff is None:
+                raise UnlinkedError("the handoff that it belongs to was never offered", field="handoff")
+            allowed = self._memory.anchors[handoff.id]
+            root = handoff.root
+        if receipt.previous not in allowed:
+            raise UnlinkedError("it does not hang from where its stream must begin", field="previous")
+        if receipt.root != root:
+            raise UnlinkedError(f"it names {receipt.root} as the root of its tree, which is {root}", field="root")
+
+    # Step 6: recorded by a relay whose key the root enrolled, and which was still active then.
+    def _require_recorder(self, receipt: Receipt) -> None:
+        if enrols_itself(receipt):
+            self._know(receipt.body.public_key)  # type: ignore[union-attr]
+            return
+        key = self.derived.keys.get(receipt.relay_key)
+        if key is None or key.role is not KeyRole.RELAY or key.relay != receipt.relay:
+            raise UnknownKeyError(
+                f"key {receipt.relay_key[:16]} was never enrolled for {receipt.relay}", field="recorder"
+            )
+        if key.status is not KeyStatus.ACTIVE:
+            raise RevokedKeyError(f"key {key.id[:16]} was {key.status} before this was recorded", field="recorder")
+
+    # Step 7: exactly the signatures that the signed bytes name, by the keys that may give them.
+    def _signatures(self, stored: StoredReceipt, receipt: Receipt) -> Iterator[tuple[bytes, bytes]]:
+        yield self._memory.public_keys[receipt.relay_key], stored.relay_signature
+        if (receipt.cosigner is None) != (stored.cosignature is None):
+            raise SignatureError("the second signature is not the one that the receipt names", field="cosignature")
+        if receipt.cosigner is not None and stored.cosignature is not None:
+            public_key = self._cosigner(receipt)
+            if public_key is None or key_id(public_key) != receipt.cosigner:
+                raise UnknownKeyError(f"key {receipt.cosigner[:16]} may not sign this", field="cosigner")
+            yield self._know(public_key), stored.cosignature
+
+    def _cosigner(self, receipt: Receipt) -> PublicKey | None:
+        body = receipt.body
+        if isinstance(body, RunStarted | HandoffAccepted | RunRekeyed):
+            return body.run_key
+        if receipt.kind in SIGNED_BY_ROOT or (
+            isinstance(body, UnknownBody) and kind_of(receipt.stream) is StreamKind.RELAY
+        ):
+            return self._info.root_key
+        return self._memory.run_keys.get(RunId(receipt.stream))
+
+    # Step 8: what a receipt says of its parents, children and calls is what their own receipts say.
+    def _require_links(self, receipt: Receipt) -> None:
+        match receipt.body:
+            case HandoffAccepted() as body:
+                self._require_attempt(body)
+            case HandoffCompleted() | HandoffFailed() as body:
+                run = self.derived.runs.get(body.run)
+                if run is None or (run.handoff, run.parent, run.attempt) != (body.handoff, body.parent, body.attempt):
+                    raise UnlinkedError("the close-out is of another handoff than its run", field="handoff")
+                self._require_children(body.run, body.children)
+            case RunClosed() as body:
+                self._require_children(body.run, body.children)
+            case RelayRotated() as body:
+                self._require_owner(body.old_key, body.relay)
+            case RelayRevoked() as body:
+                self._require_owner(body.public_key, body.relay)
+            case ToolCompleted() | ToolFailed() as body:
+                if body.call not in self._memory.calls.get(body.run, ()):
+                    raise UnlinkedError(f"{body.call} was not requested, or has an outcome already", field="call")
+
+    def _require_owner(self, public_key: PublicKey, relay: RelayId) -> None:
+        key = self.derived.keys.get(key_id(public_key))
+        if key is None or key.relay != relay:
+            raise UnlinkedError(f"the key that it names is not a key of {relay}", field="relay")
+
+    def _require_attempt(self, body: HandoffAccepted) -> None:
+        handoff = self.derived.handoffs[body.handoff]
+        parent = self.derived.runs.get(body.parent)
+        if parent is None or handoff.parent != body.parent:
+            raise UnlinkedError("its parent did not offer this handoff", field="parent")
+        if handoff.to != body.agent:
+            raise UnlinkedError(f"it was offered to {handoff.to} and taken by {body.agent}", field="agent")
+        if parent.principal != body.principal:
+            raise UnlinkedError("it acts for another principal than its parent", field="principal")
+
+    def _require_children(self, parent: RunId, children: tuple[ChildHead, ...]) -> None:
+        for child in children:
+            run = self.derived.runs.get(child.run)
+            if run is None or run.parent != parent:
+                raise UnlinkedError(f"it lists {child.run}, which is no child of it", field="children")
+            known = self._memory.history[StreamId(child.run)]
+            if len(known) < child.seq or known[child.seq - 1].hex() != child.head:
+                raise UnlinkedError(f"it lists another head of {child.run} than there is", field="children")
+
+    # Step 9: the derived rows can follow.
+    def _fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
+        try:
+            self.derived.fold(receipt, digest, change)
+        except BatonpassError as error:
+            raise UnlinkedError(f"it cannot follow what was recorded before: {error}") from None
+
+    def _remember(self, receipt: Receipt, raw: bytes, digest: Digest, change: Projection) -> None:
+        memory = self._memory
+        kind = kind_of(receipt.stream)
+        if kind is StreamKind.RUN:
+            memory.history.setdefault(receipt.stream, []).append(raw)
+        elif kind is StreamKind.HANDOFF:
+            memory.anchors[HandoffId(receipt.stream)] = {digest}
+        match receipt.body:
+            case RunStarted() | HandoffAccepted() | RunRekeyed() as body:
+                memory.run_keys[body.run] = body.run_key
+            case HandoffInitiated() as body:
+                memory.anchors[body.handoff] = {digest}
+            case ToolRequested() as body:
+                memory.calls.setdefault(body.run, set()).add(body.call)
+            case ToolCompleted() | ToolFailed() as body:
+                memory.calls[body.run].discard(body.call)
+            case ContentErased() as body:
+                memory.erased.update(dict.fromkeys(body.contents, receipt.id))
+            case UnknownBody():
+                self.unknown_kinds += 1
+        if change.key_added is not None:
+            self._know(change.key_added.public_key)
+
+    def _know(self, public_key: PublicKey) -> bytes:
+        raw = bytes.fromhex(public_key)
+        self._memory.public_keys[key_id(public_key)] = raw
+        return raw
+
+
+def _read(stored: StoredReceipt) -> Receipt:
+    """Return what the bytes say, if the columns beside them say the same: steps 1 and 2."""
+    try:
+        receipt = decode_receipt(stored.payload)
+    except NewerVersionError as error:
+        raise NewerVersionError(error.problem, stream=stored.stream, seq=stored.seq, field=error.field) from None
+    except (InvalidValueError, TypeError) as error:
+        field_name = error.field if isinstance(error, InvalidValueError) else "payload"
+        raise EditedError(
+            f"the signed bytes cannot be read: {error}",
+            stream=stored.stream,
+            seq=stored.seq,
+            field=field_name,
+        ) from None
+    for column in _COLUMNS:
+        said, found = getattr(receipt, column), getattr(stored, column)
+        if said != found:
+            raise EditedError(
+                f"the column says {found} and the signed bytes say {said}",
+                stream=receipt.stream,
+                seq=receipt.seq,
+                field=column,
+            )
+    return receipt
+
+
+def _require_successor(receipt: Receipt, stream: Stream, *, bumps: bool) -> None:
+    if receipt.seq > stream.seq + 1:
+        raise MissingError(f"receipt {stream.seq + 1} is missing", seq=stream.seq + 1)
+    if receipt.seq <= stream.seq:
+        raise ChainError(f"receipt {receipt.seq} stands after receipt {stream.seq}", field="seq")
+    if receipt.previous != stream.head:
+        raise ChainError("it does not hang from the receipt before it", field="previous")
+    if not stream.open:
+        raise ChainError("it stands after the end of its stream", field="seq")
+    if receipt.epoch != stream.epoch + bumps:
+        raise ChainError(f"it is in epoch {receipt.epoch}, its stream in {stream.epoch}", field="epoch")
+    if receipt.root != stream.root:
+        raise UnlinkedError(f"it names {receipt.root} as the root of its tree, which is {stream.root}", field="root")
+
+
+def _handoff_of(receipt: Receipt) -> HandoffId:
+    if isinstance(receipt.body, HandoffAccepted):
+        return receipt.body.handoff
+    return HandoffId(receipt.stream)
+
+
+def _placed(error: BatonpassError, stored: StoredReceipt) -> BatonpassError:
+    """Return a finding with its place filled in."""
+    if not isinstance(error, VerificationError):
+        return UnlinkedError(str(error), stream=stored.stream, seq=stored.seq)
+    return type(error)(
+        error.problem,
+        stream=error.stream or stored.stream,
+        seq=stored.seq if error.seq is None else error.seq,
+        field=error.field,
+    )

@@ -1,0 +1,52 @@
+"""Settings, read once, at the edge: which ledger, and where its keys are."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from batonpass.store.home import HOME_NAME
+from batonpass.store.opening import MEMORY, SQLITE, home_by_default
+
+LEDGER: Final = "BATONPASS_LEDGER"
+HOME: Final = "BATONPASS_HOME"
+FILE_NAME: Final = "ledger.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Which ledger to use, and in which directory this relay's keys are; None keeps them in memory."""
+
+    ledger: str
+    home: Path | None
+
+
+def find_settings(
+    ledger: str | None = None,
+    *,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """Return the settings: what was given, else the environment, else `.batonpass` here or in the nearest parent."""
+    environment = os.environ if environment is None else environment
+    directory = directory or Path.cwd()
+    nearest = _nearest_home(directory)
+    url = ledger or environment.get(LEDGER) or f"{SQLITE}{nearest / FILE_NAME}"
+    if "://" not in url and url != MEMORY:
+        # A bare path is what people type; it can only mean a file.
+        url = f"{SQLITE}{directory / url}"
+    return Settings(ledger=url, home=_home(url, nearest, environment))
+
+
+def _nearest_home(directory: Path) -> Path:
+    for place in (directory, *directory.parents):
+        if (place / HOME_NAME).is_dir():
+            return place / HOME_NAME
+    return directory / HOME_NAME
+
+
+def _home(url: str, nearest: Path, environment: Mapping[str, str]) -> Path | None:
+    if given := environment.get(HOME):
+        return Path(given).expanduser().absolute()
+    return home_by_default(url) if url == MEMORY or url.startswith(SQLITE) else nearest

@@ -1,0 +1,1 @@
+"""The ledger: streams of signed receipts, sealed."""

@@ -1,0 +1,25 @@
+"""A draft: what is to be recorded, before it has a place in a stream."""
+
+from dataclasses import dataclass
+
+from batonpass.model.bodies import Body
+from batonpass.model.content import Content
+from batonpass.model.ids import Digest, RunId, SessionId, StreamId
+from batonpass.model.key import Signer
+from batonpass.model.receipt import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """Something to record; the ledger adds the place in the stream, the time and the signatures."""
+
+    stream: StreamId
+    body: Body
+    root: RunId | None = None
+    anchor: Digest | None = None  # where a stream's first receipt hangs
+    new: bool = False  # the stream must not exist yet; else it goes on as it stands, or begins at the anchor
+    epoch: int | None = None  # the epoch that the writer holds; None takes the stream's present one
+    cosigner: Signer | None = None
+    contents: tuple[Content, ...] = ()
+    mode: Mode = Mode.OBSERVED
+    session: SessionId | None = None

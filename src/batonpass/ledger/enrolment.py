@@ -1,0 +1,66 @@
+"""Which relays may record: the root key enrols them, and signs the receipt of every change."""
+
+from batonpass.clock import Clock
+from batonpass.ledger.draft import Draft
+from batonpass.ledger.ledger import Ledger, Recorder, sign_receipt
+from batonpass.model.bodies import RelayEnrolled, RelayRevoked, RelayRotated
+from batonpass.model.content import new_content
+from batonpass.model.entry import Entry
+from batonpass.model.ids import PublicKey, RelayId, StreamId, new_ledger_id
+from batonpass.model.key import Signer
+from batonpass.store.port import LedgerInfo, LedgerStore
+
+
+def found_ledger(store: LedgerStore, recorder: Recorder, root: Signer, clock: Clock) -> LedgerInfo:
+    """Make an empty store a ledger whose root key is `root` and whose first relay enrols itself; return who it is.
+
+    Of several processes that found at once, one wins, and all learn which.
+    """
+    at = clock.now()
+    info = LedgerInfo(id=new_ledger_id(at), root_key=root.public_key)
+    draft = Draft(
+        stream=StreamId(recorder.id),
+        body=RelayEnrolled(relay=recorder.id, public_key=recorder.signer.public_key),
+        anchor=info.genesis,
+        cosigner=root,
+    )
+    return store.found(info, Entry(signed=sign_receipt(draft, None, recorder, at)))
+
+
+class Enrolment:
+    """Enrols, rotates and revokes relay keys. Every act needs the root key."""
+
+    def __init__(self, store: LedgerStore, ledger: Ledger, recorder: Recorder, clock: Clock) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._recorder = recorder
+        self._clock = clock
+
+    def enroll(self, relay: RelayId, public_key: PublicKey, *, root: Signer) -> None:
+        """Let a relay record in this ledger."""
+        self._append(RelayEnrolled(relay=relay, public_key=public_key), root)
+
+    def rotate(self, public_key: PublicKey, *, root: Signer) -> None:
+        """Let this relay go on under another key; the present one signs this and then nothing more."""
+        old = self._recorder.signer.public_key
+        self._append(RelayRotated(relay=self._recorder.id, old_key=old, public_key=public_key), root)
+
+    def revoke(self, relay: RelayId, public_key: PublicKey, *, reason: str, root: Signer) -> None:
+        """Stop a relay key from recording, from now on and for every process."""
+        self._append(RelayRevoked(relay=relay, public_key=public_key), root, reason)
+
+    def _append(
+        self, body: RelayEnrolled | RelayRotated | RelayRevoked, root: Signer, reason: str | None = None
+    ) -> None:
+        with self._store.view() as view:
+            anchor = view.info().genesis
+        contents = () if reason is None else (new_content("reason", reason, self._clock.now()),)
+        self._ledger.append(
+            Draft(
+                stream=StreamId(self._recorder.id),
+                body=body,
+                anchor=anchor,
+                cosigner=root,
+                contents=contents,
+            ),
+        )

@@ -1,0 +1,36 @@
+"""Erasing words on purpose: the content goes, the receipt that commits to it stays, and the erasure is a receipt."""
+
+from collections.abc import Sequence
+
+from batonpass.clock import Clock
+from batonpass.ledger.draft import Draft
+from batonpass.ledger.ledger import Ledger, Recorder
+from batonpass.model.bodies import ContentErased
+from batonpass.model.content import new_content
+from batonpass.model.ids import ContentId, PrincipalId, StreamId
+from batonpass.store.port import LedgerStore
+
+
+class Erasure:
+    """Erases content. The chain still verifies; what was erased shows as erased, by whom and when."""
+
+    def __init__(self, store: LedgerStore, ledger: Ledger, recorder: Recorder, clock: Clock) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._recorder = recorder
+        self._clock = clock
+
+    def erase(self, contents: Sequence[ContentId], *, by: PrincipalId, reason: str) -> None:
+        """Erase contents in one commit with the receipt that says so. Raises `NotFoundError` if one does not exist."""
+        with self._store.view() as view:
+            anchor = view.info().genesis
+            for content in contents:
+                view.get_content(content)
+        self._ledger.append(
+            Draft(
+                stream=StreamId(self._recorder.id),
+                body=ContentErased(contents=tuple(contents), by=by),
+                anchor=anchor,
+                contents=(new_content("reason", reason, self._clock.now()),),
+            ),
+        )

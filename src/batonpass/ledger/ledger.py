@@ -1,0 +1,197 @@
+"""Recording: a draft gets its place in its stream, its signatures, and is durable when `append` returns."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Protocol
+
+from batonpass.clock import Clock
+from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError
+from batonpass.ledger.draft import Draft
+from batonpass.model.bodies import RunRekeyed
+from batonpass.model.entry import Entry
+from batonpass.model.ids import Digest, RelayId, StreamId, new_receipt_id
+from batonpass.model.key import Signer
+from batonpass.model.receipt import Receipt, SignedReceipt
+from batonpass.model.stream import Stream, StreamKind, kind_of
+from batonpass.store.port import LedgerStore
+from batonpass.wire.canonical import digest
+from batonpass.wire.codec import encode_receipt, signing_bytes
+
+# Each time another process came first, somebody made progress; this many times in a row is a fault, not a race.
+_TRIES: Final = 64
+
+
+class Recorder(Protocol):
+    """Who records: the relay's id, and its key."""
+
+    @property
+    def id(self) -> RelayId:
+        """Return the relay's id."""
+
+    @property
+    def signer(self) -> Signer:
+        """Return the relay's key."""
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What this process knows of a stream, and the lock under which it appends to it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    head: Stream | None = None
+    users: int = 0
+
+
+class Ledger:
+    """Appends receipts to streams. Safe to use from many threads; streams never wait for each other."""
+
+    def __init__(self, store: LedgerStore, recorder: Recorder, clock: Clock) -> None:
+        self._store = store
+        self._recorder = recorder
+        self._clock = clock
+        self._slots: dict[StreamId, _Slot] = {}
+        self._slots_lock = threading.Lock()
+
+    def append(self, *drafts: Draft) -> tuple[SignedReceipt, ...]:
+        """Record drafts in one commit, or none of them; return them signed, when they are durable.
+
+        Raises what `LedgerStore.append` raises, except that a stream which merely moved on is caught up with.
+        """
+        slots: dict[StreamId, _Slot] = {}
+        try:
+            for stream in sorted({draft.stream for draft in drafts}):
+                slots[stream] = self._take(stream)
+            return self._append(drafts, slots)
+        finally:
+            for stream, slot in slots.items():
+                self._give_back(stream, slot)
+
+    def _append(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> tuple[SignedReceipt, ...]:
+        for _ in range(_TRIES):
+            entries, heads = self._build(drafts, slots)
+            try:
+                self._store.append(entries)
+            except StaleHeadError as stale:
+                self._catch_up(slots, drafts, stale)
+                continue
+            for stream, head in heads.items():
+                slots[stream].head = head
+            return tuple(entry.signed for entry in entries)
+        raise StaleHeadError(drafts[0].stream, 0)
+
+    def _take(self, stream: StreamId) -> _Slot:
+        """Lock a stream for this thread; always in the order of names, so that no two threads wait for each other."""
+        with self._slots_lock:
+            slot = self._slots.get(stream)
+            if slot is None:
+                slot = self._slots[stream] = _Slot()
+            slot.users += 1
+        slot.lock.acquire()
+        return slot
+
+    def _give_back(self, stream: StreamId, slot: _Slot) -> None:
+        slot.lock.release()
+        with self._slots_lock:
+            slot.users -= 1
+            if slot.users == 0 and not _worth_keeping(stream, slot.head):
+                self._slots.pop(stream, None)
+
+    def _build(
+        self,
+        drafts: Sequence[Draft],
+        slots: dict[StreamId, _Slot],
+    ) -> tuple[list[Entry], dict[StreamId, Stream]]:
+        at = self._clock.now()
+        heads: dict[StreamId, Stream] = {}
+        entries = []
+        for draft in drafts:
+            head = heads.get(draft.stream) or slots[draft.stream].head
+            if head is None and not draft.new:
+                head = self._read(draft.stream)
+            signed = sign_receipt(draft, head, self._recorder, at)
+            entry = Entry(signed=signed, contents=draft.contents)
+            entries.append(entry)
+            heads[draft.stream] = Stream(
+                id=draft.stream,
+                root=draft.root,
+                seq=signed.receipt.seq,
+                head=signed.digest,
+                epoch=signed.receipt.epoch,
+                open=not entry.change.closes,
+            )
+        return entries, heads
+
+    def _read(self, stream: StreamId) -> Stream | None:
+        with self._store.view() as view:
+            try:
+                return view.get_stream(stream)
+            except NotFoundError:
+                return None
+
+    def _catch_up(self, slots: dict[StreamId, _Slot], drafts: Sequence[Draft], stale: StaleHeadError) -> None:
+        """Take a stream's new head, unless that would hide a takeover, a rewind, or a stream that began without us."""
+        slot = slots.get(StreamId(stale.stream))
+        if slot is None or any(draft.new and draft.stream == stale.stream for draft in drafts):
+            raise stale
+        known, slot.head = slot.head, self._read(StreamId(stale.stream))
+        if known is None:
+            return
+        if slot.head is None:
+            raise RewoundError(stale.stream, known.seq, 0)
+        if slot.head.epoch != known.epoch:
+            raise FencedError(stale.stream, known.epoch, slot.head.epoch)
+        if slot.head.seq < known.seq:
+            raise RewoundError(stale.stream, known.seq, slot.head.seq)
+
+
+def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: datetime) -> SignedReceipt:
+    """Return a draft as the signed successor of a stream's head, or as its first receipt."""
+    signer = recorder.signer
+    receipt = Receipt(
+        id=new_receipt_id(at),
+        stream=draft.stream,
+        seq=1 if head is None else head.seq + 1,
+        previous=_previous(draft, head),
+        epoch=_epoch(draft, head),
+        at=at,
+        mode=draft.mode,
+        relay=recorder.id,
+        relay_key=signer.key,
+        cosigner=None if draft.cosigner is None else draft.cosigner.key,
+        root=draft.root,
+        session=draft.session,
+        body=draft.body,
+        content={content.name: content.ref for content in draft.contents},
+    )
+    payload = encode_receipt(receipt)
+    message = signing_bytes(payload)
+    return SignedReceipt(
+        receipt=receipt,
+        payload=payload,
+        digest=digest(payload),
+        relay_signature=signer.sign(message),
+        cosignature=None if draft.cosigner is None else draft.cosigner.sign(message),
+    )
+
+
+def _worth_keeping(stream: StreamId, head: Stream | None) -> bool:
+    # Anybody may append to a handoff's stream and it never closes: a head kept for it would be stale, and forever.
+    return head is not None and head.open and kind_of(stream) is not StreamKind.HANDOFF
+
+
+def _previous(draft: Draft, head: Stream | None) -> Digest:
+    if head is not None:
+        return head.head
+    if draft.anchor is None:
+        raise NotFoundError("stream", draft.stream)
+    return draft.anchor
+
+
+def _epoch(draft: Draft, head: Stream | None) -> int:
+    if head is None:
+        return 1
+    if draft.epoch is not None and draft.epoch != head.epoch:
+        raise FencedError(draft.stream, draft.epoch, head.epoch)
+    return head.epoch + isinstance(draft.body, RunRekeyed)

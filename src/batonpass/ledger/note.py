@@ -1,0 +1,198 @@
+"""Seals as text: a transparency-log checkpoint in a C2SP signed note.
+
+Any tool that reads c2sp.org/tlog-checkpoint reads our seals. In the other direction we are narrower than C2SP: the
+origin obeys the rule for key names, and extension lines are refused, because no seal of ours has any and nothing would
+check them. Whatever parses has exactly one spelling. The specification is docs/spec/seal.md.
+"""
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from batonpass.errors import InvalidValueError
+
+MAX_SIZE: Final = 2**63 - 1
+MAX_SIGNATURES: Final = 64
+
+_ROOT_LENGTH: Final = 32
+_KEY_HASH_LENGTH: Final = 4
+_PUBLIC_KEY_LENGTH: Final = 32
+_SIGNATURE_LENGTH: Final = 64
+_ED25519: Final = b"\x01"
+_DASH: Final = "\N{EM DASH} "
+# At most 19 digits: `int` takes quadratic time, and the sender chooses how many digits we read.
+_DECIMAL: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+_BODY_LINES: Final = 3
+_TRAILER_PARTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The head of a ledger's Merkle tree: whose it is, how many receipts, which root.
+
+    Raises `InvalidValueError` for parts that could not be written down and read back the same.
+    """
+
+    origin: str
+    size: int
+    root: bytes
+
+    def __post_init__(self) -> None:
+        # A newline in the origin would forge the two lines under it.
+        _require_name("origin", self.origin)
+        if not 0 <= self.size <= MAX_SIZE:
+            raise InvalidValueError("size", f"must be between 0 and {MAX_SIZE}")
+        _require_length("root", self.root, _ROOT_LENGTH)
+
+    def body(self) -> str:
+        """Return the text that is signed: three lines, each with its newline."""
+        return f"{self.origin}\n{self.size}\n{write_base64(self.root)}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSignature:
+    """One signature line of a note; nobody has checked it yet."""
+
+    name: str
+    key_hash: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A checkpoint and the signatures that stand under it, read but not verified."""
+
+    checkpoint: Checkpoint
+    signatures: tuple[NoteSignature, ...]
+    signed_bytes: bytes
+
+    def find_signatures(self, name: str, public_key: bytes) -> Iterator[NoteSignature]:
+        """Yield the signatures that claim to be made with this key; all of them must verify over `signed_bytes`."""
+        wanted = key_hash(name, public_key)
+        return (line for line in self.signatures if line.name == name and line.key_hash == wanted)
+
+
+def key_hash(name: str, public_key: bytes) -> bytes:
+    """Return the four bytes by which a note names an Ed25519 key; they identify it and prove nothing."""
+    _require_name("name", name)
+    _require_length("public key", public_key, _PUBLIC_KEY_LENGTH)
+    return sha256(name.encode() + b"\n" + _ED25519 + public_key).digest()[:_KEY_HASH_LENGTH]
+
+
+def verifier_key(name: str, public_key: bytes) -> str:
+    """Return the key in the form in which other C2SP tools take it."""
+    return f"{name}+{key_hash(name, public_key).hex()}+{write_base64(_ED25519 + public_key)}"
+
+
+def sign_checkpoint(checkpoint: Checkpoint, sign: Callable[[bytes], bytes], name: str, public_key: bytes) -> str:
+    """Return the whole note: the checkpoint, and under it the one signature that `sign` made.
+
+    Raises `InvalidValueError` if name, key or signature cannot stand in an Ed25519 signature line.
+    """
+    body = checkpoint.body()
+    prefix = key_hash(name, public_key)
+    signature = sign(body.encode())
+    _require_length("signature", signature, _SIGNATURE_LENGTH)
+    return f"{body}\n{_DASH}{name} {write_base64(prefix + signature)}\n"
+
+
+def parse_note(text: str) -> Note:
+    """Return what the note says; no signature is checked here.
+
+    Raises `InvalidValueError` with the part that is malformed.
+    """
+    *lines, after = text.split("\n")
+    if after:
+        raise InvalidValueError("note", "must end with a newline")
+    if len(lines) <= _BODY_LINES + 1 or lines[_BODY_LINES]:
+        raise InvalidValueError("note", "must be origin, size, root, one empty line and at least one signature")
+    origin, size, root = lines[:_BODY_LINES]
+    signatures = lines[_BODY_LINES + 1 :]
+    if len(signatures) > MAX_SIGNATURES:
+        raise InvalidValueError("signatures", f"at most {MAX_SIGNATURES} are read, here are {len(signatures)}")
+    checkpoint = Checkpoint(origin, read_decimal("size", size), read_base64("root", root))
+    return Note(
+        checkpoint=checkpoint,
+        signatures=tuple(_parse_signature(line) for line in signatures),
+        signed_bytes="".join(f"{line}\n" for line in lines[:_BODY_LINES]).encode(),
+    )
+
+
+def to_trailer(text: str) -> str:
+    """Return the note as one line of four words, for a git trailer; `from_trailer` gives back the same note.
+
+    Raises `InvalidValueError` unless the note has exactly one signature, by the name that is also the origin.
+    """
+    note = parse_note(text)
+    if [line.name for line in note.signatures] != [note.checkpoint.origin]:
+        raise InvalidValueError("signatures", "a trailer has room for exactly one, whose name is the origin")
+    origin, size, root, _, signature, _ = text.split("\n")
+    return f"{origin} {size} {root} {signature.rpartition(' ')[2]}"
+
+
+def from_trailer(line: str) -> str:
+    """Return the note that `to_trailer` made into this line.
+
+    Raises `InvalidValueError` if the line is not one that `to_trailer` could have made.
+    """
+    parts = line.split(" ")
+    if len(parts) != _TRAILER_PARTS:
+        raise InvalidValueError("trailer", "must be origin, size, root and signature with one space between them")
+    origin, size, root, signature = parts
+    text = f"{origin}\n{size}\n{root}\n\n{_DASH}{origin} {signature}\n"
+    parse_note(text)
+    return text
+
+
+def write_base64(data: bytes) -> str:
+    """Return the standard base64 of data, padded and on one line."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def read_base64(field: str, text: str) -> bytes:
+    """Return the bytes of canonical standard base64. Raises `InvalidValueError` for any other spelling of them."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise InvalidValueError(field, "not base64") from None
+    # Decoders ignore the unused bits before the padding, so several texts mean the same bytes; one of them is ours.
+    if write_base64(data) != text:
+        raise InvalidValueError(field, "not canonical base64")
+    return data
+
+
+def read_decimal(field: str, text: str) -> int:
+    """Return the number, at most 2^63 - 1. Raises `InvalidValueError` for signs, spaces and leading zeros."""
+    if not _DECIMAL.fullmatch(text) or (value := int(text)) > MAX_SIZE:
+        raise InvalidValueError(field, f"must be decimal digits without leading zeros, at most {MAX_SIZE}")
+    return value
+
+
+def _parse_signature(line: str) -> NoteSignature:
+    name, space, encoded = line.removeprefix(_DASH).partition(" ")
+    if not line.startswith(_DASH) or not space:
+        raise InvalidValueError("signature", "must be an em dash, a space, a name, a space and base64")
+    _require_name("signature name", name)
+    data = read_base64("signature", encoded)
+    if len(data) <= _KEY_HASH_LENGTH:
+        raise InvalidValueError("signature", "is too short for a key hash and a signature")
+    return NoteSignature(name, data[:_KEY_HASH_LENGTH], data[_KEY_HASH_LENGTH:])
+
+
+def _require_name(field: str, name: str) -> None:
+    if not name:
+        raise InvalidValueError(field, "must not be empty")
+    # C2SP asks for the controls below U+0020. We add delete and the C1 range, which some terminals obey, and the lone
+    # surrogates, which are not UTF-8.
+    if any(char < " " or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff" for char in name):
+        raise InvalidValueError(field, "must not contain control characters or surrogates")
+    if any(char.isspace() or char == "+" for char in name):
+        raise InvalidValueError(field, "must not contain spaces or plus signs")
+
+
+def _require_length(field: str, value: bytes, length: int) -> None:
+    if len(value) != length:
+        raise InvalidValueError(field, f"must have {length} bytes, has {len(value)}")

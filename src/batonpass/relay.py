@@ -1,0 +1,213 @@
+"""The relay: the runtime that records. Every door calls these use cases and has no logic of its own."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from batonpass.audit.bundle import export_bundle, import_bundle
+from batonpass.audit.evidence import Evidence
+from batonpass.audit.verify import verify_ledger
+from batonpass.clock import Clock, SystemClock
+from batonpass.errors import (
+    ContentErasedError,
+    KeyMissingError,
+    KeyRefusedError,
+    StoreReadOnlyError,
+    StoreRefusedError,
+    UnknownRelayError,
+)
+from batonpass.ledger.enrolment import Enrolment, found_ledger
+from batonpass.ledger.erasure import Erasure
+from batonpass.ledger.ledger import Ledger
+from batonpass.ledger.recording import Recording
+from batonpass.ledger.sealing import Sealing
+from batonpass.model.ids import ContentId, KeyId, PrincipalId, PublicKey, RelayId, RunId
+from batonpass.model.key import Key, KeyRole, KeyStatus, RunKeys, Signer
+from batonpass.model.seal import Seal
+from batonpass.signing.ed25519 import require_strong
+from batonpass.signing.keyring import Keyring, RelayIdentity
+from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
+from batonpass.store.opening import home_by_default, open_store
+from batonpass.store.port import LedgerStore
+
+
+class Relay:
+    """Records in one ledger and answers for it. Safe to use from many threads; refuses use after a fork."""
+
+    def __init__(
+        self,
+        store: LedgerStore,
+        *,
+        home: Path | None = None,
+        clock: Clock | None = None,
+        run_keys: RunKeys | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._keyring = Keyring(home, self._clock)
+        self._run_keys = run_keys or RunKeysInMemory()
+        self._joined: tuple[Ledger, RelayIdentity] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        ledger: str,
+        *,
+        home: Path | None = None,
+        clock: Clock | None = None,
+        keys_in_files: bool = False,
+        create: bool = True,
+    ) -> Self:
+        """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it.
+
+        With `keys_in_files`, run keys outlive this process, as short hooks need.
+        """
+        home = home or home_by_default(ledger)
+        run_keys: RunKeys | None = RunKeysInFiles(home) if keys_in_files and home is not None else None
+        return cls(open_store(ledger, create=create), home=home, clock=clock, run_keys=run_keys)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        self._store.close()
+
+    @property
+    def store(self) -> LedgerStore:
+        """Return the store, for reading."""
+        return self._store
+
+    @property
+    def recording(self) -> Recording:
+        """Return what records runs and handoffs. The first use founds the ledger, or joins it."""
+        ledger, _ = self._join()
+        return Recording(self._store, ledger, self._run_keys, self._clock)
+
+    def identity(self) -> tuple[RelayId, PublicKey]:
+        """Return what this relay asks to be enrolled as: its id and its public key."""
+        identity = self._keyring.relay()
+        return identity.id, identity.signer.public_key
+
+    def verify(
+        self,
+        *,
+        seals: Sequence[str] = (),
+        root_key: PublicKey | KeyId | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Evidence:
+        """Verify everything, and that it still holds what these seals (as notes) say. Raises `VerificationError`."""
+        self._sequence()
+        return verify_ledger(self._store, seals=seals, root_key=root_key, progress=progress)
+
+    def seal(self) -> Seal:
+        """Seal everything recorded so far."""
+        _, identity = self._join()
+        return Sealing(self._store, identity).seal()
+
+    def erase(self, contents: Sequence[ContentId], *, by: PrincipalId, reason: str) -> None:
+        """Erase contents; their receipts stay and the erasure is one."""
+        ledger, identity = self._join()
+        Erasure(self._store, ledger, identity, self._clock).erase(contents, by=by, reason=reason)
+
+    def read(self, content: ContentId) -> bytes:
+        """Return what was written. Raises `ContentErasedError` if it was erased since."""
+        with self._store.view() as view:
+            stored = view.get_content(content)
+        if stored.body is None:
+            raise ContentErasedError(content)
+        return stored.body
+
+    def keys(self) -> tuple[Key, ...]:
+        """Return every key that is or was enrolled, the root key first."""
+        with self._store.view() as view:
+            return tuple(view.find_keys())
+
+    def enroll(self, relay: RelayId, public_key: PublicKey) -> None:
+        """Let another relay record here. Needs the root key. Raises `KeyRefusedError` for a key that is no good."""
+        self._enrolment().enroll(relay, require_strong(public_key), root=self._root())
+
+    def rotate(self) -> PublicKey:
+        """Go on under a new relay key and return it. Needs the root key."""
+        root = self._root()
+        enrolment = self._enrolment()
+        fresh = self._keyring.propose_relay_key()
+        enrolment.rotate(fresh.public_key, root=root)
+        self._keyring.adopt_relay_key(fresh)
+        self._joined = None
+        return fresh.public_key
+
+    def revoke(self, key: Key, *, reason: str) -> None:
+        """Stop a relay key from recording. Needs the root key. Raises `KeyRefusedError` for what cannot be revoked."""
+        if key.role is not KeyRole.RELAY or key.relay is None or key.status is not KeyStatus.ACTIVE:
+            raise KeyRefusedError(f"key {key.id[:16]} is not an active relay key; only those can be revoked")
+        self._enrolment().revoke(key.relay, key.public_key, reason=reason, root=self._root())
+
+    def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
+        """Yield the lines of a bundle: the whole tree that a run belongs to, and all that it takes to verify it."""
+        self._sequence()
+        return export_bundle(self._store, run, with_content=with_content)
+
+    def import_(self, lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None) -> Evidence:
+        """Verify a bundle and keep it in this store, which must be empty."""
+        return import_bundle(self._store, lines, root_key=root_key)
+
+    def _sequence(self) -> None:
+        # A ledger that can only be read is verified as far as it was sequenced.
+        with contextlib.suppress(StoreReadOnlyError, StoreRefusedError):
+            self._store.sequence()
+
+    def _enrolment(self) -> Enrolment:
+        ledger, identity = self._join()
+        return Enrolment(self._store, ledger, identity, self._clock)
+
+    def _root(self) -> Signer:
+        with self._store.view() as view:
+            wanted = view.info().root_key
+        root = self._keyring.root()
+        if root.public_key != wanted:
+            raise KeyMissingError("the root key here is another ledger's; go where this ledger was founded")
+        return root
+
+    def _join(self) -> tuple[Ledger, RelayIdentity]:
+        """Return what records, once this relay is enrolled; found the ledger if nobody has."""
+        if self._joined is None:
+            if not self._store.founded():
+                found_ledger(self._store, self._keyring.relay(), self._keyring.make_root(), self._clock)
+            self._joined = self._enrolled()
+        return self._joined
+
+    def _enrolled(self) -> tuple[Ledger, RelayIdentity]:
+        active = {key.id for key in self.keys() if key.status is KeyStatus.ACTIVE and key.role is KeyRole.RELAY}
+        known = {key.id for key in self.keys()}
+        proposed = self._keyring.proposed()
+        if proposed is not None and proposed.key in active:
+            # A rotation was recorded and then interrupted before the new key was put in place.
+            self._keyring.adopt_relay_key(proposed)
+        identity = self._keyring.relay()
+        ledger = Ledger(self._store, identity, self._clock)
+        if identity.signer.key in active:
+            return ledger, identity
+        if identity.signer.key in known:
+            raise UnknownRelayError(identity.signer.key, enrolled=True)
+        try:
+            root = self._root()
+        except KeyMissingError:
+            raise UnknownRelayError(identity.signer.key) from None
+        # Where the root key is, a relay that is new here enrols itself: the root signs, nobody else is needed.
+        Enrolment(self._store, ledger, identity, self._clock).enroll(
+            identity.id,
+            identity.signer.public_key,
+            root=root,
+        )
+        return ledger, identity

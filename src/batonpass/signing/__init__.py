@@ -1,0 +1,1 @@
+"""Keys: making them, keeping them, signing and checking with them."""

@@ -1,0 +1,65 @@
+"""Ed25519 by libsodium: sign, check, and refuse keys with which anybody could sign."""
+
+from hashlib import sha256
+
+from nacl.bindings import crypto_core_ed25519_is_valid_point, crypto_sign_open
+from nacl.exceptions import CryptoError
+from nacl.signing import SigningKey
+
+from batonpass.errors import KeyRefusedError
+from batonpass.model.ids import KeyId, PublicKey
+from batonpass.model.receipt import SIGNATURE_BYTES
+
+SEED_BYTES = 32
+
+
+class Ed25519Signer:
+    """A private key in this process's memory."""
+
+    __slots__ = ("_signing_key", "key", "public_key")
+
+    def __init__(self, seed: bytes) -> None:
+        if len(seed) != SEED_BYTES:
+            raise KeyRefusedError(f"an Ed25519 seed has {SEED_BYTES} bytes, this one has {len(seed)}")
+        self._signing_key = SigningKey(seed)
+        public = self._signing_key.verify_key.encode()
+        self.public_key = PublicKey(public.hex())
+        self.key = KeyId(sha256(public).hexdigest())
+
+    @classmethod
+    def generate(cls) -> "Ed25519Signer":
+        """Return a new key."""
+        return cls(SigningKey.generate().encode())
+
+    @property
+    def seed(self) -> bytes:
+        """Return the secret, for whoever keeps it in a file."""
+        return self._signing_key.encode()
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64-byte signature of message."""
+        return self._signing_key.sign(message).signature
+
+    def __repr__(self) -> str:
+        return f"Ed25519Signer({self.key[:16]})"
+
+
+def require_strong(public_key: PublicKey) -> PublicKey:
+    """Return a public key that is a proper point of the main subgroup. Raises `KeyRefusedError`.
+
+    For a point of small order anybody can make signatures that match; such a key must never be enrolled.
+    """
+    if not crypto_core_ed25519_is_valid_point(bytes.fromhex(public_key)):
+        raise KeyRefusedError(f"public key {public_key[:16]} is not a valid Ed25519 point of full order")
+    return public_key
+
+
+def is_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    """Return whether a signature is that key's over that message."""
+    if len(signature) != SIGNATURE_BYTES:
+        return False
+    try:
+        crypto_sign_open(signature + message, public_key)
+    except (CryptoError, ValueError):
+        return False
+    return True

@@ -1,0 +1,76 @@
+"""One secret key in one file that only its owner can read."""
+
+import os
+import stat
+from pathlib import Path
+
+from batonpass.errors import KeyMissingError, KeyRefusedError, StoreReadOnlyError
+from batonpass.signing.ed25519 import Ed25519Signer
+
+_FORMAT = "batonpass-ed25519-v1"
+_PRIVATE = 0o600
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def write_key(path: Path, label: str, signer: Ed25519Signer) -> bool:
+    """Write a key if there is none, durably and readable by its owner alone; return whether it was written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        waiting = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+        descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(f"{_FORMAT} {label} {signer.seed.hex()}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            # A link fails where a rename would replace: of two processes that make a key at once, one wins.
+            os.link(waiting, path)
+        finally:
+            waiting.unlink()
+        _sync_directory(path.parent)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise StoreReadOnlyError(
+            f"cannot keep a key in {path}: {error.strerror}; make the directory writable"
+        ) from None
+    return True
+
+
+def read_key(path: Path) -> tuple[str, Ed25519Signer]:
+    """Return a key and its label. Raises `KeyMissingError`, or `KeyRefusedError` if others can read it."""
+    try:
+        _require_private(path)
+        kind, label, seed = path.read_text(encoding="ascii").split()
+        secret = bytes.fromhex(seed)
+    except FileNotFoundError:
+        raise KeyMissingError(f"there is no key at {path}") from None
+    except OSError as error:
+        raise KeyMissingError(f"cannot read the key at {path}: {error.strerror}") from None
+    except ValueError:
+        raise KeyRefusedError(f"{path} is not a Batonpass key file") from None
+    if kind != _FORMAT:
+        raise KeyRefusedError(f"{path} is not a key file of a format that this program knows")
+    return label, Ed25519Signer(secret)
+
+
+def replace_key(path: Path, label: str, signer: Ed25519Signer) -> None:
+    """Put another key in the place of the one that is there, durably."""
+    waiting = path.with_name(f"{path.name}.next")
+    waiting.unlink(missing_ok=True)
+    write_key(waiting, label, signer)
+    waiting.rename(path)
+    _sync_directory(path.parent)
+
+
+def _require_private(path: Path) -> None:
+    if path.stat().st_mode & _OTHERS:
+        raise KeyRefusedError(f"{path} can be read by others; run `chmod 600 {path}`, or make a new key")
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,17 @@
+"""The suite that every store must pass: the port's promises, as tests.
+
+Subclass it in your test suite and give it a `store` fixture that returns an empty store:
+
+    class TestMyStore(LedgerStoreConformance):
+        @pytest.fixture
+        def store(self): ...
+"""
+
+from batonpass.testing.conformance.appending import Appending
+from batonpass.testing.conformance.deriving import Deriving
+from batonpass.testing.conformance.enrolling import Enrolling
+from batonpass.testing.conformance.reading import Reading
+
+
+class LedgerStoreConformance(Appending, Enrolling, Deriving, Reading):
+    """What a `LedgerStore` promises."""

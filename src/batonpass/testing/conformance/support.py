@@ -1,0 +1,136 @@
+"""What the suite's parts share: a relay that records in the store under test, and ways to look at it."""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from batonpass.errors import (
+    ForkedError,
+    StaleHeadError,
+)
+from batonpass.ledger.draft import Draft
+from batonpass.ledger.ledger import sign_receipt
+from batonpass.ledger.recording import Working
+from batonpass.model.bodies import RelayEnrolled, ToolRequested
+from batonpass.model.content import new_content
+from batonpass.model.entry import Entry
+from batonpass.model.ids import Digest, RunId, StreamId, new_call_id
+from batonpass.model.receipt import StoredReceipt
+from batonpass.model.seal import Seal
+from batonpass.model.stream import Stream
+from batonpass.store.port import LedgerStore, ReceiptQuery
+from batonpass.testing.builders import Scribe, a_scribe
+
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def an_entry(scribe: Scribe, working: Working, head: Stream, *, epoch: int | None = None) -> Entry:
+    """Return a signed call of a run, built on a head that the caller chooses."""
+    signer, _ = scribe.run_keys.get(working.run.id)
+    content = new_content("arguments", "{}", NOW)
+    draft = Draft(
+        stream=StreamId(working.run.id),
+        body=ToolRequested(run=working.run.id, call=new_call_id(NOW), tool="write_file"),
+        root=working.run.root,
+        cosigner=signer,
+        contents=(content,),
+    )
+    signed = sign_receipt(draft, head if epoch is None else replace(head, epoch=epoch), scribe.identity, NOW)
+    return Entry(signed=signed, contents=(content,))
+
+
+def head_of(store: LedgerStore, working: Working) -> Stream:
+    """Return where a run's stream stands."""
+    with store.view() as view:
+        return view.get_stream(StreamId(working.run.id))
+
+
+def all_receipts(store: LedgerStore, query: ReceiptQuery | None = None) -> list[StoredReceipt]:
+    """Return what a query finds."""
+    with store.view() as view:
+        return list(view.find_receipts(query or ReceiptQuery()))
+
+
+class WithScribe:
+    """Gives a part of the suite its relay."""
+
+    @pytest.fixture
+    def scribe(self, store: LedgerStore) -> Scribe:
+        """Return a relay that records in the store."""
+        return a_scribe(store)
+
+
+def a_second_relay(scribe: Scribe) -> Scribe:
+    """Enrol another relay in the scribe's ledger and return its writing hand."""
+    other = a_scribe(scribe.store)
+    scribe.enrolment.enroll(other.identity.id, other.identity.signer.public_key, root=scribe.root)
+    return other
+
+
+def a_seal(size: int, previous: int = 0) -> Seal:
+    """Return a seal of a tree with this many receipts; nothing in it is true but its shape."""
+    return Seal(
+        size=size,
+        previous=previous,
+        root=Digest("cd" * 32),
+        note=f"seal of {size}",
+        frontier=b"\1" * 32 * size.bit_count(),
+    )
+
+
+def enrolment_of(scribe: Scribe) -> Draft:
+    """Return the draft with which a relay enrols itself."""
+    body = RelayEnrolled(relay=scribe.identity.id, public_key=scribe.identity.signer.public_key)
+    return Draft(stream=StreamId(scribe.identity.id), body=body, anchor=Digest("00" * 32), cosigner=scribe.root)
+
+
+def root_of(store: LedgerStore, receipt: StoredReceipt) -> RunId | None:
+    """Return the tree that a receipt belongs to."""
+    with store.view() as view:
+        return view.get_stream(receipt.stream).root
+
+
+def append_at_once(store: LedgerStore, entries: Sequence[Entry]) -> list[BaseException | None]:
+    """Append entries from as many threads at once and return how each fared."""
+    outcomes: list[BaseException | None] = []
+    barrier = threading.Barrier(len(entries))
+
+    def work(entry: Entry) -> None:
+        barrier.wait()
+        try:
+            store.append([entry])
+        except StaleHeadError as error:
+            outcomes.append(error)
+        else:
+            outcomes.append(None)
+
+    threads = [threading.Thread(target=work, args=(entry,)) for entry in entries]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcomes
+
+
+def sequence_until(store: LedgerStore, stop: threading.Event) -> None:
+    """Sequence again and again until told to stop."""
+    while not stop.is_set():
+        store.sequence()
+
+
+def in_a_fork(act: Callable[[], object]) -> int:
+    """Return the exit code of a forked child that acts: 42 if the act was refused because of the fork."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            act()
+        except ForkedError:
+            os._exit(42)
+        except BaseException:  # noqa: BLE001 - a forked child must never return into the test runner
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -1,0 +1,243 @@
+"""Ten thousand random changes of one thing in a ledger, each of which must be found."""
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from batonpass.audit.verify import verify_ledger
+from batonpass.errors import BatonpassError
+from batonpass.ledger.sealing import Sealing
+from batonpass.model.ids import AgentId
+from batonpass.model.lifecycle import Carrier
+from batonpass.signing.ed25519 import is_signed
+from batonpass.store.sqlite.store import SqliteStore
+from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
+from batonpass.testing.conformance.support import a_second_relay
+from batonpass.wire.codec import decode_receipt
+
+RECEIPTS = 500
+MUTATIONS = 10_000
+PARTS = 4
+
+TABLES = {
+    "receipts": ("position", "id", "stream", "seq", "kind", "payload", "relay_signature", "cosignature"),
+    "contents": ("id", "receipt", "place", "salt", "body"),
+    "streams": ("number", "id", "root", "seq", "head", "epoch", "open"),
+    "runs": (
+        "id",
+        "root",
+        "parent",
+        "handoff",
+        "attempt",
+        "agent",
+        "principal",
+        "state",
+        "started_at",
+        "ended_at",
+    ),
+    "handoffs": ("id", "root", "parent", "agent", "carrier", "state", "attempt", "run", "initiated"),
+    "keys": ("id", "role", "public_key", "relay", "status"),
+    "seals": ("size", "previous", "root", "note", "frontier"),
+    "ledger": ("id", "root_key"),
+}
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return a sealed ledger with everything in it that a ledger can hold, and its last seal."""
+    path = tmp_path_factory.mktemp("mutations") / "ledger.db"
+    store = SqliteStore(path)
+    scribe = a_scribe(store)
+    _record(scribe)
+    seal = Sealing(store, scribe.identity).seal()
+    store.close()
+    assert RECEIPTS <= seal.size
+    return path, seal.note
+
+
+def _record(scribe: Scribe) -> None:
+    other = a_second_relay(scribe)
+    lead = scribe.start("big", agent="artist")
+    scribe.call(lead, result="x" * 70_000)
+    for _ in range(5):
+        handoff = scribe.recording.offer(lead, AgentId("painter"), "paint", carrier=Carrier.WORKER)
+        scribe.recording.accept(handoff)
+        scribe.recording.lapse(handoff)
+        scribe.recording.close(scribe.recording.accept(handoff))
+    cancelled = scribe.offer(lead)
+    scribe.recording.cancel(cancelled, by=ANA, reason="enough")
+    scribe.recording.rekey(lead.run.id)
+    with scribe.store.view() as view:
+        started = next(view.find_receipts(_query(lead.run.id)))
+    scribe.erasure.erase([decode_receipt(started.payload).content["intent"].id], by=ANA, reason="asked to")
+    Sealing(scribe.store, scribe.identity).seal()
+    while True:
+        a_small_tree(other)
+        a_small_tree(scribe, calls=3)
+        with scribe.store.view() as view:
+            if view.counts().receipts >= RECEIPTS:
+                return
+
+
+def _query(run: str) -> "object":
+    from batonpass.store.port import ReceiptQuery
+
+    return ReceiptQuery(stream=run)  # type: ignore[arg-type]
+
+
+class Vandal:
+    """Changes one thing in a copy of a ledger."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._connection = apsw.Connection(str(path))
+        self._connection.pragma("ignore_check_constraints", "on")
+        self._connection.pragma("synchronous", "off")
+
+    def __enter__(self) -> "Vandal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def strike(self) -> str:
+        """Change one thing that can be changed, and say what."""
+        while True:
+            act = self._random.choices(
+                (self._flip, self._remove, self._swap, self._duplicate, self._cut),
+                (80, 8, 6, 4, 2),
+            )[0]
+            try:
+                if (done := act()) is not None:
+                    return done
+            except apsw.ConstraintError:
+                continue
+
+    def _row(self, table: str) -> int:
+        number = self._random.randrange(self._count(table))
+        return number
+
+    def _count(self, table: str) -> int:
+        return int(self._connection.execute(f"SELECT count(*) FROM {table}").get)
+
+    def _key(self, table: str) -> tuple[str, object]:
+        key = TABLES[table][0]
+        number = self._random.randrange(self._count(table))
+        return key, self._connection.execute(f"SELECT {key} FROM {table} LIMIT 1 OFFSET {number}").get
+
+    def _table(self) -> str:
+        return self._random.choice(("receipts", "receipts", "contents", *TABLES))
+
+    def _flip(self) -> str | None:
+        table = self._table()
+        key, identifier = self._key(table)
+        column = self._random.choice(TABLES[table])
+        where = f"WHERE {key} = ?"
+        value = self._connection.execute(f"SELECT {column} FROM {table} {where}", (identifier,)).get
+        if value is None or value in (b"", ""):
+            return None
+        changed = self._flipped(value)
+        if changed == value:
+            return None
+        self._connection.execute(f"UPDATE {table} SET {column} = ? {where}", (changed, identifier))
+        return f"{table}.{column} of {identifier}: {value!r:.60} → {changed!r:.60}"
+
+    def _flipped(self, value: int | str | bytes) -> int | str | bytes:
+        if isinstance(value, int):
+            return value ^ (1 << self._random.randrange(40))
+        if isinstance(value, str):
+            place = self._random.randrange(len(value))
+            return value[:place] + chr(ord(value[place]) ^ (1 << self._random.randrange(7))) + value[place + 1 :]
+        place = self._random.randrange(len(value))
+        return value[:place] + bytes([value[place] ^ (1 << self._random.randrange(8))]) + value[place + 1 :]
+
+    def _remove(self) -> str | None:
+        table = self._table()
+        key, identifier = self._key(table)
+        if table == "seals" and identifier == self._connection.execute("SELECT max(size) FROM seals").get:
+            return None  # the newest seal: nothing commits to it yet
+        self._connection.execute(f"DELETE FROM {table} WHERE {key} = ?", (identifier,))
+        return f"removed {identifier} from {table}"
+
+    def _swap(self) -> str | None:
+        first, second = (self._key("receipts")[1] for _ in range(2))
+        if first == second:
+            return None
+        with self._connection:
+            for old, new in ((first, -1), (second, first), (-1, second)):
+                self._connection.execute("UPDATE receipts SET position = ? WHERE position = ?", (new, old))
+        return f"swapped positions {first} and {second}"
+
+    def _duplicate(self) -> str | None:
+        position = self._key("receipts")[1]
+        last = self._count("receipts")
+        columns = "kind, payload, relay_signature, cosignature"
+        self._connection.execute(
+            f"INSERT INTO receipts (position, id, stream, seq, {columns})"
+            f" SELECT ?, id || 'x', stream, seq + 1000, {columns} FROM receipts WHERE position = ?",
+            (last + 1, position),
+        )
+        return f"doubled {position}"
+
+    def _cut(self) -> str | None:
+        first = self._random.randrange(2, self._count("receipts"))
+        self._connection.execute("DELETE FROM receipts WHERE position >= ?", (first,))
+        return f"cut the tail from position {first}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_mutation_is_found(ledger: tuple[Path, str], tmp_path: Path, part: int) -> None:
+    """Whatever single thing changes in a ledger, verification names it and raises nothing but our own errors."""
+    path, _ = ledger
+    home = tmp_path / "copy.db.batonpass"
+    shutil.copytree(path.with_name("ledger.db.batonpass"), home)
+    known: dict[tuple[bytes, bytes, bytes], bool] = {}
+
+    def check(public_key: bytes, message: bytes, signature: bytes) -> bool:
+        # The same untouched receipts are checked ten thousand times over; remembering the answers loses nothing.
+        key = (public_key, message, signature)
+        if key not in known:
+            known[key] = is_signed(public_key, message, signature)
+        return known[key]
+
+    missed = [
+        what
+        for number in range(MUTATIONS // PARTS)
+        for what in _missed(path, tmp_path / "copy.db", seed=part * MUTATIONS + number, check=check)
+    ]
+    assert [] == missed
+
+
+def _missed(path: Path, copy: Path, *, seed: int, check: object) -> Iterator[str]:
+    for leftover in copy.parent.glob("copy.db-*"):
+        leftover.unlink()
+    shutil.copyfile(path, copy)
+    with Vandal(copy, seed) as vandal:
+        what = vandal.strike()
+    store = None
+    try:
+        store = SqliteStore(copy)
+        verify_ledger(store, check=check)  # type: ignore[arg-type]
+    except BatonpassError:
+        return
+    finally:
+        if store is not None:
+            store.close()
+    yield f"seed {seed}: {what}"
+
+
+def test_a_clean_copy_verifies(ledger: tuple[Path, str]) -> None:
+    """The ledger that the vandal starts from is whole, and its last seal holds."""
+    path, note = ledger
+    store = SqliteStore(path)
+    evidence = verify_ledger(store, seals=[note])
+    store.close()
+
+    assert RECEIPTS <= evidence.receipts
+    assert (1, 2) == (evidence.erased, evidence.relays)
+    assert 3 == evidence.seals

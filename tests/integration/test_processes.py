@@ -1,0 +1,212 @@
+"""Several processes on one ledger: racing, killed, frozen and woken. Everything acknowledged is there, once."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from batonpass.audit.verify import verify_ledger
+from batonpass.relay import Relay
+from batonpass.store.opening import open_store
+from batonpass.store.port import ReceiptQuery
+
+RECEIPTS = 20_000
+PROCESSES = 2
+THREADS = 8
+
+# Each thread works on a run of its own and prints the id of every receipt that was acknowledged.
+WRITER = """
+import os, sys, threading
+from pathlib import Path
+from batonpass.model.ids import AgentId, PrincipalId
+from batonpass.audit.verify import verify_ledger
+from batonpass.relay import Relay
+
+url, home, threads, calls = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+relay = Relay.open(url, home=home)
+recording = relay.recording
+print("ready", flush=True)
+
+def work(name):
+    run = recording.start(f"work of {name}", agent=AgentId(name), by=PrincipalId("user:ana"))
+    for number in range(calls):
+        call = recording.request(run, "count", str(number))
+        os.write(1, f"{run.run.id} {call}\\n".encode())
+    recording.close(run)
+
+workers = [threading.Thread(target=work, args=(f"worker-{number}",)) for number in range(threads)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+print("done", flush=True)
+"""
+
+
+class Writer:
+    """A process that records, and what it was told is durable."""
+
+    def __init__(self, url: str, home: Path, calls: int) -> None:
+        self.acknowledged: list[str] = []
+        self.finished = False
+        self.ready = threading.Event()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, url, str(home), str(THREADS), str(calls)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            match line.decode().split():
+                case ["ready"]:
+                    self.ready.set()
+                case ["done"]:
+                    self.finished = True
+                case [_, call]:
+                    self.acknowledged.append(call)
+        self.ready.set()
+
+    def send(self, sent: signal.Signals) -> None:
+        self._process.send_signal(sent)
+
+    def wait(self) -> str:
+        self._process.wait(timeout=240)
+        self._reader.join()
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        with self._process.stdout, self._process.stderr as stderr:
+            return stderr.read().decode()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """Return the URL of a founded ledger and the home of its keys."""
+    if request.param == "postgres":
+        url, home = request.getfixturevalue("postgres_url"), tmp_path / ".batonpass"
+    else:
+        home = tmp_path / ".batonpass"
+        url = f"sqlite:///{home / 'ledger.db'}"
+    with Relay.open(url, home=home) as relay:
+        assert relay.recording is not None
+    return url, home
+
+
+@contextmanager
+def a_reader(url: str) -> Iterator[list[int]]:
+    """Verify again and again while others write; give what each verification saw."""
+    seen: list[int] = []
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            while not stop.is_set():
+                seen.append(_verified(url))
+        except BaseException as error:  # noqa: BLE001 - shown by the assertion below
+            failures.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        stop.set()
+        thread.join()
+    assert [] == failures
+
+
+def _verified(url: str) -> int:
+    store = open_store(url)
+    try:
+        store.sequence()
+        return verify_ledger(store).receipts
+    finally:
+        store.close()
+
+
+def _calls(url: str) -> list[str]:
+    store = open_store(url)
+    with store.view() as view:
+        found = [
+            json.loads(receipt.payload)["predicate"]["body"]["call"]
+            for receipt in view.find_receipts(ReceiptQuery(kind="tool.requested"))
+        ]
+    store.close()
+    return found
+
+
+@pytest.mark.slow
+def test_two_processes_with_eight_threads_lose_and_double_nothing(place: tuple[str, Path]) -> None:
+    """Twenty thousand receipts from two processes, while a reader verifies: all there, once, in whole chains."""
+    url, home = place
+    calls = RECEIPTS // (PROCESSES * THREADS)
+    with a_reader(url) as seen:
+        writers = [Writer(url, home, calls) for _ in range(PROCESSES)]
+        complaints = [writer.wait() for writer in writers]
+
+    assert ["", ""] == complaints
+    acknowledged = [call for writer in writers for call in writer.acknowledged]
+    assert RECEIPTS == len(acknowledged)
+    assert sorted(acknowledged) == sorted(_calls(url))
+    assert 1 + RECEIPTS + 2 * PROCESSES * THREADS == _verified(url)
+    assert sorted(seen) == seen
+    assert len(seen) > 1
+
+
+@pytest.mark.slow
+def test_killed_processes_leave_everything_that_was_acknowledged(place: tuple[str, Path]) -> None:
+    """Processes killed at random moments: what they were told is durable is there, and the ledger is whole."""
+    url, home = place
+    chance = random.Random(7)
+    acknowledged: list[str] = []
+    for _ in range(6):
+        writers = [Writer(url, home, 10_000) for _ in range(PROCESSES)]
+        for writer in writers:
+            writer.ready.wait(timeout=60)
+        time.sleep(chance.uniform(0.05, 0.8))
+        for writer in writers:
+            writer.send(signal.SIGKILL)
+        for writer in writers:
+            writer.wait()
+            acknowledged += writer.acknowledged
+    found = _calls(url)
+
+    assert set() == set(acknowledged) - set(found)
+    assert len(found) == len(set(found))
+    assert len(acknowledged) > 100
+    assert len(found) < _verified(url)
+
+
+@pytest.mark.slow
+def test_a_frozen_process_is_woken_and_nothing_is_lost(place: tuple[str, Path]) -> None:
+    """One of two writers is stopped in the middle, again and again, and goes on: nothing lost, nothing doubled."""
+    url, home = place
+    chance = random.Random(11)
+    writers = [Writer(url, home, 150) for _ in range(PROCESSES)]
+    for writer in writers:
+        writer.ready.wait(timeout=60)
+    for _ in range(12):
+        frozen = chance.choice(writers)
+        frozen.send(signal.SIGSTOP)
+        time.sleep(chance.uniform(0.02, 0.15))
+        frozen.send(signal.SIGCONT)
+        time.sleep(chance.uniform(0.0, 0.05))
+    complaints = [writer.wait() for writer in writers]
+
+    assert ["", ""] == complaints
+    acknowledged = [call for writer in writers for call in writer.acknowledged]
+    assert PROCESSES * THREADS * 150 == len(acknowledged)
+    assert sorted(acknowledged) == sorted(_calls(url))
+    assert 1 + len(acknowledged) + 2 * PROCESSES * THREADS == _verified(url)

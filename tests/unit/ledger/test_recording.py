@@ -1,0 +1,387 @@
+"""What happens to runs and handoffs, as receipts: each act is one, and what follows from it is there at once."""
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from batonpass.audit.verify import verify_ledger
+from batonpass.errors import (
+    FencedError,
+    IllegalTransitionError,
+    KeyMissingError,
+    NotFoundError,
+    StaleHeadError,
+    StreamClosedError,
+)
+from batonpass.ledger.recording import Recording, Working
+from batonpass.model.bodies import (
+    ChildHead,
+    HandoffAccepted,
+    HandoffCancelled,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffLapsed,
+    Kind,
+    Outcome,
+    RunClosed,
+    RunRekeyed,
+    ToolFailed,
+)
+from batonpass.model.ids import HandoffId, RunId, SessionId, StreamId
+from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.receipt import Mode, Receipt
+from batonpass.model.run import RunState
+from batonpass.store.memory import MemoryStore
+from batonpass.store.port import LedgerStore, ReceiptQuery
+from batonpass.testing import FrozenClock
+from batonpass.testing.builders import ANA, Scribe, a_scribe
+from batonpass.testing.clock import NOON
+from batonpass.wire.codec import decode_receipt
+from tests.unit.ledger.stores import RacingStore, two_processes
+from tests.unit.model.examples import EDITOR, SESSION
+
+
+def receipts_in(store: LedgerStore, stream: str) -> list[Receipt]:
+    with store.view() as view:
+        found = view.find_receipts(ReceiptQuery(stream=StreamId(stream)))
+        return [decode_receipt(stored.payload) for stored in found]
+
+
+def last_in(store: LedgerStore, stream: str) -> Receipt:
+    return receipts_in(store, stream)[-1]
+
+
+def words_of(store: LedgerStore, receipt: Receipt) -> dict[str, bytes | None]:
+    with store.view() as view:
+        return {name: view.get_content(ref.id).body for name, ref in receipt.content.items()}
+
+
+def head_of(store: LedgerStore, run: RunId) -> ChildHead:
+    with store.view() as view:
+        stream = view.get_stream(StreamId(run))
+    return ChildHead(run=run, seq=stream.seq, head=stream.head)
+
+
+def state_of(store: LedgerStore, handoff: HandoffId) -> State:
+    with store.view() as view:
+        return view.get_handoff(handoff).state
+
+
+def offered_to_workers(scribe: Scribe) -> HandoffId:
+    return scribe.recording.offer(scribe.start(), EDITOR, "edit", carrier=Carrier.WORKER)
+
+
+def test_a_handoff_is_three_receipts_in_three_commits() -> None:
+    """Offer, accept, close: the happy path costs three commits of one receipt each."""
+    store = RacingStore()
+    scribe = a_scribe(store)
+    lead = scribe.start()
+    store.tried.clear()
+    child = scribe.recording.accept(scribe.offer(lead))
+    scribe.recording.close(child)
+
+    assert [[Kind.HANDOFF_INITIATED], [Kind.HANDOFF_ACCEPTED], [Kind.HANDOFF_COMPLETED]] == [
+        [entry.signed.receipt.kind for entry in batch] for batch in store.tried
+    ]
+    assert 5 == verify_ledger(store).receipts
+
+
+def test_an_attempt_hangs_from_its_offer() -> None:
+    """The first receipt of a child says whose child it is, and hangs from the receipt of the offer."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    lead = scribe.start()
+    handoff = scribe.offer(lead)
+    child = scribe.recording.accept(handoff)
+    (accepted,) = receipts_in(store, child.run.id)
+
+    assert head_of(store, lead.run.id).head == accepted.previous
+    assert isinstance(accepted.body, HandoffAccepted)
+    assert (handoff, lead.run.id, 1, "editor", ANA) == (
+        accepted.body.handoff,
+        accepted.body.parent,
+        accepted.body.attempt,
+        accepted.body.agent,
+        accepted.body.principal,
+    )
+
+
+def test_the_exact_words_are_content() -> None:
+    """Intent, task, arguments, result, message, reason and report are kept word for word, each under its name."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    lead = scribe.start("why")
+    child = scribe.recording.accept(scribe.offer(lead, task="what"))
+    scribe.call(child, arguments='{"how":1}', result="done")
+    scribe.recording.fail_call(child, scribe.recording.request(child, "t", "{}"), "timeout", "too slow")
+    scribe.recording.close(child, report="what came of it")
+    scribe.recording.cancel(scribe.offer(lead), by=ANA, reason="never mind")
+    with store.view() as view:
+        receipts = [decode_receipt(stored.payload) for stored in view.find_receipts(ReceiptQuery())]
+    words = [words_of(store, receipt) for receipt in receipts if receipt.content]
+
+    assert [
+        {"intent": b"why"},
+        {"task": b"what"},
+        {"arguments": b'{"how":1}'},
+        {"result": b"done"},
+        {"arguments": b"{}"},
+        {"message": b"too slow"},
+        {"report": b"what came of it"},
+        {"task": b"Make total() round half-even"},
+        {"reason": b"never mind"},
+    ] == words
+
+
+def test_a_failed_call_says_which_error() -> None:
+    """The code of an error stands in the signed bytes, its words do not."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    lead = scribe.start()
+    call = scribe.recording.request(lead, "send_mail", "{}")
+    scribe.recording.fail_call(lead, call, "smtp.refused", "550 no such user")
+
+    assert ToolFailed(run=lead.run.id, call=call, error="smtp.refused") == last_in(store, lead.run.id).body
+
+
+def test_a_close_out_lists_every_childs_head() -> None:
+    """A parent's last receipt proves its children: where each of their streams stood, open or closed."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    lead = scribe.start()
+    done, working = scribe.delegate(lead, "editor"), scribe.delegate(lead, "reviewer")
+    scribe.recording.close(done)
+    scribe.call(working)
+    expected = {head_of(store, done.run.id), head_of(store, working.run.id)}
+    scribe.recording.close(lead)
+    scribe.recording.close(working)
+    closed = last_in(store, lead.run.id).body
+
+    assert isinstance(closed, RunClosed)
+    assert expected == set(closed.children)
+    assert sorted(child.run for child in closed.children) == [child.run for child in closed.children]
+    assert 3 == verify_ledger(store).runs
+
+
+def test_a_childs_close_out_lists_its_own_children() -> None:
+    """The tree is proven hop by hop."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    child = scribe.delegate(scribe.start())
+    grandchild = scribe.delegate(child)
+    scribe.recording.close(grandchild)
+    expected = head_of(store, grandchild.run.id)
+    scribe.recording.close(child)
+    closed = last_in(store, child.run.id).body
+
+    assert isinstance(closed, HandoffCompleted)
+    assert (expected,) == closed.children
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "state"),
+    [
+        pytest.param(Outcome.COMPLETED, HandoffCompleted, State.COMPLETED, id="a child that delivered"),
+        pytest.param(Outcome.FAILED, HandoffFailed, State.FAILED, id="a child that failed"),
+        pytest.param(Outcome.CANCELLED, HandoffFailed, State.FAILED, id="a child that gave up"),
+    ],
+)
+def test_a_child_closes_its_handoff(outcome: Outcome, kind: type, state: State) -> None:
+    """The end of an attempt is the end of the handoff: delivered, or not."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    handoff = scribe.offer(scribe.start())
+    child = scribe.recording.accept(handoff)
+    scribe.recording.close(child, outcome)
+
+    assert isinstance(last_in(store, child.run.id).body, kind)
+    assert state == state_of(store, handoff)
+    assert 1 == verify_ledger(store).handoffs
+
+
+def test_a_closed_run_has_no_key_any_more() -> None:
+    """With its last receipt a run loses the power to sign."""
+    scribe = a_scribe(MemoryStore())
+    lead = scribe.start()
+    scribe.recording.close(lead)
+
+    with pytest.raises(KeyMissingError):
+        scribe.call(lead)
+    with pytest.raises(KeyMissingError):
+        scribe.run_keys.get(lead.run.id)
+
+
+def test_a_lapse_ends_the_attempt_and_not_the_handoff() -> None:
+    """A worker that died is named with where it stood; the next attempt hangs from that; the dead one is shut out."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    handoff = offered_to_workers(scribe)
+    dead = scribe.recording.accept(handoff)
+    scribe.call(dead)
+    stood = head_of(store, dead.run.id)
+    scribe.recording.lapse(handoff)
+    lapsed = last_in(store, handoff)
+    heir = scribe.recording.accept(handoff)
+
+    assert HandoffLapsed(handoff=handoff, attempt=1, ended=stood) == lapsed.body
+    with store.view() as view:
+        assert view.get_stream(StreamId(handoff)).head == receipts_in(store, heir.run.id)[0].previous
+    assert 2 == heir.run.attempt
+    with pytest.raises(StreamClosedError):
+        scribe.call(dead)
+    with store.view() as view:
+        assert RunState.LAPSED == view.get_run(dead.run.id).state
+    scribe.recording.close(heir)
+    assert 3 == verify_ledger(store).runs
+
+
+def test_a_lapse_of_a_run_that_just_moved_is_refused() -> None:
+    """Whoever declares a worker dead while it writes is told that it lives, and nothing is written."""
+    store = RacingStore()
+    scribe = a_scribe(store)
+    handoff = offered_to_workers(scribe)
+    alive = scribe.recording.accept(handoff)
+    store.first.append(lambda: scribe.call(alive))
+
+    with pytest.raises(StaleHeadError, match=alive.run.id):
+        scribe.recording.lapse(handoff)
+
+    assert State.RUNNING == state_of(store, handoff)
+    scribe.call(alive)
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["before anybody took it", "after somebody took it"])
+def test_only_a_workers_handoff_lapses(taken: bool) -> None:  # noqa: FBT001
+    """A handoff that its caller carries has no lease that could run out."""
+    scribe = a_scribe(store := MemoryStore())
+    handoff = scribe.offer(scribe.start())
+    if taken:
+        scribe.recording.accept(handoff)
+    before = verify_ledger(store).receipts
+
+    with pytest.raises((IllegalTransitionError, NotFoundError)):
+        scribe.recording.lapse(handoff)
+
+    assert before == verify_ledger(store).receipts
+
+
+def test_a_cancelled_offer_ends_nothing_else() -> None:
+    """Before anybody took it, cancelling is one receipt that names who did it."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    handoff = scribe.offer(scribe.start())
+    scribe.recording.cancel(handoff, by=ANA, reason="changed my mind")
+
+    assert HandoffCancelled(handoff=handoff, by=ANA) == last_in(store, handoff).body
+    assert State.CANCELLED == state_of(store, handoff)
+    with pytest.raises(IllegalTransitionError):
+        scribe.recording.cancel(handoff, by=ANA, reason="again")
+    assert 1 == verify_ledger(store).handoffs
+
+
+def test_a_cancelled_run_is_fenced() -> None:
+    """Cancelling a running handoff ends its run where it stood."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    handoff = scribe.offer(scribe.start())
+    child = scribe.recording.accept(handoff)
+    stood = head_of(store, child.run.id)
+    scribe.recording.cancel(handoff, by=ANA, reason="stop")
+
+    assert HandoffCancelled(handoff=handoff, by=ANA, ended=stood) == last_in(store, handoff).body
+    with pytest.raises(StreamClosedError):
+        scribe.recording.close(child)
+    with store.view() as view:
+        assert RunState.CANCELLED == view.get_run(child.run.id).state
+    assert 2 == verify_ledger(store).runs
+
+
+def test_a_rekeyed_run_goes_on_in_the_next_epoch() -> None:
+    """After its key was lost a run goes on with another; the old holder is fenced; both keys' receipts verify."""
+    store = MemoryStore()
+    one, other = two_processes(store)
+    lead = one.start()
+    one.call(lead)
+    again = other.recording.rekey(lead.run.id)
+    other.call(again)
+    rekeyed = receipts_in(store, lead.run.id)[3]
+
+    assert lead.run == again.run
+    assert isinstance(rekeyed.body, RunRekeyed)
+    assert [1, 1, 1, 2, 2, 2] == [receipt.epoch for receipt in receipts_in(store, lead.run.id)]
+    with pytest.raises(FencedError):
+        one.recording.close(lead)
+    other.recording.close(again)
+    assert 8 == verify_ledger(store).receipts
+
+
+def test_two_who_rekey_at_once_have_one_winner() -> None:
+    """Two hooks find the key lost and share the place where keys are kept: the winner's key is the one that stays."""
+    store = RacingStore()
+    one, other = two_processes(store)
+    lead = one.start()
+    other = replace(other, run_keys=one.run_keys, recording=Recording(store, other.ledger, one.run_keys, FrozenClock()))
+    made, go = threading.Event(), threading.Event()
+    winner = threading.Thread(target=other.recording.rekey, args=(lead.run.id,))
+    store.first.append(lambda: (made.set(), go.wait(timeout=30)))
+    store.first.append(lambda: (go.set(), winner.join(timeout=30)))
+    winner.start()
+    assert made.wait(timeout=30)
+
+    with pytest.raises(FencedError):
+        one.recording.rekey(lead.run.id)
+    other.call(lead)
+
+    assert 5 == verify_ledger(store).receipts
+
+
+def test_mode_and_session_are_on_every_receipt_of_a_run() -> None:
+    """What a run is, all its receipts say."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    session = SessionId(SESSION)
+    lead = scribe.recording.start("x", agent=EDITOR, by=ANA, mode=Mode.ENFORCED, session=session)
+    scribe.call(lead)
+    scribe.offer(lead)
+    scribe.recording.close(lead)
+
+    assert {(Mode.ENFORCED, session, lead.run.id)} == {
+        (receipt.mode, receipt.session, receipt.root) for receipt in receipts_in(store, lead.run.id)
+    }
+
+
+def test_times_are_those_of_the_clock() -> None:
+    """Receipts and what is derived from them say when it was, by the relay's clock."""
+    store, clock = MemoryStore(), FrozenClock()
+    scribe = a_scribe(store, clock=clock)
+    lead = scribe.start()
+    clock.tick(timedelta(minutes=5))
+    scribe.recording.close(lead)
+    with store.view() as view:
+        run = view.get_run(lead.run.id)
+
+    assert (NOON, NOON + timedelta(minutes=5)) == (run.started_at, run.ended_at)
+    assert [NOON, NOON + timedelta(minutes=5)] == [receipt.at for receipt in receipts_in(store, lead.run.id)]
+
+
+def test_a_handoff_that_does_not_exist_is_named() -> None:
+    """Acts on an unknown handoff say which one it was."""
+    scribe = a_scribe(MemoryStore())
+    unknown = HandoffId("handoff_" + "0" * 26)
+
+    for act in (scribe.recording.accept, scribe.recording.lapse):
+        with pytest.raises(NotFoundError, match=unknown):
+            act(unknown)
+
+
+def test_a_run_without_its_relay_is_still_readable() -> None:
+    """A run that was begun elsewhere can be named and closed by whoever holds its key."""
+    store = MemoryStore()
+    one, other = two_processes(store)
+    lead = one.start()
+    again = other.recording.rekey(lead.run.id)
+    other.recording.close(Working(run=again.run), report="taken over")
+    with store.view() as view:
+        assert RunState.COMPLETED == view.get_run(lead.run.id).state
