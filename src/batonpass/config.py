@@ -35,8 +35,15 @@ def find_settings(
     url = ledger or environment.get(LEDGER) or f"{SQLITE}{nearest / FILE_NAME}"
     if "://" not in url and url != MEMORY:
         # A bare path is what people type; it can only mean a file.
-        url = f"{SQLITE}{directory / url}"
+        url = f"{SQLITE}{directory / _expanded(url)}"
     return Settings(ledger=url, home=_home(url, nearest, environment))
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)  # the home of nobody: opening it says so
 
 
 def _nearest_home(directory: Path) -> Path:

@@ -2,7 +2,7 @@
 
     BatonpassError
     ├── InvalidValueError          value.invalid
-    ├── UnknownFieldError          value.unknown_field
+    │   └── UnknownFieldError      value.unknown_field
     ├── IllegalTransitionError     lifecycle.illegal
     ├── LookupFailedError
     │   ├── NotFoundError          id.not_found
@@ -18,6 +18,7 @@
     │   ├── StreamClosedError      ledger.stream_closed
     │   ├── RewoundError           ledger.rewound
     │   ├── DuplicateReceiptError  ledger.duplicate
+    │   ├── LedgerExistsError      ledger.exists
     │   └── UnknownRelayError      ledger.unknown_relay
     ├── StoreError
     │   ├── StoreBusyError         store.busy
@@ -57,14 +58,13 @@ class InvalidValueError(BatonpassError):
         self.problem = problem
 
 
-class UnknownFieldError(BatonpassError):
+class UnknownFieldError(InvalidValueError):
     """An input has a field that its schema does not know; inputs are closed."""
 
     code = "value.unknown_field"
 
     def __init__(self, field: str) -> None:
-        super().__init__(f"{field}: there is no such field; was it written by a newer version?")
-        self.field = field
+        super().__init__(field, "there is no such field; was it written by a newer version?")
 
 
 class IllegalTransitionError(BatonpassError):
@@ -200,6 +200,15 @@ class DuplicateReceiptError(LedgerError):
 
     def __init__(self, given: str) -> None:
         super().__init__(f"{given} is in the ledger already, with other bytes")
+
+
+class LedgerExistsError(LedgerError):
+    """A bundle was to be imported where something is recorded already."""
+
+    code = "ledger.exists"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"{place} holds a ledger already; import into a new one, named with --ledger")
 
 
 class UnknownRelayError(LedgerError):

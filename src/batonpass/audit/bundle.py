@@ -13,7 +13,7 @@ import msgspec
 
 from batonpass.audit.evidence import Evidence
 from batonpass.audit.verify import Progress, Verification, require_root_key
-from batonpass.errors import EditedError, InvalidValueError, NotALedgerError, UnknownFieldError, VerificationError
+from batonpass.errors import EditedError, InvalidValueError, LedgerExistsError, VerificationError
 from batonpass.model.bodies import RunStarted
 from batonpass.model.content import Content, Place, StoredContent
 from batonpass.model.entry import Entry
@@ -134,7 +134,7 @@ def read_bundle(lines: Iterable[str]) -> Bundle:
                 owner = _read_receipt(bundle, line)
         except msgspec.DecodeError as error:
             raise EditedError(f"the line cannot be read: {refused('line', error)}", stream=f"line {number}") from None
-        except (InvalidValueError, UnknownFieldError, ValueError) as error:
+        except (InvalidValueError, ValueError) as error:
             raise EditedError(f"the line cannot be read: {error}", stream=f"line {number}") from None
     if bundle is None:
         raise EditedError("it is empty", stream="bundle")
@@ -152,13 +152,13 @@ def verify_bundle(
 
 
 def import_bundle(store: LedgerStore, lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None) -> Evidence:
-    """Verify a bundle and keep it in an empty store. Raises `NotALedgerError` if the store holds a ledger already."""
+    """Verify a bundle and keep it in an empty store. Raises `LedgerExistsError` if the store holds a ledger already."""
     bundle = read_bundle(lines)
     evidence = _verify(bundle, root_key, None)
     if not bundle.with_content:
         raise InvalidValueError("bundle", "holds digests only; it can be verified, and not be imported")
     if store.founded():
-        raise NotALedgerError("a bundle is imported into a ledger of its own; name a new one with --ledger")
+        raise LedgerExistsError(store.url)
     entries = [_entry(bundle, signed) for _, signed in bundle.receipts]
     store.found(bundle.info, entries[0])
     for start in range(1, len(entries), _IMPORT_BATCH):

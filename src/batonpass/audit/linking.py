@@ -223,7 +223,9 @@ class Linker:
             raise UnlinkedError(f"the key that it names is not a key of {relay}", field="relay")
 
     def _require_attempt(self, body: HandoffAccepted) -> None:
-        handoff = self.derived.handoffs[body.handoff]
+        handoff = self.derived.handoffs.get(body.handoff)
+        if handoff is None:
+            raise UnlinkedError("the handoff that it takes was never offered", field="handoff")
         parent = self.derived.runs.get(body.parent)
         if parent is None or handoff.parent != body.parent:
             raise UnlinkedError("its parent did not offer this handoff", field="parent")
@@ -291,15 +293,14 @@ def _read(stored: StoredReceipt) -> Receipt:
             seq=stored.seq,
             field=field_name,
         ) from None
-    for column in _COLUMNS:
-        said, found = getattr(receipt, column), getattr(stored, column)
-        if said != found:
-            raise EditedError(
-                f"the column says {found} and the signed bytes say {said}",
-                stream=receipt.stream,
-                seq=receipt.seq,
-                field=column,
-            )
+    if (receipt.id, receipt.stream, receipt.seq, receipt.kind) != (stored.id, stored.stream, stored.seq, stored.kind):
+        column = next(name for name in _COLUMNS if getattr(receipt, name) != getattr(stored, name))
+        raise EditedError(
+            f"the column says {getattr(stored, column)} and the signed bytes say {getattr(receipt, column)}",
+            stream=receipt.stream,
+            seq=receipt.seq,
+            field=column,
+        )
     return receipt
 
 

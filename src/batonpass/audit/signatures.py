@@ -4,6 +4,7 @@ Python threads would wait for each other, so the checks are spread over helper p
 public keys, messages and signatures, and answer which of them is the first that does not match.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -28,6 +29,7 @@ _WAITING_BATCHES: Final = 4
 
 # payload, and the signatures over it: public key, signature
 Job = tuple[bytes, tuple[tuple[bytes, bytes], ...]]
+_Place = tuple[int, str, int]  # how many came before, stream, seq
 SignatureCheck = Callable[[bytes, bytes, bytes], bool]
 
 _JOBS: Final = msgspec.msgpack.Decoder(list[Job])
@@ -49,10 +51,12 @@ class SignatureQueue:
 
     def __init__(self, *, processes: int, check: SignatureCheck = is_signed) -> None:
         self.checked = 0
+        self.bad: tuple[int, SignatureError] | None = None  # how many jobs came before it, and what was found
+        self._given = 0
         self._check = check
         self._batch: list[Job] = []
-        self._places: list[tuple[str, int]] = []
-        self._pending: deque[tuple[Future[int], list[tuple[str, int]]]] = deque()
+        self._places: list[_Place] = []
+        self._pending: deque[tuple[Future[int], list[_Place]]] = deque()
         self._helpers: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         self._all = [_start_helper() for _ in range(processes)]
         for helper in self._all:
@@ -69,7 +73,9 @@ class SignatureQueue:
         trace: TracebackType | None,
     ) -> None:
         for helper in self._all:
-            _pipe(helper.stdin).close()
+            # A helper that died leaves a broken pipe; what it was asked has been answered here.
+            with contextlib.suppress(OSError):
+                _pipe(helper.stdin).close()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         for helper in self._all:
@@ -80,7 +86,8 @@ class SignatureQueue:
         """Take the signatures of one receipt."""
         self.checked += len(job[1])
         self._batch.append(job)
-        self._places.append((stream, seq))
+        self._places.append((self._given, stream, seq))
+        self._given += 1
         if len(self._batch) >= _BATCH:
             self._send()
 
@@ -94,7 +101,7 @@ class SignatureQueue:
         jobs, places = self._batch, self._places
         self._batch, self._places = [], []
         if self._pool is None:
-            _require_signed(first_unsigned(jobs, self._check), places)
+            self._require_signed(first_unsigned(jobs, self._check), places)
             return
         self._pending.append((self._pool.submit(self._ask, jobs), places))
         while len(self._pending) > _WAITING_BATCHES * len(self._all):
@@ -102,7 +109,19 @@ class SignatureQueue:
 
     def _settle(self) -> None:
         future, places = self._pending.popleft()
-        _require_signed(future.result(), places)
+        self._require_signed(future.result(), places)
+
+    def _require_signed(self, index: int, places: list[_Place]) -> None:
+        if index >= 0:
+            order, stream, seq = places[index]
+            found = SignatureError(
+                "a signature does not match the signed bytes",
+                stream=stream,
+                seq=seq,
+                field="signature",
+            )
+            self.bad = (order, found)
+            raise found
 
     def _ask(self, jobs: list[Job]) -> int:
         helper = self._helpers.get()
@@ -120,12 +139,6 @@ def useful_processes(receipts: int) -> int:
     """Return how many helper processes pay for a ledger of this size; 0 to check in this process."""
     cores = os.cpu_count() or 1
     return cores if cores > 1 and receipts > 10 * _BATCH and sys.executable else 0
-
-
-def _require_signed(index: int, places: list[tuple[str, int]]) -> None:
-    if index >= 0:
-        stream, seq = places[index]
-        raise SignatureError("a signature does not match the signed bytes", stream=stream, seq=seq, field="signature")
 
 
 def _start_helper() -> "subprocess.Popen[bytes]":

@@ -3,6 +3,7 @@
 Returns evidence, or raises for the first thing that is wrong, with its stream, seq and field.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain, islice
@@ -19,6 +20,7 @@ from batonpass.errors import (
     InvalidValueError,
     MissingError,
     PositionError,
+    SignatureError,
     UnknownKeyError,
     VerificationError,
 )
@@ -110,6 +112,7 @@ class Verification:
         self._check = check
         self._contents = _ContentCount()
         self._done = 0
+        self._found_at = 0
 
     def run(
         self,
@@ -118,7 +121,7 @@ class Verification:
         find_contents: Callable[[Sequence[ContentId]], Iterable[StoredContent]],
     ) -> Evidence:
         """Verify receipts with their contents, and the seals over them."""
-        finding: VerificationError | None = None
+        findings: list[tuple[int, VerificationError]] = []
         processes = useful_processes(total) if self._check is is_signed else 0
         with SignatureQueue(processes=processes, check=self._check) as signatures:
             try:
@@ -127,11 +130,15 @@ class Verification:
                     if self._progress is not None:
                         self._progress(self._done, total)
             except VerificationError as error:
-                # Signatures run behind: one that is wrong before this place is the first thing that is wrong.
-                finding = error
-            signatures.finish()
-        if finding is not None:
-            raise finding
+                findings.append((self._found_at, error))
+            # Signatures run behind: one that is wrong before that place is the first thing that is wrong.
+            if signatures.bad is None:
+                with contextlib.suppress(SignatureError):
+                    signatures.finish()
+        if signatures.bad is not None:
+            findings.insert(0, signatures.bad)
+        if findings:
+            raise min(findings, key=lambda found: found[0])[1]
         self._require_erased()
         self._seals.finish(self._done)
         return self._evidence(signatures.checked)
@@ -152,6 +159,7 @@ class Verification:
                     self._seals.add(link.digest, self._linker.derived.keys)
                 self._done += 1
         finally:
+            self._found_at = self._done
             self._require_digests(links, find_contents)
 
     # Step 10: every content is what its receipt committed to, or was erased under a receipt.
@@ -162,11 +170,12 @@ class Verification:
     ) -> None:
         wanted = [ref.id for link in links for ref in link.receipt.content.values()]
         found = {content.id: content for content in find_contents(wanted)}
-        for link in links:
+        for order, link in enumerate(links, self._done - len(links)):
             for name, ref in link.receipt.content.items():
                 try:
                     self._require_digest(link, name, ref, found.get(ref.id))
                 except ContentMismatchError as error:
+                    self._found_at = order
                     raise ContentMismatchError(
                         error.problem,
                         stream=link.receipt.stream,

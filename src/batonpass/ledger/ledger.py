@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from batonpass.clock import Clock
-from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError
+from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError, StreamClosedError
 from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import RunRekeyed
 from batonpass.model.entry import Entry
@@ -76,6 +76,9 @@ class Ledger:
             except StaleHeadError as stale:
                 self._catch_up(slots, drafts, stale)
                 continue
+            except (FencedError, StreamClosedError) as over:
+                slots[StreamId(over.stream)].head = None
+                raise
             for stream, head in heads.items():
                 slots[stream].head = head
             return tuple(entry.signed for entry in entries)
@@ -108,7 +111,8 @@ class Ledger:
         entries = []
         for draft in drafts:
             head = heads.get(draft.stream) or slots[draft.stream].head
-            if head is None and not draft.new:
+            if not draft.new and (head is None or head.epoch < (draft.epoch or 0)):
+                # Unknown here, or taken over since and now taken back by whoever wrote this draft.
                 head = self._read(draft.stream)
             signed = sign_receipt(draft, head, self._recorder, at)
             entry = Entry(signed=signed, contents=draft.contents)
@@ -130,6 +134,11 @@ class Ledger:
             except NotFoundError:
                 return None
 
+    def _holds(self, known: Stream) -> bool:
+        """Return whether the store still has the receipt that was a stream's head when we last saw it."""
+        with self._store.view() as view:
+            return digest(view.get_receipt_at(known.id, known.seq).payload) == known.head
+
     def _catch_up(self, slots: dict[StreamId, _Slot], drafts: Sequence[Draft], stale: StaleHeadError) -> None:
         """Take a stream's new head, unless that would hide a takeover, a rewind, or a stream that began without us."""
         slot = slots.get(StreamId(stale.stream))
@@ -142,8 +151,9 @@ class Ledger:
             raise RewoundError(stale.stream, known.seq, 0)
         if slot.head.epoch != known.epoch:
             raise FencedError(stale.stream, known.epoch, slot.head.epoch)
-        if slot.head.seq < known.seq:
-            raise RewoundError(stale.stream, known.seq, slot.head.seq)
+        if slot.head.seq < known.seq or not self._holds(known):
+            found, slot.head = slot.head.seq, known
+            raise RewoundError(stale.stream, known.seq, found)
 
 
 def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: datetime) -> SignedReceipt:

@@ -77,7 +77,7 @@ class Recording:
         """Begin a root run for a principal's intent."""
         at = self._clock.now()
         run = new_run_id(at)
-        signer = self._run_keys.make(run, 1)
+        signer = self._run_keys.new()
         (signed,) = self._ledger.append(
             Draft(
                 stream=StreamId(run),
@@ -91,6 +91,7 @@ class Recording:
                 session=session,
             ),
         )
+        self._run_keys.keep(run, 1, signer)
         return _opened(signed)
 
     def offer(self, parent: Working, to: AgentId, task: str, *, carrier: Carrier = Carrier.CALLER) -> HandoffId:
@@ -113,7 +114,7 @@ class Recording:
             offered, anchor = _standing(view, handoff)
             parent = view.get_run(offered.parent)
         run = new_run_id(self._clock.now())
-        signer = self._run_keys.make(run, 1)
+        signer = self._run_keys.new()
         (signed,) = self._ledger.append(
             Draft(
                 stream=StreamId(run),
@@ -134,6 +135,7 @@ class Recording:
                 session=session,
             ),
         )
+        self._run_keys.keep(run, 1, signer)
         return _opened(signed)
 
     def request(self, working: Working, tool: str, arguments: str) -> CallId:
@@ -204,7 +206,7 @@ class Recording:
         with self._store.view() as view:
             known = view.get_run(run)
             epoch = view.get_stream(StreamId(run)).epoch
-        signer = self._run_keys.make(run, epoch + 1)
+        signer = self._run_keys.new()
         self._ledger.append(
             Draft(
                 stream=StreamId(run),
@@ -216,6 +218,7 @@ class Recording:
                 session=session,
             ),
         )
+        self._run_keys.keep(run, epoch + 1, signer)
         return Working(run=known, mode=mode, session=session)
 
     def _record(

@@ -9,7 +9,14 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import require_code, require_digest, require_integer, require_member, require_unique
+from batonpass.model.checks import (
+    require_code,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+    require_unique,
+)
 from batonpass.model.ids import (
     CALL,
     CONTENT,
@@ -76,8 +83,9 @@ class ChildHead:
 
 
 def _require_children(children: tuple[ChildHead, ...]) -> None:
-    if not isinstance(children, tuple):
-        raise InvalidValueError("children", "is not a tuple")
+    require_instance("children", children, tuple)
+    for child in children:
+        require_instance("children", child, ChildHead)
     require_unique("children", [child.run for child in children])
 
 
@@ -212,6 +220,7 @@ class HandoffLapsed:
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
         require_integer("attempt", self.attempt, least=1)
+        require_instance("ended", self.ended, ChildHead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +235,8 @@ class HandoffCancelled:
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
         require_principal("by", self.by)
+        if self.ended is not None:
+            require_instance("ended", self.ended, ChildHead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +345,9 @@ class UnknownBody:
     """A body of a kind that this version does not know; its bytes verify, its meaning waits for a newer version."""
 
     kind: str
+
+    def __post_init__(self) -> None:
+        require_code("kind", self.kind)
 
 
 Body: TypeAlias = (

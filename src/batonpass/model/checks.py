@@ -4,12 +4,14 @@ import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import UnionType
 from typing import TypeVar
 
 from batonpass.errors import InvalidValueError
 
 Value = TypeVar("Value", bound=str)
 Member = TypeVar("Member", bound=StrEnum)
+Thing = TypeVar("Thing")
 
 # Canonical JSON keeps integers exact only below 2^53; a larger one would be read differently elsewhere.
 LARGEST_INTEGER = 2**53 - 1
@@ -78,6 +80,13 @@ def require_member(field: str, value: Member, members: type[Member]) -> Member:
     """Return value if it is a member of the enumeration."""
     if not isinstance(value, members):
         raise InvalidValueError(field, f"{shorten(value)} is not one of {', '.join(members)}")
+    return value
+
+
+def require_instance(field: str, value: Thing, kind: type[Thing] | UnionType) -> Thing:
+    """Return value if it is of a kind."""
+    if not isinstance(value, kind):
+        raise InvalidValueError(field, f"{shorten(value)} is not {getattr(kind, '__name__', 'one of its kinds')}")
     return value
 
 

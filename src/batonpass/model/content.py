@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Final
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import require_code, require_digest, require_integer, require_media_type
+from batonpass.model.checks import require_code, require_digest, require_instance, require_integer, require_media_type
 from batonpass.model.ids import CONTENT, ContentId, Digest, ReceiptId, new_content_id, require_id
 
 SALT_BYTES: Final = 16
@@ -53,7 +53,9 @@ class Content:
 
     def __post_init__(self) -> None:
         require_code("content.name", self.name)
-        if len(self.salt) != SALT_BYTES:
+        require_instance("content.ref", self.ref, ContentRef)
+        require_instance("content.body", self.body, bytes)
+        if len(require_instance("content.salt", self.salt, bytes)) != SALT_BYTES:
             raise InvalidValueError("content.salt", f"has {len(self.salt)} bytes, not {SALT_BYTES}")
 
 

@@ -60,8 +60,11 @@ class Signer(Protocol):
 class RunKeys(Protocol):
     """Keeps the keys of open runs."""
 
-    def make(self, run: RunId, epoch: int) -> Signer:
-        """Return a new key for a run, kept from now on in place of any older one."""
+    def new(self) -> Signer:
+        """Return a new key, which nobody keeps yet."""
+
+    def keep(self, run: RunId, epoch: int, signer: Signer) -> None:
+        """Keep a run's key, once the receipt that names it is durable, in place of any of an earlier epoch."""
 
     def get(self, run: RunId) -> tuple[Signer, int]:
         """Return a run's key and the epoch that it belongs to. Raises `KeyMissingError`."""

@@ -3,10 +3,12 @@
 Every store applies exactly this and the verifier folds exactly this, so a derived row that differs was tampered with.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
+from typing import Any, Final
 
 from batonpass.model.bodies import (
     ChildHead,
@@ -93,85 +95,108 @@ def key_id(public_key: PublicKey) -> KeyId:
 
 def project(receipt: Receipt, digest: Digest) -> Projection:
     """Return what a receipt with this digest changes; one of an unknown kind changes nothing but its stream."""
-    match receipt.body:
-        case RunStarted() | HandoffAccepted() | RunRekeyed() | RunClosed():
-            return _project_run(receipt)
-        case HandoffInitiated() | HandoffCompleted() | HandoffFailed() | HandoffLapsed() | HandoffCancelled():
-            return _project_handoff(receipt, digest)
-        case RelayEnrolled() | RelayRotated() | RelayRevoked():
-            return _project_key(receipt)
-        case ContentErased(contents=contents):
-            return Projection(erased=contents)
-        case _:
-            return NOTHING
+    projector = _PROJECTORS.get(type(receipt.body))
+    return NOTHING if projector is None else projector(receipt, receipt.body, digest)
 
 
-def _project_run(receipt: Receipt) -> Projection:
-    match receipt.body:
-        case RunStarted() as body:
-            return Projection(run_opened=_run_opened(receipt, body))
-        case HandoffAccepted() as body:
-            return Projection(
-                run_opened=_run_opened(receipt, body),
-                handoff_moved=HandoffMoved(
-                    handoff=body.handoff,
-                    event=Event.ACCEPT,
-                    attempt=body.attempt,
-                    run=body.run,
-                ),
-            )
-        case RunClosed() as body:
-            return Projection(closes=True, run_ended=_ended(receipt, body.run, _OUTCOMES[body.outcome]))
-        case _:
-            return Projection(bumps=True)
+def _run_started(receipt: Receipt, body: RunStarted, _: Digest) -> Projection:
+    return Projection(run_opened=_run_opened(receipt, body))
 
 
-def _project_handoff(receipt: Receipt, digest: Digest) -> Projection:
-    match receipt.body:
-        case HandoffInitiated() as body:
-            return Projection(handoff_opened=_handoff_opened(receipt, body, digest))
-        case HandoffCompleted() as body:
-            return _close_out(receipt, body, Event.COMPLETE, RunState.COMPLETED)
-        case HandoffFailed() as body:
-            return _close_out(receipt, body, Event.FAIL, RunState.FAILED)
-        case HandoffLapsed() as body:
-            return Projection(
-                fences=body.ended,
-                run_ended=_ended(receipt, body.ended.run, RunState.LAPSED),
-                handoff_moved=HandoffMoved(
-                    handoff=body.handoff,
-                    event=Event.LAPSE,
-                    attempt=body.attempt,
-                    ends=body.ended.run,
-                ),
-            )
-        case HandoffCancelled() as body:
-            return Projection(
-                fences=body.ended,
-                run_ended=_ended(receipt, body.ended.run, RunState.CANCELLED) if body.ended else None,
-                handoff_moved=HandoffMoved(
-                    handoff=body.handoff,
-                    event=Event.CANCEL,
-                    ends=body.ended.run if body.ended else None,
-                ),
-            )
-        case _:
-            return NOTHING
+def _run_rekeyed(_receipt: Receipt, _body: RunRekeyed, _: Digest) -> Projection:
+    return Projection(bumps=True)
 
 
-def _project_key(receipt: Receipt) -> Projection:
-    match receipt.body:
-        case RelayEnrolled() as body:
-            return Projection(key_added=_relay_key(body))
-        case RelayRotated() as body:
-            return Projection(
-                key_added=_relay_key(body),
-                key_changed=KeyChanged(key=key_id(body.old_key), status=KeyStatus.RETIRED),
-            )
-        case RelayRevoked() as body:
-            return Projection(key_changed=KeyChanged(key=key_id(body.public_key), status=KeyStatus.REVOKED))
-        case _:
-            return NOTHING
+def _run_closed(receipt: Receipt, body: RunClosed, _: Digest) -> Projection:
+    return Projection(closes=True, run_ended=_ended(receipt, body.run, _OUTCOMES[body.outcome]))
+
+
+def _handoff_initiated(receipt: Receipt, body: HandoffInitiated, digest: Digest) -> Projection:
+    return Projection(
+        handoff_opened=Handoff(
+            id=body.handoff,
+            root=receipt.root or body.run,
+            parent=body.run,
+            to=body.to,
+            carrier=body.carrier,
+            state=body.state,
+            attempt=0,
+            run=None,
+            initiated=digest,
+        ),
+    )
+
+
+def _handoff_accepted(receipt: Receipt, body: HandoffAccepted, _: Digest) -> Projection:
+    return Projection(
+        run_opened=_run_opened(receipt, body),
+        handoff_moved=HandoffMoved(handoff=body.handoff, event=Event.ACCEPT, attempt=body.attempt, run=body.run),
+    )
+
+
+def _handoff_completed(receipt: Receipt, body: HandoffCompleted, _: Digest) -> Projection:
+    return _close_out(receipt, body, Event.COMPLETE, RunState.COMPLETED)
+
+
+def _handoff_failed(receipt: Receipt, body: HandoffFailed, _: Digest) -> Projection:
+    return _close_out(receipt, body, Event.FAIL, RunState.FAILED)
+
+
+def _handoff_lapsed(receipt: Receipt, body: HandoffLapsed, _: Digest) -> Projection:
+    return Projection(
+        fences=body.ended,
+        run_ended=_ended(receipt, body.ended.run, RunState.LAPSED),
+        handoff_moved=HandoffMoved(
+            handoff=body.handoff,
+            event=Event.LAPSE,
+            attempt=body.attempt,
+            ends=body.ended.run,
+        ),
+    )
+
+
+def _handoff_cancelled(receipt: Receipt, body: HandoffCancelled, _: Digest) -> Projection:
+    run = body.ended.run if body.ended else None
+    return Projection(
+        fences=body.ended,
+        run_ended=_ended(receipt, run, RunState.CANCELLED) if run else None,
+        handoff_moved=HandoffMoved(handoff=body.handoff, event=Event.CANCEL, ends=run),
+    )
+
+
+def _relay_enrolled(_receipt: Receipt, body: RelayEnrolled, _: Digest) -> Projection:
+    return Projection(key_added=_relay_key(body))
+
+
+def _relay_rotated(_receipt: Receipt, body: RelayRotated, _: Digest) -> Projection:
+    retired = KeyChanged(key=key_id(body.old_key), status=KeyStatus.RETIRED)
+    return Projection(key_added=_relay_key(body), key_changed=retired)
+
+
+def _relay_revoked(_receipt: Receipt, body: RelayRevoked, _: Digest) -> Projection:
+    return Projection(key_changed=KeyChanged(key=key_id(body.public_key), status=KeyStatus.REVOKED))
+
+
+def _content_erased(_receipt: Receipt, body: ContentErased, _: Digest) -> Projection:
+    return Projection(erased=body.contents)
+
+
+# A kind that is not here changes nothing but its own stream: tool calls, and whatever a newer version records.
+_PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] = {
+    RunStarted: _run_started,
+    RunRekeyed: _run_rekeyed,
+    RunClosed: _run_closed,
+    HandoffInitiated: _handoff_initiated,
+    HandoffAccepted: _handoff_accepted,
+    HandoffCompleted: _handoff_completed,
+    HandoffFailed: _handoff_failed,
+    HandoffLapsed: _handoff_lapsed,
+    HandoffCancelled: _handoff_cancelled,
+    RelayEnrolled: _relay_enrolled,
+    RelayRotated: _relay_rotated,
+    RelayRevoked: _relay_revoked,
+    ContentErased: _content_erased,
+}
 
 
 def _run_opened(receipt: Receipt, body: RunStarted | HandoffAccepted) -> Run:
@@ -192,20 +217,6 @@ def _run_opened(receipt: Receipt, body: RunStarted | HandoffAccepted) -> Run:
 
 def _ended(receipt: Receipt, run: RunId, state: RunState) -> RunEnded:
     return RunEnded(run=run, state=state, at=receipt.at)
-
-
-def _handoff_opened(receipt: Receipt, body: HandoffInitiated, digest: Digest) -> Handoff:
-    return Handoff(
-        id=body.handoff,
-        root=receipt.root or body.run,
-        parent=body.run,
-        to=body.to,
-        carrier=body.carrier,
-        state=body.state,
-        attempt=0,
-        run=None,
-        initiated=digest,
-    )
 
 
 def _close_out(

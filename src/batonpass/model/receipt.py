@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, get_args
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import (
@@ -18,7 +18,15 @@ from batonpass.model.bodies import (
     RelayRotated,
     UnknownBody,
 )
-from batonpass.model.checks import require_code, require_digest, require_integer, require_member, require_utc
+from batonpass.model.checks import (
+    require_code,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+    require_utc,
+    shorten,
+)
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import (
     RECEIPT,
@@ -37,6 +45,7 @@ from batonpass.model.ids import (
 )
 
 SIGNATURE_BYTES: Final = 64
+_BODY_TYPES: Final = frozenset(get_args(Body))
 
 # These carry a second signature: of the run's own key, or, about relays, of the ledger's root key.
 SIGNED_BY_RUN: Final = frozenset(
@@ -82,6 +91,8 @@ class Receipt:
     content: Mapping[str, ContentRef]
 
     def __post_init__(self) -> None:
+        if type(self.body) not in _BODY_TYPES:
+            raise InvalidValueError("body", f"{shorten(self.body)} is not the body of a receipt")
         require_id("id", self.id, RECEIPT)
         require_stream("stream", self.stream)
         require_integer("seq", self.seq, least=1)
@@ -99,8 +110,10 @@ class Receipt:
             require_id("root", self.root, RUN)
         if self.session is not None:
             require_id("session", self.session, SESSION)
-        for name in self.content:
+        require_instance("content", self.content, dict)
+        for name, ref in self.content.items():
             require_code("content", name)
+            require_instance("content", ref, ContentRef)
         if (home := self._home()) is not None and home != self.stream:
             raise InvalidValueError("stream", f"a {self.kind} receipt of {home} cannot stand in {self.stream}")
 

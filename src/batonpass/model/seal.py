@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import require_digest, require_integer
+from batonpass.model.checks import require_digest, require_instance, require_integer
 from batonpass.model.ids import Digest
 
 
@@ -23,7 +23,8 @@ class Seal:
         if self.previous >= self.size:
             raise InvalidValueError("previous", f"{self.previous} is not smaller than {self.size}")
         require_digest("root", self.root)
-        if not self.note:
+        require_instance("frontier", self.frontier, bytes)
+        if not require_instance("note", self.note, str):
             raise InvalidValueError("note", "is empty")
         if len(self.frontier) != 32 * self.size.bit_count():
             raise InvalidValueError("frontier", f"does not fit a tree of {self.size}")

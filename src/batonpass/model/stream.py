@@ -5,7 +5,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 
-from batonpass.model.checks import require_digest, require_integer
+from batonpass.model.checks import require_digest, require_instance, require_integer
 from batonpass.model.ids import RUN, Digest, LedgerId, PublicKey, RunId, StreamId, require_id, require_stream
 
 
@@ -35,6 +35,7 @@ class Stream:
         require_integer("seq", self.seq, least=1)
         require_digest("head", self.head)
         require_integer("epoch", self.epoch, least=1)
+        require_instance("open", self.open, bool)
 
     @property
     def kind(self) -> StreamKind:

@@ -49,7 +49,11 @@ def require_strong(public_key: PublicKey) -> PublicKey:
 
     For a point of small order anybody can make signatures that match; such a key must never be enrolled.
     """
-    if not crypto_core_ed25519_is_valid_point(bytes.fromhex(public_key)):
+    try:
+        strong = crypto_core_ed25519_is_valid_point(bytes.fromhex(public_key))
+    except (ValueError, TypeError):
+        raise KeyRefusedError("a public key is 32 bytes in hexadecimal; this is something else") from None
+    if not strong:
         raise KeyRefusedError(f"public key {public_key[:16]} is not a valid Ed25519 point of full order")
     return public_key
 

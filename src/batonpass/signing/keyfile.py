@@ -2,10 +2,13 @@
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from batonpass.errors import KeyMissingError, KeyRefusedError, StoreReadOnlyError
+from batonpass.errors import KeyMissingError, KeyRefusedError, StoreFullError, StoreReadOnlyError
 from batonpass.signing.ed25519 import Ed25519Signer
+from batonpass.store.home import NO_SPACE
 
 _FORMAT = "batonpass-ed25519-v1"
 _PRIVATE = 0o600
@@ -14,27 +17,43 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def write_key(path: Path, label: str, signer: Ed25519Signer) -> bool:
     """Write a key if there is none, durably and readable by its owner alone; return whether it was written."""
+    with _private_file(path, label, signer) as waiting:
+        try:
+            # A link fails where a rename would replace: of two processes that make a key at once, one wins.
+            os.link(waiting, path)
+        except FileExistsError:
+            return False
+    return True
+
+
+def replace_key(path: Path, label: str, signer: Ed25519Signer) -> None:
+    """Put a key in the place of any that is there, durably."""
+    with _private_file(path, label, signer) as waiting:
+        waiting.rename(path)
+
+
+@contextmanager
+def _private_file(path: Path, label: str, signer: Ed25519Signer) -> Iterator[Path]:
+    """Write a key beside its place, for the caller to put there; whatever happens, nothing is left beside it."""
+    waiting = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        waiting = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-        descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+        descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
         try:
             with os.fdopen(descriptor, "w") as file:
                 file.write(f"{_FORMAT} {label} {signer.seed.hex()}\n")
                 file.flush()
                 os.fsync(file.fileno())
-            # A link fails where a rename would replace: of two processes that make a key at once, one wins.
-            os.link(waiting, path)
+            yield waiting
         finally:
-            waiting.unlink()
+            waiting.unlink(missing_ok=True)
         _sync_directory(path.parent)
-    except FileExistsError:
-        return False
     except OSError as error:
+        if error.errno in NO_SPACE:
+            raise StoreFullError(f"there is no room left for a key at {path}; free some disk") from None
         raise StoreReadOnlyError(
-            f"cannot keep a key in {path}: {error.strerror}; make the directory writable"
+            f"cannot keep a key at {path}: {error.strerror}; make its directory writable"
         ) from None
-    return True
 
 
 def read_key(path: Path) -> tuple[str, Ed25519Signer]:
@@ -52,15 +71,6 @@ def read_key(path: Path) -> tuple[str, Ed25519Signer]:
     if kind != _FORMAT:
         raise KeyRefusedError(f"{path} is not a key file of a format that this program knows")
     return label, Ed25519Signer(secret)
-
-
-def replace_key(path: Path, label: str, signer: Ed25519Signer) -> None:
-    """Put another key in the place of the one that is there, durably."""
-    waiting = path.with_name(f"{path.name}.next")
-    waiting.unlink(missing_ok=True)
-    write_key(waiting, label, signer)
-    waiting.rename(path)
-    _sync_directory(path.parent)
 
 
 def _require_private(path: Path) -> None:

@@ -1,5 +1,6 @@
 """The keys of one place: this relay's, and, where the ledger was founded, the root key."""
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,14 +27,16 @@ class Keyring:
     def __init__(self, home: Path | None, clock: Clock) -> None:
         self._home = home
         self._clock = clock
+        self._lock = threading.Lock()
         self._relay: RelayIdentity | None = None
         self._root: Signer | None = None
 
     def relay(self) -> RelayIdentity:
         """Return this relay's identity, made on first use."""
-        if self._relay is None:
-            self._relay = self._make_relay() if self._home is None else self._keep_relay(self._home)
-        return self._relay
+        with self._lock:
+            if self._relay is None:
+                self._relay = self._make_relay() if self._home is None else self._keep_relay(self._home)
+            return self._relay
 
     def root(self) -> Signer:
         """Return the root key. Raises `KeyMissingError` if the ledger was founded elsewhere."""
@@ -53,7 +56,8 @@ class Keyring:
         """Return the root key, made if there is none yet: for founding a ledger."""
         made = Ed25519Signer.generate()
         if self._home is None:
-            self._root = self._root or made
+            with self._lock:
+                self._root = self._root or made
             return self._root
         prepare_home(self._home)
         write_key(self._home / "root.key", "root", made)

@@ -1,11 +1,13 @@
 """The directory beside a ledger: locks, keys, large bodies. Its owner's alone, and invisible to git."""
 
+import errno
 from pathlib import Path
 from typing import Final
 
 from batonpass.errors import StoreReadOnlyError
 
 HOME_NAME: Final = ".batonpass"
+NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def home_of(path: Path) -> Path:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from batonpass.errors import NotALedgerError, StaleHeadError, UnknownRelayError
+from batonpass.errors import NotALedgerError, NotFoundError, StaleHeadError, UnknownRelayError
 from batonpass.model.content import Place, StoredContent
 from batonpass.model.entry import Entry
 from batonpass.model.ids import RECEIPT, AgentId, ContentId, HandoffId, KeyId, ReceiptId, RunId, StreamId, first_id
@@ -219,6 +219,13 @@ class MemoryView:
     def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
         """Return one receipt."""
         return self._tables.receipts[get_row(self._tables.numbers, receipt, "receipt") - 1]
+
+    def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
+        """Return one receipt by its place in its stream."""
+        for receipt in self._tables.receipts:
+            if (receipt.stream, receipt.seq) == (stream, seq):
+                return receipt
+        raise NotFoundError("receipt", f"{seq} of {stream}")
 
     def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
         """Yield receipts."""

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from batonpass.errors import InvalidValueError, StoreUnavailableError
+from batonpass.model.checks import shorten
 from batonpass.store.home import home_of
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore
@@ -29,7 +29,7 @@ def open_store(url: str, *, create: bool = True) -> LedgerStore:
         if not create and not path.exists():
             raise StoreUnavailableError(f"there is no ledger at {path}; record something first, or name another")
         return SqliteStore(path)
-    if urlsplit(url).scheme in POSTGRES:
+    if url.partition(":")[0] in POSTGRES:
         return _open_postgres(url)
     raise InvalidValueError("ledger", "is none of sqlite:///PATH, postgresql://… and memory:")
 
@@ -48,7 +48,13 @@ def home_by_default(url: str) -> Path | None:
 
 def path_of(url: str) -> Path:
     """Return the file that a SQLite URL names."""
-    return Path(url.removeprefix(SQLITE)).expanduser().absolute()
+    try:
+        path = Path(url.removeprefix(SQLITE)).expanduser().absolute()
+    except RuntimeError:
+        raise InvalidValueError("ledger", "begins at the home of somebody who has none here") from None
+    if not path.name or "\0" in str(path):
+        raise InvalidValueError("ledger", f"{shorten(str(path))} cannot be a file; name one for the ledger")
+    return path
 
 
 def _open_postgres(url: str) -> LedgerStore:

@@ -79,6 +79,9 @@ class LedgerView(Protocol):
     def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
         """Return one receipt. Raises `NotFoundError`."""
 
+    def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
+        """Return one receipt by its place in its stream. Raises `NotFoundError`."""
+
     def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
         """Yield receipts: one stream's by seq, sequenced ones by position, else in the order they were written.
 

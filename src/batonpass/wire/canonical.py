@@ -4,7 +4,6 @@ The schema is closed so that a fast encoder gives the canonical bytes: no floati
 or more, and no key outside the basic multilingual plane, whose order would depend on the encoding.
 """
 
-from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -45,11 +44,11 @@ def _require_closed(value: object, path: str, depth: int) -> None:
         case int():
             if abs(value) > LARGEST_INTEGER:
                 raise InvalidValueError(path, "is an integer of 2^53 or more; write it as a string")
-        case Mapping():
+        case dict():
             for key, item in value.items():
                 _require_key(key, path)
                 _require_closed(item, f"{path}.{key}", depth + 1)
-        case Sequence() if not isinstance(value, bytes | bytearray | memoryview):
+        case list() | tuple():
             for index, item in enumerate(value):
                 _require_closed(item, f"{path}[{index}]", depth + 1)
         case _:

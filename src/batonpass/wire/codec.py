@@ -23,7 +23,7 @@ from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE, require_know
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 
-_UNKNOWN_FIELD: Final = re.compile("unknown field `(.*)`")
+_UNKNOWN_FIELD: Final = re.compile("unknown field `(.*?)`")
 _PAE_HEAD: Final = b"DSSEv1 %d %s " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode())
 _BODIES: Final[Mapping[str, type[Body]]] = {body.kind: body for body in get_args(Body) if body is not UnknownBody}
 _FIELDS: Final = {body: tuple(field.name for field in fields(body)) for body in _BODIES.values()}
@@ -135,7 +135,7 @@ def decode_receipt(payload: bytes) -> Receipt:
         body = UnknownBody(predicate.kind) if decoder is None else decoder.decode(predicate.body)
         (subject,) = subjects
         previous = subject.digest["sha256"]
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidValueError("payload", str(error)) from None
     except (KeyError, ValueError):
         raise InvalidValueError("subject", "is not exactly one stream with its previous sha256 digest") from None
@@ -194,7 +194,7 @@ def decode_envelope(data: bytes) -> SignedReceipt:
     try:
         envelope = _ENVELOPES.decode(data)
         payload = b64decode(envelope.payload, validate=True)
-        signatures = {signed.keyid: b64decode(signed.sig, validate=True) for signed in envelope.signatures}
+        signatures = [(signed.keyid, b64decode(signed.sig, validate=True)) for signed in envelope.signatures]
     except msgspec.DecodeError as error:
         raise refused("envelope", error) from None
     except ValueError as error:
@@ -202,20 +202,19 @@ def decode_envelope(data: bytes) -> SignedReceipt:
     if envelope.payload_type != PAYLOAD_TYPE:
         raise InvalidValueError("payloadType", f"is not {PAYLOAD_TYPE}")
     receipt = decode_receipt(payload)
-    relay_signature = signatures.pop(receipt.relay_key, None)
-    cosignature = signatures.pop(receipt.cosigner, None) if receipt.cosigner is not None else None
-    if relay_signature is None or len(relay_signature) != SIGNATURE_BYTES or signatures:
-        raise InvalidValueError("signatures", "are not those of the keys that the receipt names")
+    named = [receipt.relay_key] if receipt.cosigner is None else [receipt.relay_key, receipt.cosigner]
+    if named != [key for key, _ in signatures] or any(len(signed) != SIGNATURE_BYTES for _, signed in signatures):
+        raise InvalidValueError("signatures", "are not those of the keys that the receipt names, in that order")
     return SignedReceipt(
         receipt=receipt,
         payload=payload,
         digest=digest(payload),
-        relay_signature=relay_signature,
-        cosignature=cosignature,
+        relay_signature=signatures[0][1],
+        cosignature=signatures[1][1] if receipt.cosigner is not None else None,
     )
 
 
-def refused(field: str, error: msgspec.DecodeError) -> InvalidValueError | UnknownFieldError:
+def refused(field: str, error: msgspec.DecodeError) -> InvalidValueError:
     """Return why an input was refused; a field that its closed schema does not know is named."""
     if (unknown := _UNKNOWN_FIELD.search(str(error))) is not None:
         return UnknownFieldError(f"{field}.{unknown[1]}")

@@ -9,7 +9,7 @@ STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:batonpass:receipt:v0"
 BUNDLE_TYPE: Final = "urn:batonpass:bundle:v0"
 
-_VERSIONED: Final = re.compile(r"urn:batonpass:receipt:v([0-9]{1,9})")
+_VERSIONED: Final = re.compile(r"urn:batonpass:receipt:v(0|[1-9][0-9]{0,8})")
 _NEWEST: Final = 0
 
 

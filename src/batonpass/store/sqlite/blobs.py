@@ -6,8 +6,7 @@ from pathlib import Path
 
 from batonpass.errors import StoreFullError, StoreReadOnlyError
 from batonpass.model.ids import ContentId
-
-_NO_SPACE = {28, 122, 27}  # ENOSPC, EDQUOT, EFBIG
+from batonpass.store.home import NO_SPACE
 
 
 class Blobs:
@@ -30,7 +29,7 @@ class Blobs:
             _sync(self._directory)
         except OSError as error:
             self.remove(content)
-            if error.errno in _NO_SPACE:
+            if error.errno in NO_SPACE:
                 raise StoreFullError(
                     f"there is no room left for a content of {len(body):,} bytes; free some disk"
                 ) from None

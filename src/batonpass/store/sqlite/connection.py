@@ -17,7 +17,7 @@ from batonpass.errors import (
 
 # "BATN": tells a ledger from any other SQLite file.
 APPLICATION_ID: Final = 0x4241544E
-_BUSY_MILLISECONDS: Final = 5_000
+BUSY_MILLISECONDS: Final = 5_000
 _CHECKPOINT_PAGES: Final = 4_000
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -27,7 +27,7 @@ def open_writer(path: Path) -> apsw.Connection:
     """Open a file for writing, with every commit durable before it returns. Raises a `StoreError`."""
     try:
         connection = apsw.Connection(str(path), flags=_READ_WRITE)
-        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
         connection.pragma("page_size", 8192)
         connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", "full")
@@ -44,9 +44,10 @@ def open_reader(path: Path, *, frozen: bool = False) -> apsw.Connection:
     address = f"file:{quote(str(path))}?mode=ro" + ("&immutable=1" if frozen else "")
     try:
         connection = apsw.Connection(address, flags=_READ_ONLY)
-        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
         connection.pragma("query_only", "on")
         connection.pragma("cache_size", -16_384)
+        connection.pragma("schema_version")  # reads: what cannot be read is refused here, not later
     except apsw.Error as error:
         raise translated(error, path) from None
     return connection

@@ -104,6 +104,13 @@ SELECT
 FROM receipts LEFT JOIN streams ON streams.number = receipts.stream
 WHERE receipts.id = ?;
 
+-- name: get_receipt_at
+SELECT
+    receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM receipts JOIN streams ON streams.number = receipts.stream
+WHERE streams.id = ? AND receipts.seq = ?;
+
 -- A query that leaves a part open passes NULL for it. The planner sees the parts at prepare time, so the two shapes that
 -- must be fast, by stream and by position, have statements of their own.
 -- name: find_receipts

@@ -1,6 +1,5 @@
 """The SQLite store: durable when `append` returns, shared by threads and processes, each waiting its turn."""
 
-import contextlib
 import os
 import threading
 import time
@@ -31,7 +30,14 @@ from batonpass.store.process import OwnProcess
 from batonpass.store.sqlite import rows
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.commit import GroupCommit
-from batonpass.store.sqlite.connection import APPLICATION_ID, open_reader, open_writer, require_place, translated
+from batonpass.store.sqlite.connection import (
+    APPLICATION_ID,
+    BUSY_MILLISECONDS,
+    open_reader,
+    open_writer,
+    require_place,
+    translated,
+)
 from batonpass.store.sqlite.turnstile import Turnstile
 from batonpass.store.sqlite.view import SqliteView
 from batonpass.store.sqlite.writing import QUERIES, add_key, is_blob, write_entries, write_entry
@@ -59,7 +65,11 @@ class SqliteStore:
         self._writer_lock = threading.Lock()
         self._shut = False
         self._frozen = False
-        self._prepare()
+        self._unclean = False
+        try:
+            self._prepare()
+        except OSError as error:
+            raise StoreUnavailableError(f"{path} cannot be opened: {error.strerror}; name another file") from None
 
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
@@ -107,6 +117,8 @@ class SqliteStore:
             raise
         if erased := [content for entry in entries for content in entry.change.erased]:
             self._forget(erased)
+        if self._unclean and self._writer is not None:
+            self._unclean = not self._writer.checkpoint()
 
     def sequence(self) -> int:
         """Give every committed receipt its position: one writer at a time gives it inside the commit."""
@@ -155,6 +167,8 @@ class SqliteStore:
 
     def _prepare(self) -> None:
         """Make the file a store, or see that it is one of ours that we can read."""
+        if self._path.is_dir() or self._path.parent != self.home:
+            require_place(self._path)
         if not self._path.exists() or self._path.stat().st_size == 0:
             if self._path.parent == self.home:
                 prepare_home(self.home)
@@ -193,15 +207,14 @@ class SqliteStore:
         with self._readers_lock:
             if self._readers:
                 return self._readers.pop()
-        reader = open_reader(self._path, frozen=self._frozen)
         try:
-            reader.pragma("schema_version")
-        except apsw.CantOpenError:
+            return open_reader(self._path, frozen=self._frozen)
+        except (StoreReadOnlyError, StoreUnavailableError):
             # Read-only media: even a reader of a write-ahead log wants to write beside the file, unless told not to.
-            reader.close()
+            if self._frozen:
+                raise
             self._frozen = True
             return open_reader(self._path, frozen=True)
-        return reader
 
     def _give_back(self, reader: apsw.Connection) -> None:
         with self._readers_lock:
@@ -224,8 +237,8 @@ class SqliteStore:
         """Let nothing of erased bodies survive: their files, and the pages that still wait in the write-ahead log."""
         for content in erased:
             self._blobs.remove(content)
-        if self._writer is not None:
-            self._writer.checkpoint()
+        # Somebody who is reading may still need the log; then the next append tries again.
+        self._unclean = True
 
     def _require_usable(self) -> None:
         self._process.require()
@@ -272,16 +285,27 @@ class Writer:
         """Give the right to write to the next in line."""
         self._turnstile.leave()
 
-    def checkpoint(self) -> None:
-        """Empty the write-ahead log, if nobody is reading from it."""
-        with contextlib.suppress(apsw.BusyError, StoreError):
-            self._commits.run_alone(lambda connection: connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE))
+    def checkpoint(self) -> bool:
+        """Empty the write-ahead log and return True, unless somebody is still reading from it."""
+        try:
+            self._commits.run_alone(_empty_log)
+        except StoreError:
+            return False
+        return True
 
     def close(self) -> None:
         """Finish what is under way and let go."""
         self._commits.shut()
         self._connection.close()
         self._turnstile.close()
+
+
+def _empty_log(connection: apsw.Connection) -> None:
+    connection.set_busy_timeout(0)
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

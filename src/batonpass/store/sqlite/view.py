@@ -77,6 +77,13 @@ class SqliteView:
         """Return one receipt."""
         return self._get("get_receipt", receipt, rows.receipt, "receipt")
 
+    def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
+        """Return one receipt by its place in its stream."""
+        row = self._first("get_receipt_at", (stream, seq))
+        if row is None:
+            raise NotFoundError("receipt", f"{seq} of {stream}")
+        return rows.receipt(row)
+
     def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
         """Yield receipts by position, which is the order in which they were written."""
         if query.unsequenced:

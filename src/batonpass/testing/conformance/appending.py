@@ -114,7 +114,7 @@ class Appending(WithScribe):
         """After its close-out, a run takes no more receipts."""
         lead = scribe.start()
         scribe.recording.close(lead)
-        scribe.run_keys.make(lead.run.id, 1)
+        scribe.run_keys.keep(lead.run.id, 1, scribe.run_keys.new())
 
         with pytest.raises(StreamClosedError):
             store.append([an_entry(scribe, lead, head_of(store, lead))])

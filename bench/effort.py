@@ -1,0 +1,46 @@
+"""How much is measured: everything, or as much as fits into a coffee break."""
+
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """The sizes of one run."""
+
+    turns: int  # of each contender, one after the other
+    acts: int  # single acts in one turn
+    race_turns: int
+    race_seconds: float  # of one turn with many threads
+    verified: int  # receipts in the ledger that is verified
+    verifications: int
+    grown: tuple[int, ...]  # receipts at which the cost of an append is measured
+    starts: int
+
+    @classmethod
+    def full(cls) -> Self:
+        """Return what `make bench` measures."""
+        return cls(
+            turns=80,
+            acts=25,
+            race_turns=9,
+            race_seconds=0.7,
+            verified=40_000,
+            verifications=5,
+            grown=(1_000, 100_000, 1_000_000),
+            starts=15,
+        )
+
+    @classmethod
+    def quick(cls) -> Self:
+        """Return what is enough to see that something got much slower."""
+        return cls(
+            turns=16,
+            acts=25,
+            race_turns=3,
+            race_seconds=0.3,
+            verified=20_000,
+            verifications=2,
+            grown=(1_000, 100_000),
+            starts=15,
+        )

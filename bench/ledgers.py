@@ -1,0 +1,117 @@
+"""Ledgers to measure: made in a folder, filled quickly, and what one receipt in them weighs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from batonpass.ledger.draft import Draft
+from batonpass.ledger.recording import Working
+from batonpass.model.bodies import Outcome, RunClosed, RunStarted, ToolCompleted, ToolRequested
+from batonpass.model.content import new_content
+from batonpass.model.ids import AgentId, Digest, StreamId, new_call_id, new_run_id
+from batonpass.model.receipt import StoredReceipt
+from batonpass.signing.ed25519 import Ed25519Signer
+from batonpass.store.opening import open_store
+from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
+from batonpass.testing.builders import ANA, Scribe, a_scribe
+from batonpass.wire.codec import decode_receipt
+from bench.measure import Act
+
+TOOL: Final = "write_file"
+ARGUMENTS: Final = '{"path":"src/billing/totals.py","text":"' + "return round_half_even(total)\\n" * 6 + '"}'
+RESULT: Final = "1 file changed, 6 insertions(+), 6 deletions(-)"
+
+_RUN_RECEIPTS: Final = 100
+_RUNS_AT_ONCE: Final = 10
+# An append changes about six pages, and after 4,000 pages the log is folded back and written over.
+_APPENDS_TO_USE_UP_LOG: Final = 1_000
+
+
+@contextmanager
+def sqlite_ledger(directory: Path) -> Iterator[Scribe]:
+    """Open a ledger in a folder of its own, made if there is none."""
+    directory.mkdir(exist_ok=True)
+    with closing_store(f"sqlite:///{directory / 'ledger.db'}") as store:
+        yield a_scribe(store)
+
+
+@contextmanager
+def closing_store(url: str) -> Iterator[LedgerStore]:
+    """Open a store, and close it in the end."""
+    store = open_store(url)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def requests(scribe: Scribe) -> Act:
+    """Return the act that is measured most: a run of its own records that it is about to call a tool."""
+    run = scribe.start()
+    return lambda: scribe.recording.request(run, TOOL, ARGUMENTS)
+
+
+def use_up_log(scribe: Scribe) -> None:
+    """Append until the write-ahead log has its length and is written over: what a ledger does most of its life."""
+    act = requests(scribe)
+    for _ in range(_APPENDS_TO_USE_UP_LOG):
+        act()
+
+
+def request_bytes(scribe: Scribe) -> int:
+    """Return how many bytes a request makes durable: the signed bytes, the signatures, the salt and the body."""
+    run = scribe.start()
+    scribe.recording.request(run, TOOL, ARGUMENTS)
+    return stream_bytes(scribe, run)[-1]
+
+
+def stream_bytes(scribe: Scribe, working: Working) -> list[int]:
+    """Return how many bytes each receipt of a run made durable."""
+    with scribe.store.view() as view:
+        return [
+            len(stored.payload) + len(stored.relay_signature) + len(stored.cosignature or b"") + contents
+            for stored, contents in _with_contents(view, StreamId(working.run.id))
+        ]
+
+
+def fill(scribe: Scribe, receipts: int) -> None:
+    """Add at least so many receipts: runs of a hundred, all signed twice, a thousand in one commit."""
+    with scribe.store.view() as view:
+        genesis = view.info().genesis
+    for _ in range(-(-receipts // (_RUN_RECEIPTS * _RUNS_AT_ONCE))):
+        scribe.ledger.append(*(draft for _ in range(_RUNS_AT_ONCE) for draft in _whole_run(genesis)))
+
+
+def _whole_run(genesis: Digest) -> Iterator[Draft]:
+    at = datetime.now(UTC)
+    run = new_run_id(at)
+    stream = StreamId(run)
+    signer = Ed25519Signer.generate()
+    yield Draft(
+        stream=stream,
+        body=RunStarted(run=run, agent=AgentId("lead"), principal=ANA, run_key=signer.public_key),
+        root=run,
+        anchor=genesis,
+        new=True,
+        cosigner=signer,
+        contents=(new_content("intent", "Fix invoice rounding", at),),
+    )
+    for _ in range((_RUN_RECEIPTS - 2) // 2):
+        call = new_call_id(at)
+        arguments = new_content("arguments", ARGUMENTS, at, media_type="application/json")
+        requested = ToolRequested(run=run, call=call, tool=TOOL)
+        yield Draft(stream=stream, body=requested, root=run, cosigner=signer, contents=(arguments,))
+        result = new_content("result", RESULT, at)
+        completed = ToolCompleted(run=run, call=call)
+        yield Draft(stream=stream, body=completed, root=run, cosigner=signer, contents=(result,))
+    closed = RunClosed(run=run, outcome=Outcome.COMPLETED, children=())
+    yield Draft(stream=stream, body=closed, root=run, cosigner=signer)
+
+
+def _with_contents(view: LedgerView, stream: StreamId) -> Iterator[tuple[StoredReceipt, int]]:
+    for stored in view.find_receipts(ReceiptQuery(stream=stream)):
+        refs = decode_receipt(stored.payload).content.values()
+        contents = view.find_contents([ref.id for ref in refs])
+        yield stored, sum(len(content.salt or b"") + len(content.body or b"") for content in contents)

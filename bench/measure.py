@@ -1,0 +1,106 @@
+"""Timing contenders in turns, A B C A B C …, so that whatever else the machine does falls upon all of them."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from statistics import median
+
+Act = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What was measured again and again: seconds, or acts in a second."""
+
+    values: tuple[float, ...]
+
+    @property
+    def p50(self) -> float:
+        """Return the median."""
+        return median(self.values)
+
+    @property
+    def p99(self) -> float:
+        """Return what all but one in a hundred stay below."""
+        return sorted(self.values)[min(int(len(self.values) * 0.99), len(self.values) - 1)]
+
+    def summary(self) -> dict[str, float]:
+        """Return what is kept of the samples."""
+        return {
+            "samples": len(self.values),
+            "min": min(self.values),
+            "p50": self.p50,
+            "p99": self.p99,
+            "max": max(self.values),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """Something that many threads do at once: each asks for an act of its own."""
+
+    make: Callable[[int], Act]
+    threads: int
+    each: int = 1  # what one act counts for
+
+
+def time_in_turns(contenders: Mapping[str, Act], *, turns: int, acts: int) -> dict[str, Samples]:
+    """Return how long single acts took. The first turn warms up and does not count."""
+    names = list(contenders)
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(turns + 1):
+        for name in _rotated(names, turn):
+            seconds = _time(contenders[name], acts)
+            if turn > 0:
+                taken[name] += seconds
+    return {name: Samples(tuple(seconds)) for name, seconds in taken.items()}
+
+
+def race_in_turns(contenders: Mapping[str, Contender], *, turns: int, seconds: float) -> dict[str, Samples]:
+    """Return how many acts in a second were done. The first turn warms up and does not count."""
+    names = list(contenders)
+    acts = {name: [entrant.make(number) for number in range(entrant.threads)] for name, entrant in contenders.items()}
+    rates: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(turns + 1):
+        for name in _rotated(names, turn):
+            rate = _race(acts[name], seconds) * contenders[name].each
+            if turn > 0:
+                rates[name].append(rate)
+    return {name: Samples(tuple(values)) for name, values in rates.items()}
+
+
+def _time(act: Act, times: int) -> list[float]:
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        act()
+        taken.append(time.perf_counter() - began)
+    return taken
+
+
+def _race(acts: Sequence[Act], seconds: float) -> float:
+    ready = threading.Barrier(len(acts) + 1)
+
+    def run(act: Act) -> int:
+        done = 0
+        ready.wait()
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            act()
+            done += 1
+        return done
+
+    with ThreadPoolExecutor(len(acts)) as threads:
+        running = [threads.submit(run, act) for act in acts]
+        ready.wait()
+        began = time.perf_counter()
+        done = sum(future.result() for future in running)
+        return done / (time.perf_counter() - began)
+
+
+def _rotated(names: Sequence[str], turn: int) -> list[str]:
+    # Whoever comes first in a turn finds what the last one left behind, so everybody comes first in turn.
+    start = turn % len(names)
+    return [*names[start:], *names[:start]]

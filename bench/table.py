@@ -1,0 +1,170 @@
+"""The table: what, ours, the limit or peer, their ratio, the goal, and whether it was met."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from bench.measure import Samples
+
+MILLISECOND: Final = 1e-3
+
+
+class Unit(StrEnum):
+    """What a figure counts."""
+
+    SECONDS = "s"
+    RATE = "/s"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the table, and what it was taken from."""
+
+    value: float
+    unit: Unit
+    summary: Mapping[str, float] | None = None
+
+    def __str__(self) -> str:
+        match self.unit:
+            case Unit.SECONDS if self.value < MILLISECOND:
+                return f"{self.value * 1e6:,.0f} µs"
+            case Unit.SECONDS:
+                return f"{self.value * 1e3:,.3g} ms" if self.value < 1 else f"{self.value:,.2f} s"
+            case Unit.RATE:
+                return f"{self.value:,.0f}/s"
+            case Unit.BYTES:
+                return f"{self.value:,.0f} bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What DESIGN holds us to: a bound for the ratio, or for our own figure."""
+
+    words: str
+    at_most: float | None = None
+    at_least: float | None = None
+    of_ratio: bool = True
+
+    def is_met(self, row: "Row") -> bool | None:
+        """Return whether a row meets it; None if the row could not be measured against anything."""
+        value = row.ratio if self.of_ratio or row.ours is None else row.ours.value
+        if value is None:
+            return None
+        return (self.at_most is None or value <= self.at_most) and (self.at_least is None or value >= self.at_least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the table. The ratio is ours by theirs: of times, smaller is better; of rates, larger."""
+
+    what: str
+    ours: Figure | None
+    against: str
+    theirs: Figure | None
+    goal: Goal | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """Return ours by theirs."""
+        return None if self.ours is None or self.theirs is None else self.ours.value / self.theirs.value
+
+    @property
+    def met(self) -> bool | None:
+        """Return whether the goal is met; None if there is none."""
+        return None if self.goal is None else self.goal.is_met(self)
+
+
+def at_most(times: float) -> Goal:
+    """Return the goal that ours takes at most so many times as long."""
+    return Goal(words=f"≤ {times:g} ×", at_most=times)
+
+
+def at_least(share: float) -> Goal:
+    """Return the goal that ours is at least so many times as fast."""
+    return Goal(words=f"≥ {share:g} ×", at_least=share)
+
+
+def within(seconds: float) -> Goal:
+    """Return the goal that ours takes at most so long."""
+    return Goal(words=f"≤ {seconds * 1e3:g} ms", at_most=seconds, of_ratio=False)
+
+
+def at_rate(rate: float) -> Goal:
+    """Return the goal that ours does at least so many in a second."""
+    return Goal(words=f"≥ {rate:,.0f}/s", at_least=rate, of_ratio=False)
+
+
+def p50(samples: Samples) -> Figure:
+    """Return the median of times."""
+    return Figure(samples.p50, Unit.SECONDS, samples.summary())
+
+
+def p99(samples: Samples) -> Figure:
+    """Return what all but one in a hundred times stay below."""
+    return Figure(samples.p99, Unit.SECONDS, samples.summary())
+
+
+def rate(samples: Samples) -> Figure:
+    """Return the median of rates."""
+    return Figure(samples.p50, Unit.RATE, samples.summary())
+
+
+def skipped(what: str, why: str) -> Row:
+    """Return a row that says why something was not measured."""
+    return Row(what=what, ours=None, against=f"skipped: {why}", theirs=None)
+
+
+def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Return the table for people."""
+    lines = [
+        "# Ratios, measured in one run",
+        "",
+        _heading(facts),
+        "",
+        "| what | ours | limit or peer | | ratio | goal | met? |",
+        "|---|---:|---|---:|---:|---|---|",
+        *(_line(row) for row in rows),
+        "",
+        "Ratio: ours by theirs. Of times smaller is better, of rates larger. How to read it: bench/README.md.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def write_json(facts: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Return the table for programs, with a summary of the samples behind each figure."""
+    listed = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows]
+    for row in listed:
+        row["goal"] = row["goal"] and row["goal"]["words"]
+    return json.dumps({**facts, "rows": listed}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _heading(facts: Mapping[str, Any]) -> str:
+    machine = facts["machine"]
+    parts = (
+        facts["date"],
+        f"{'quick' if facts['quick'] else 'full'} run, {facts['seconds']} s",
+        f"{machine['cores']} cores ({machine['processor']})",
+        f"Linux {machine['kernel']}",
+        machine["filesystem"],
+        f"Python {machine['python']}",
+        f"SQLite {machine['sqlite']}",
+        f"load {machine['load']} when it ended",
+    )
+    return " · ".join(parts)
+
+
+def _line(row: Row) -> str:
+    cells = (
+        row.what,
+        "–" if row.ours is None else str(row.ours),
+        row.against,
+        "" if row.theirs is None else str(row.theirs),
+        "" if row.ratio is None else f"{row.ratio:.2f} ×",
+        "" if row.goal is None else row.goal.words,
+        {True: "yes", False: "**no**", None: ""}[row.met],
+    )
+    return f"| {' | '.join(cells)} |"

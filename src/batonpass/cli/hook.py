@@ -1,0 +1,101 @@
+"""Our lines in somebody's commit-msg hook: put in once, taken out without a trace, and never in the way of a commit.
+
+Ours run first, right below the `#!` of a shell script: a hook that ends with `exit` or `exec` would never reach lines
+at its end. A hook that is no shell script, or only a link, is not touched at all: it is set aside and called by ours.
+"""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Final
+
+HOOK: Final = "commit-msg"
+
+_BEGIN: Final = "# >>> batonpass >>> `batonpass git install --undo` removes these lines"
+_END: Final = "# <<< batonpass <<<"
+_OURS: Final = re.compile(f"{re.escape(_BEGIN)}\n.*?{re.escape(_END)}\n", re.DOTALL)
+_SHELL: Final = re.compile(r"#![^\n]*\b(?:sh|bash|dash|ash|ksh|zsh)\s*(?:-[a-z]+\s*)*$")
+_SHEBANG: Final = "#!/bin/sh\n"
+_X_BITS: Final = 0o111
+
+
+def install(hooks: Path, arguments: list[str], program: str | None) -> Path:
+    """Put our lines into the hook, in place of any older ones of ours, and return where it is.
+
+    `arguments` is what to call `batonpass` with; `program` is where to find it if it is not on the PATH. Raises
+    `FileExistsError` if another hook was set aside before.
+    """
+    hooks.mkdir(parents=True, exist_ok=True)
+    path = hooks / HOOK
+    if path.is_symlink() or (path.exists() and not _is_ours_to_edit(path)):
+        if _is_there(_aside(path)):
+            raise FileExistsError(None, None, str(_aside(path)))
+        path.rename(_aside(path))
+    if not path.exists():
+        chain = _chain(path) if _is_there(_aside(path)) else ""
+        text = _SHEBANG + block(arguments, program) + chain
+    else:
+        head, newline, rest = _OURS.sub("", path.read_text(encoding="utf-8")).partition("\n")
+        text = f"{head}{newline or chr(10)}{block(arguments, program)}{rest}"
+    path.write_text(text, encoding="utf-8")
+    path.chmod(path.stat().st_mode | _X_BITS)
+    return path
+
+
+def remove(hooks: Path) -> bool:
+    """Take our lines out and put back what was set aside; return whether there was anything of ours."""
+    path = hooks / HOOK
+    if path.is_symlink() or not path.is_file():
+        return False
+    text = _read(path)
+    if text is None or not _OURS.search(text):
+        return False
+    aside = _aside(path)
+    left = _OURS.sub("", text).removesuffix(_chain(path))
+    if left.strip() not in {"", _SHEBANG.strip()}:
+        path.write_text(left, encoding="utf-8")
+    else:
+        path.unlink()
+        if _is_there(aside):
+            aside.rename(path)
+    return True
+
+
+def block(arguments: list[str], program: str | None) -> str:
+    """Return our lines. Whatever happens in them, the commit goes on."""
+    elsewhere = shlex.quote(program) if program is not None else "batonpass"
+    words = " ".join(map(shlex.quote, arguments))
+    return (
+        f"{_BEGIN}\n"
+        f'( "$(command -v batonpass || echo {elsewhere})" {words} "$1" ) ||\n'
+        '    echo "batonpass: this commit goes on without a seal" >&2\n'
+        f"{_END}\n"
+    )
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.before-batonpass")
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
+
+
+def _chain(path: Path) -> str:
+    name = shlex.quote(_aside(path).name)
+    return f'before="$(dirname "$0")"/{name}\nif [ -x "$before" ]; then exec "$before" "$@"; fi\n'
+
+
+def _is_ours_to_edit(path: Path) -> bool:
+    """Return whether a hook is a shell script that git runs; one that is switched off must stay so."""
+    text = _read(path)
+    if text is None or not path.stat().st_mode & _X_BITS:
+        return False
+    return _OURS.search(text) is not None or _SHELL.match(text.partition("\n")[0]) is not None
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (UnicodeDecodeError, OSError):
+        return None

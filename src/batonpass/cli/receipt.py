@@ -1,0 +1,236 @@
+"""`batonpass receipt`: one signed record of anything."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from batonpass.audit.grep import Match, Pattern, find_matches
+from batonpass.audit.lookup import Tasks, ending, get_receipt, read_receipt, read_texts
+from batonpass.cli.exits import NO
+from batonpass.cli.opening import opened_relay, opened_view, viewed
+from batonpass.cli.options import json_option, ledger_option, read_moment, written
+from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
+from batonpass.cli.showing import name_of, say_content, text_facts
+from batonpass.cli.words import counted, exact, moment
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.ledger.merkle import inclusion_proof, leaf_hash
+from batonpass.ledger.proof import Proof, format_proof
+from batonpass.model.ids import AgentId, RunId
+from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.model.seal import Seal
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.canonical import digest
+from batonpass.wire.codec import encode_envelope, known_kind
+
+_LINES = 40
+
+
+@click.group()
+def command() -> None:
+    """Show, search and prove receipts: one signed, chained record of anything."""
+
+
+@command.command()
+@click.argument("receipt", metavar="ID")
+@click.option("--dsse", is_flag=True, help="Print the DSSE envelope, which in-toto tools verify.")
+@json_option
+@ledger_option
+def show(receipt: str, *, dsse: bool, as_json: bool) -> None:
+    """Show what was signed, by whom, and the words."""
+    with opened_view() as view:
+        stored = get_receipt(view, receipt)
+        read = read_receipt(stored)
+        if dsse:
+            say_json(encode_envelope(stored, read), line=True)
+        elif as_json:
+            say_json(_facts(view, stored, read))
+        else:
+            _say_receipt(view, stored, read)
+
+
+@command.command()
+@click.argument("pattern")
+@click.option("--kind", metavar="KIND", help="Only this kind, as tool.failed, or this family, as handoff.")
+@click.option("--agent", metavar="NAME", help="Only receipts of this agent's runs.")
+@click.option("--since", metavar="WHEN", callback=read_moment, help="Only since then: 30m, 12h, 2d, 1w, or a date.")
+@click.option("-i", "--ignore-case", is_flag=True, help="Do not tell a from A.")
+@json_option
+@ledger_option
+def grep(
+    pattern: str,
+    *,
+    kind: str | None,
+    agent: str | None,
+    since: datetime | None,
+    ignore_case: bool,
+    as_json: bool,
+) -> None:
+    """Search what was signed and what was written.
+
+    PATTERN is a regular expression of RE2. Each match is one line, printed when it is found. Exits with 1 if there is
+    none.
+    """
+    try:
+        compiled = Pattern(pattern, ignore_case=ignore_case)
+    except InvalidValueError as error:
+        raise click.BadParameter(error.problem, param_hint="PATTERN") from None
+    query = ReceiptQuery(kind=kind, agent=None if agent is None else AgentId(agent), since=since)
+    found = 0
+    with opened_view() as view:
+        for match in find_matches(view, compiled, query):
+            found += 1
+            if as_json:
+                say_json(_match_facts(match), line=True)
+            else:
+                _say_match(match)
+    if not found:
+        if kind is not None and "." in kind and not known_kind(kind):
+            tell(f"no receipt matches, and {kind} is not a kind that this version knows")
+        elif not as_json:
+            tell("no receipt matches")
+        click.get_current_context().exit(NO)
+
+
+@command.command()
+@click.argument("receipt", metavar="ID")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
+@ledger_option
+def proof(receipt: str, output: Path | None) -> None:
+    """Prove that a receipt is under a seal.
+
+    Prints a c2sp.org/tlog-proof, which can be checked offline. The newest seal that covers the receipt is taken; if
+    there is none, the ledger is sealed first.
+    """
+    with opened_relay() as relay:
+        with viewed(relay) as view:
+            wanted = get_receipt(view, receipt).id
+            seal = _covering_seal(view, get_receipt(view, wanted))
+        seal = seal or relay.seal()
+        with viewed(relay) as view:
+            text = _proof_text(view, get_receipt(view, wanted), seal)
+    with written(output) as file:
+        file.write(text)
+    if output is not None:
+        tell(f"wrote {output}: receipt {ending(wanted, 6)} is under the seal of {counted(seal.size, 'receipt')}")
+
+
+def _covering_seal(view: LedgerView, stored: StoredReceipt) -> Seal | None:
+    if stored.position is None:
+        return None
+    covering = [seal for seal in view.find_seals() if seal.size >= stored.position]
+    return max(covering, key=lambda seal: seal.size, default=None)
+
+
+def _proof_text(view: LedgerView, stored: StoredReceipt, seal: Seal) -> str:
+    if stored.position is None:
+        raise NotFoundError("position of receipt", stored.id)
+    leaves = [
+        leaf_hash(bytes.fromhex(digest(each.payload)))
+        for each in view.find_receipts(ReceiptQuery(first=1, last=seal.size))
+    ]
+    index = stored.position - 1
+    return format_proof(Proof(index, tuple(inclusion_proof(leaves, index)), seal.note))
+
+
+def _facts(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> dict[str, object]:
+    return {
+        "id": receipt.id,
+        "kind": receipt.kind,
+        "at": exact(receipt.at),
+        "stream": receipt.stream,
+        "seq": receipt.seq,
+        "epoch": receipt.epoch,
+        "position": stored.position,
+        "digest": digest(stored.payload),
+        "previous": receipt.previous,
+        "mode": receipt.mode,
+        "relay": receipt.relay,
+        "relay_key": receipt.relay_key,
+        "cosigner": receipt.cosigner,
+        "root": receipt.root,
+        "session": receipt.session,
+        "body": _body(stored),
+        "content": {name: text_facts(text) for name, text in read_texts(view, receipt).items()},
+    }
+
+
+def _body(stored: StoredReceipt) -> dict[str, Any]:
+    # From the signed bytes, not from our values: fields that this version does not know were signed as well.
+    body: dict[str, Any] = msgspec.json.decode(stored.payload)["predicate"]["body"]
+    return body
+
+
+def _say_receipt(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> None:
+    say(
+        paint(f"{receipt.kind} {ending(receipt.id, 6)}", bold=True),
+        f" · {moment(receipt.at)} · {_whose(view, receipt)}",
+    )
+    rows = [[name, _inline(value)] for name, value in _body(stored).items()]
+    rows += [
+        ["mode", receipt.mode],
+        ["stream", f"{receipt.stream} · seq {receipt.seq} · epoch {receipt.epoch}"],
+        ["position", "not sequenced yet" if stored.position is None else f"{stored.position:,}"],
+        ["digest", digest(stored.payload)],
+        ["previous", receipt.previous],
+        ["recorded by", f"{receipt.relay} · key {receipt.relay_key[:16]}"],
+    ]
+    if receipt.cosigner is not None:
+        rows.append(["signed by", f"key {receipt.cosigner[:16]} as well"])
+    rows += [
+        [name, value] for name, value in (("root", receipt.root), ("session", receipt.session)) if value is not None
+    ]
+    table([[paint(name, dim=True), value] for name, value in rows], indent="  ")
+    for text in read_texts(view, receipt).values():
+        say()
+        say_content(text, at_most=_LINES)
+    say()
+    say(paint(receipt.id, dim=True))
+
+
+def _inline(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _whose(view: LedgerView, receipt: Receipt) -> str:
+    try:
+        run = view.get_run(RunId(receipt.stream))
+    except NotFoundError:
+        return f"{receipt.stream.partition('_')[0]} {ending(receipt.stream)}"
+    return f"{name_of(run)} · {Tasks(view).first_line(run)}"
+
+
+def _match_facts(match: Match) -> dict[str, object]:
+    return {
+        "receipt": match.receipt,
+        "kind": match.kind,
+        "at": exact(match.at),
+        "agent": match.agent,
+        "stream": match.stream,
+        "seq": match.seq,
+        "field": match.field,
+        "line": match.line,
+        "before": match.before,
+        "found": match.found,
+        "after": match.after,
+    }
+
+
+def _say_match(match: Match) -> None:
+    place = match.field if match.line is None or match.line == 1 else f"{match.field}:{match.line}"
+    say(
+        paint(f"{moment(match.at)}  ", dim=True),
+        f"{match.kind:<17}  {match.agent} ",
+        f"{ending(match.receipt, 6)}  ",
+        paint(f"{place}: ", dim=True),
+        *_excerpt(match),
+    )
+
+
+def _excerpt(match: Match) -> Iterator[str | Painted]:
+    yield match.before.lstrip()
+    yield paint(match.found, "red", bold=True)
+    yield match.after.rstrip()

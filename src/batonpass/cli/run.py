@@ -1,0 +1,155 @@
+"""`batonpass run`: who worked on what, and for whom."""
+
+from itertools import islice
+
+import click
+
+from batonpass.audit.lookup import (
+    Tasks,
+    Text,
+    find_ancestors,
+    find_calls,
+    get_run,
+    read_receipt,
+    read_texts,
+    telling_length,
+)
+from batonpass.cli.opening import opened_view
+from batonpass.cli.options import json_option, ledger_option
+from batonpass.cli.printing import paint, say, say_json, table, tell
+from batonpass.cli.showing import (
+    call_facts,
+    call_row,
+    name_of,
+    run_facts,
+    say_content,
+    state_of,
+    text_facts,
+    took,
+)
+from batonpass.cli.words import counted, minute, moment
+from batonpass.model.ids import AgentId, StreamId
+from batonpass.model.receipt import Receipt
+from batonpass.model.run import Run
+from batonpass.store.port import LedgerView, ReceiptQuery
+
+_LINES = 20
+
+
+@click.group()
+def command() -> None:
+    """List and show runs: one agent working once on one task."""
+
+
+@command.command("list")
+@click.option("--agent", metavar="NAME", help="Only runs of this agent.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
+)
+@json_option
+@ledger_option
+def list_(agent: str | None, limit: int, *, as_json: bool) -> None:
+    """List runs, the latest first."""
+    with opened_view() as view:
+        found = list(islice(view.find_runs(agent=None if agent is None else AgentId(agent)), limit + 1))
+        runs, tasks = found[:limit], Tasks(view)
+        if as_json:
+            say_json([run_facts(run, tasks.find(run)) for run in runs])
+            return
+        length = telling_length([run.id for run in runs])
+        table(
+            [
+                [
+                    name_of(run, length),
+                    state_of(run),
+                    minute(run.started_at),
+                    took(run),
+                    tasks.first_line(run),
+                ]
+                for run in runs
+            ],
+            header=("run", "state", "started", "took", "task") if runs else (),
+        )
+    if not runs:
+        tell("no runs yet" if agent is None else f"no runs of {agent}")
+    elif len(found) > limit:
+        tell(f"the latest {limit}; there are more: --limit {limit * 5}")
+
+
+@command.command()
+@click.argument("run", metavar="ID")
+@json_option
+@ledger_option
+def show(run: str, *, as_json: bool) -> None:
+    """Show a run: its task, calls, children, report.
+
+    And for whom it was: every run above it, up to the principal. Words that were erased show as erased.
+    """
+    with opened_view() as view:
+        found = get_run(view, run)
+        receipts = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(found.id)))]
+        if as_json:
+            say_json(_facts(view, found, receipts))
+        else:
+            _say_run(view, found, receipts)
+
+
+def _facts(view: LedgerView, run: Run, receipts: list[Receipt]) -> dict[str, object]:
+    tasks = Tasks(view)
+    report = _last_texts(view, receipts).get("report")
+    return {
+        **run_facts(run, tasks.find(run)),
+        "mode": receipts[0].mode if receipts else None,
+        "session": receipts[0].session if receipts else None,
+        "epoch": receipts[-1].epoch if receipts else None,
+        "receipts": [receipt.id for receipt in receipts],
+        "ancestors": [run_facts(ancestor, tasks.find(ancestor)) for ancestor in find_ancestors(view, run)],
+        "children": [run_facts(child, tasks.find(child)) for child in _children(view, run)],
+        "calls": [call_facts(call) for call in find_calls(receipts)],
+        "report": None if report is None else text_facts(report),
+    }
+
+
+def _say_run(view: LedgerView, run: Run, receipts: list[Receipt]) -> None:
+    tasks = Tasks(view)
+    duration = f" · {took(run)}" if run.ended_at is not None else ""
+    attempt = f" · attempt {run.attempt}" if run.attempt > 1 else ""
+    say(paint(name_of(run), bold=True), " · ", state_of(run), f" · {moment(run.started_at)}{duration}{attempt}")
+    say(f"  {tasks.first_line(run)}")
+    for ancestor in find_ancestors(view, run):
+        say(f"  ← {name_of(ancestor)} · ", state_of(ancestor), f" · {tasks.first_line(ancestor)}")
+    say(f"  ← {run.principal}")
+    calls = [call_row(call, run) for call in find_calls(receipts)]
+    _say_part(counted(len(calls), "call"), calls)
+    children = [
+        [name_of(child), state_of(child), took(child), tasks.first_line(child)] for child in _children(view, run)
+    ]
+    _say_part(counted(len(children), "child", plural="children"), children)
+    task = tasks.find(run)
+    if task is not None and task.words is not None and task.first_line != f'"{task.words.strip()}"':
+        say()
+        say_content(task, at_most=_LINES)
+    for text in _last_texts(view, receipts).values():
+        say()
+        say_content(text, at_most=_LINES)
+    say()
+    mode = f" · {receipts[0].mode}" if receipts else ""
+    say(paint(f"{run.id} · {counted(len(receipts), 'receipt')}{mode}", dim=True))
+
+
+def _say_part(title: str, rows: list[list[str]]) -> None:
+    if rows:
+        say()
+        say(paint(title, bold=True))
+        table(rows, indent="  ")
+
+
+def _children(view: LedgerView, run: Run) -> list[Run]:
+    return sorted(view.find_runs(parent=run.id), key=lambda child: child.id)
+
+
+def _last_texts(view: LedgerView, receipts: list[Receipt]) -> dict[str, Text]:
+    """Return what a run said at its end."""
+    if not receipts:
+        return {}
+    return {name: text for name, text in read_texts(view, receipts[-1]).items() if name == "report"}

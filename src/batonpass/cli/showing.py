@@ -1,0 +1,104 @@
+"""How runs, calls and contents look: in a list for people, and as JSON for programs."""
+
+from base64 import b64encode
+from typing import Final
+
+from batonpass.audit.lookup import Call, Found, Text, ending
+from batonpass.cli.printing import Painted, paint, say, say_text
+from batonpass.cli.words import elapsed, exact, size
+from batonpass.model.run import Run, RunState
+
+_COLOURS: Final = {
+    RunState.OPEN: "yellow",
+    RunState.COMPLETED: "green",
+    RunState.FAILED: "red",
+    RunState.CANCELLED: "magenta",
+    RunState.LAPSED: "magenta",
+}
+
+
+def name_of(run: Run, length: int = 4) -> str:
+    """Return a run as people say it: its agent, and the last characters of its id."""
+    return f"{run.agent} {ending(run.id, length)}"
+
+
+def state_of(run: Run) -> Painted:
+    """Return a run's state in its colour."""
+    return paint(run.state, _COLOURS[run.state])
+
+
+def took(run: Run) -> str:
+    """Return how long a run took; nothing while it is open."""
+    return "" if run.ended_at is None else elapsed(run.ended_at - run.started_at)
+
+
+def run_facts(run: Run, task: Text | None) -> dict[str, object]:
+    """Return a run for programs."""
+    return {
+        "id": run.id,
+        "agent": run.agent,
+        "state": run.state,
+        "principal": run.principal,
+        "task": None if task is None else text_facts(task),
+        "root": run.root,
+        "parent": run.parent,
+        "handoff": run.handoff,
+        "attempt": run.attempt,
+        "started_at": exact(run.started_at),
+        "ended_at": exact(run.ended_at),
+    }
+
+
+def call_facts(call: Call) -> dict[str, object]:
+    """Return a call for programs."""
+    return {
+        "id": call.id,
+        "tool": call.tool,
+        "outcome": outcome_of(call),
+        "error": call.error,
+        "requested_at": exact(call.requested_at),
+        "ended_at": exact(call.ended_at),
+    }
+
+
+def text_facts(text: Text) -> dict[str, object]:
+    """Return a content for programs: its words, or its bytes if they are not text."""
+    facts: dict[str, object] = {
+        "id": text.ref.id,
+        "digest": text.ref.digest,
+        "size": text.ref.size,
+        "media_type": text.ref.media_type,
+        "state": text.found,
+        "text": text.words,
+    }
+    if text.body is not None and text.words is None:
+        facts["base64"] = b64encode(text.body).decode("ascii")
+    return facts
+
+
+def outcome_of(call: Call) -> str | None:
+    """Return what became of a call in one word; None while nobody knows."""
+    return None if call.outcome is None else call.outcome.removeprefix("tool.")
+
+
+def call_row(call: Call, run: Run) -> list[str]:
+    """Return a call as cells of a table. A call that a run left without an outcome is in doubt."""
+    outcome = outcome_of(call) or ("under way" if run.state is RunState.OPEN else "in doubt")
+    colour = {"completed": "green", "failed": "red"}.get(outcome, "yellow")
+    duration = "" if call.ended_at is None else elapsed(call.ended_at - call.requested_at)
+    return [call.tool, paint(outcome, colour), duration, call.error or ""]
+
+
+def say_content(text: Text, *, at_most: int | None = None) -> None:
+    """Print a content under its name, or what became of it."""
+    about = f" · {size(text.ref.size)} · {text.ref.media_type} · {text.ref.id}"
+    say(paint(text.name, bold=True), paint(about, dim=True))
+    match text:
+        case Text(found=Found.KEPT, words=str(words)):
+            say_text(words, at_most=at_most)
+        case Text(found=Found.KEPT):
+            say("  │ ", paint("not text; --json prints its bytes", dim=True))
+        case Text(found=Found.ERASED):
+            say("  │ ", paint("erased", "magenta"))
+        case _:
+            say("  │ ", paint("missing, and nobody erased it: run `batonpass ledger verify`", "red"))

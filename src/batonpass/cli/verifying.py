@@ -1,0 +1,134 @@
+"""`batonpass ledger verify`: whether it is whole, and how we know."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from batonpass.audit.bundle import verify_bundle
+from batonpass.audit.evidence import Evidence
+from batonpass.cli.opening import opened_relay, viewed
+from batonpass.cli.options import checked, json_option, ledger_option, read_lines
+from batonpass.cli.printing import paint, say, say_json, tell
+from batonpass.cli.progress import progress_bar
+from batonpass.cli.repository import Seals, find_seals
+from batonpass.cli.words import counted
+from batonpass.errors import InvalidValueError
+from batonpass.ledger.note import parse_note
+from batonpass.model.checks import require_digest
+from batonpass.model.ids import LedgerId, PublicKey
+from batonpass.model.projection import key_id
+
+_GIT = "git"
+
+
+@click.command()
+@click.option(
+    "--seal", "seals", metavar="FILE|git", multiple=True, help="Also check what this seal says; may be repeated."
+)
+@click.option(
+    "--bundle", metavar="FILE", type=click.Path(path_type=Path), help="Verify an exported bundle, not a ledger."
+)
+@click.option(
+    "--root-key",
+    metavar="HEX",
+    callback=checked(lambda given: require_digest("root_key", given)),
+    help="The root key, or its id, that all trust must hang from.",
+)
+@json_option
+@ledger_option
+def verify(seals: tuple[str, ...], bundle: Path | None, root_key: str | None, *, as_json: bool) -> None:
+    """Verify everything, or name what is wrong.
+
+    Bytes, signatures, chains, links, contents, derived rows, positions and seals are checked. Prints what was checked;
+    or the first thing that is wrong, and exits with 1. `--seal git` takes the seals that commits carry in this
+    repository.
+    """
+    found: Seals | None = None
+    notes = [_read_seal(Path(given)) for given in seals if given != _GIT]
+    if bundle is not None:
+        if seals:
+            raise click.UsageError("a seal covers a whole ledger and a bundle is a part of one; give one of them")
+        lines = list(read_lines(bundle))
+        with progress_bar("verifying") as progress:
+            evidence = verify_bundle(lines, root_key=pinned(root_key, lines), progress=progress)
+    else:
+        with opened_relay() as relay, progress_bar("verifying") as progress:
+            with viewed(relay) as view:
+                info = view.info()
+            if _GIT in seals:
+                found = find_seals(LedgerId(info.id))
+                notes += found.notes
+            key = _pin(root_key, info.root_key)
+            evidence = relay.verify(seals=notes, root_key=key, progress=progress)
+    if as_json:
+        say_json({"evidence": asdict(evidence)})
+        return
+    say_evidence(evidence, seals=len(notes), pinned=root_key is not None)
+    if bundle is not None:
+        tell(paint("a bundle proves what is in it, and not that there is nothing else", dim=True))
+    elif not notes:
+        tell(
+            paint("without a seal kept elsewhere (--seal), a tree that was deleted as a whole does not show", dim=True)
+        )
+    if found is not None and found.foreign + found.unreadable:
+        tell(f"left out: {found.foreign} seals of other ledgers and {found.unreadable} that cannot be read")
+
+
+def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) -> None:
+    """Print what was checked, as a person wants to read it, and what it does not tell."""
+    signers = counted(evidence.relays, "relay")
+    say(
+        paint("whole", "green", bold=True),
+        f": {counted(evidence.receipts, 'receipt')} in {counted(evidence.streams, 'stream')}, "
+        f"{counted(evidence.signatures, 'signature')} by {signers} and their runs",
+    )
+    say(f"  {counted(evidence.runs, 'run')}, {counted(evidence.handoffs, 'handoff')}, {_contents(evidence)}")
+    if evidence.unknown_kinds:
+        say(f"  {counted(evidence.unknown_kinds, 'receipt')} of kinds that a newer batonpass can tell more about")
+    if seals:
+        say("  1 seal fits" if seals == 1 else f"  {seals:,} seals fit", ": nothing that was sealed is gone")
+    say(f"  ledger    {evidence.ledger}")
+    say(
+        f"  root key  {evidence.root_key}",
+        "" if pinned else paint("  compare it with one that you noted elsewhere", dim=True),
+    )
+
+
+def pinned(given: str | None, lines: Sequence[str]) -> PublicKey | None:
+    """Return the root key that a bundle must have, if one was given: as the key, or as its id."""
+    try:
+        stated = json.loads(lines[0])["root_key"]
+    except (IndexError, KeyError, TypeError, ValueError):
+        stated = ""
+    return _pin(given, stated if isinstance(stated, str) else "")
+
+
+def _pin(given: str | None, stated: str) -> PublicKey | None:
+    if given is None:
+        return None
+    try:
+        # People note the id, because that is what a verification prints.
+        return PublicKey(stated) if key_id(PublicKey(stated)) == given else PublicKey(given)
+    except ValueError:
+        return PublicKey(given)
+
+
+def _contents(evidence: Evidence) -> str:
+    parts = [f"{counted(evidence.contents, 'content')} as committed"]
+    if evidence.erased:
+        parts.append(f"{evidence.erased:,} erased")
+    if evidence.withheld:
+        parts.append(f"{evidence.withheld:,} left out of the bundle")
+    return ", ".join(parts)
+
+
+def _read_seal(path: Path) -> str:
+    text = "".join(read_lines(path))
+    try:
+        parse_note(text)
+    except InvalidValueError as error:
+        raise click.UsageError(f"{path} is not a seal: {error}") from None
+    return text

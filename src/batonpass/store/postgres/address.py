@@ -1,0 +1,77 @@
+"""Where a database is: what people may see of it, and what the driver is told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from batonpass.errors import InvalidValueError
+
+_SECRET: Final = frozenset({"password", "sslpassword"})
+
+# A dead server or network is noticed within a minute also by a connection that only waits.
+_DEFAULTS: Final[Mapping[str, str]] = {
+    "application_name": "batonpass",
+    "client_encoding": "UTF8",
+    "connect_timeout": "10",
+    "keepalives": "1",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
+
+# An append is one statement, so a session that is idle in a transaction belongs to a process that is frozen or lost.
+# Without sequential scans: a plan that was made while a table was small must not become a scan of a large one.
+_WRITING: Final[Mapping[str, str]] = {
+    "default_transaction_isolation": r"read\ committed",
+    "synchronous_commit": "on",
+    "statement_timeout": "30s",
+    "idle_in_transaction_session_timeout": "5s",
+    "enable_seqscan": "off",
+    "jit": "off",
+}
+
+# A view keeps nobody waiting, so it may take its time. But an old snapshot keeps the server from cleaning up, so one
+# that nobody reads from any more is ended as well.
+_READING: Final[Mapping[str, str]] = {
+    "default_transaction_isolation": r"repeatable\ read",
+    "default_transaction_read_only": "on",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "10min",
+    "jit": "off",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a database is. What stands in the URL goes before our own settings."""
+
+    shown: str  # without any password
+    writing: str
+    reading: str
+
+
+def parse_address(url: str) -> Address:
+    """Return the address that a `postgresql://` URL names. Raises `InvalidValueError`, which does not repeat it."""
+    try:
+        given = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+        return Address(shown=_shown(url), writing=_told(given, _WRITING), reading=_told(given, _READING))
+    except (psycopg.ProgrammingError, ValueError):
+        raise InvalidValueError("ledger", "is not like postgresql://user@host:5432/database") from None
+
+
+def _told(given: Mapping[str, str], settings: Mapping[str, str]) -> str:
+    options = [f"-c {name}={value}" for name, value in settings.items()]
+    return make_conninfo("", **{**_DEFAULTS, **given, "options": " ".join([*options, given.get("options", "")])})
+
+
+def _shown(url: str) -> str:
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name not in _SECRET]
+    settings = urlencode(query, quote_via=quote, safe="/")
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}?{settings}".removesuffix("?")

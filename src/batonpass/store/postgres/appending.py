@@ -1,0 +1,211 @@
+"""An entry as the arguments of `batonpass_append`, and what its refusals mean."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import psycopg
+from psycopg.types.numeric import Int8
+
+from batonpass.errors import (
+    BatonpassError,
+    ContentTooLargeError,
+    DuplicateReceiptError,
+    NotFoundError,
+    StaleHeadError,
+    UnknownRelayError,
+)
+from batonpass.model.entry import Entry
+from batonpass.model.lifecycle import Carrier, Event, sources, target
+from batonpass.model.projection import HandoffMoved, Projection, project
+from batonpass.model.receipt import SignedReceipt
+from batonpass.model.run import Handoff, Run
+from batonpass.store.admission import next_state, require_next
+from batonpass.store.postgres import rows
+from batonpass.store.postgres.arrays import BytesArray, TextArray
+from batonpass.store.postgres.connections import QUERIES, Connection
+from batonpass.store.postgres.failures import is_lost
+
+LARGEST_CONTENT: Final = 16 * 1024 * 1024
+
+_APPEND: Final = QUERIES["append"]
+_COUNT_WRITTEN: Final = QUERIES["count_written"]
+_TAKEN: Final = re.compile(r"=\((?P<id>[^)]*)\)")
+
+# The table of transitions as the database needs it: from where an event may come, and where it leads.
+_STEPS: Final = {
+    event: {
+        carrier.value: {"sources": sources(event, carrier), "target": target(event, carrier)} for carrier in Carrier
+    }
+    for event in Event
+}
+
+
+def require_fitting(entries: Sequence[Entry]) -> None:
+    """Refuse content that is larger than we keep in a row. Raises `ContentTooLargeError`."""
+    for entry in entries:
+        for content in entry.contents:
+            if len(content.body) > LARGEST_CONTENT:
+                raise ContentTooLargeError(len(content.body), LARGEST_CONTENT)
+
+
+def write(connection: Connection, entries: Sequence[Entry], *, founding: bool = False) -> None:
+    """Write entries in one commit. Raises an error of the driver; `refusal` says what it means."""
+    if len(entries) == 1:
+        connection.execute(_APPEND, _arguments(entries[0], founding=founding), prepare=True)
+        return
+    # A pipeline sends all without waiting for answers, the commit too: after a refusal the server skips the rest.
+    with connection.pipeline(), connection.transaction():
+        for entry in entries:
+            connection.execute(_APPEND, _arguments(entry, founding=founding), prepare=True)
+
+
+class Append:
+    """One append, from the first try until it is known what became of it.
+
+    When the connection breaks under an append, the commit may have happened. We ask; if nothing is there, the same
+    bytes are appended again, which is safe: both are a compare-and-set from the same head, so at most one succeeds.
+    The first may even still be under way. Then the second waits for it, is refused, and we ask once more.
+    """
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._refused: BatonpassError | None = None
+        self.in_doubt = False
+
+    def run(self, connection: Connection) -> None:
+        """Append, or learn that it was done. Raises why it was refused, or the driver's error: then run it again."""
+        try:
+            if self.in_doubt and is_written(connection, self._entries):
+                return
+            if self._refused is not None:
+                raise self._refused
+            write(connection, self._entries)
+        except psycopg.Error as error:
+            refused = refusal(error, self._entries)
+            if refused is None:
+                self.in_doubt = self.in_doubt or is_lost(error, connection)
+                raise
+            if not self.in_doubt:
+                raise refused from None
+            self._refused = refused
+            self.run(connection)
+
+
+def is_written(connection: Connection, entries: Sequence[Entry]) -> bool:
+    """Return whether all entries are there with the same bytes, wherever their streams have gone since."""
+    given = {
+        "streams": TextArray([entry.signed.receipt.stream for entry in entries]),
+        "seqs": [Int8(entry.signed.receipt.seq) for entry in entries],
+        "payloads": BytesArray([entry.signed.payload for entry in entries]),
+    }
+    row = connection.execute(_COUNT_WRITTEN, given).fetchone()
+    return row is not None and row[0] == len(entries)
+
+
+def refusal(error: psycopg.Error, entries: Sequence[Entry]) -> BatonpassError | None:
+    """Return why an append was refused; None if it was not the ledger that refused it."""
+    detail = error.diag.message_detail or ""
+    match error.sqlstate:
+        case "23505":
+            return DuplicateReceiptError(taken["id"] if (taken := _TAKEN.search(detail)) else "an id")
+        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005":
+            try:
+                _refuse(error.sqlstate, json.loads(detail), entries)
+            except BatonpassError as refused:
+                return refused
+    return None
+
+
+def _refuse(state: str, detail: Mapping[str, Any], entries: Sequence[Entry]) -> None:
+    match state:
+        case "BP001":
+            signed = _named(detail, entries).signed
+            stream = None if detail["stream"] is None else rows.stream(detail["stream"])
+            require_next(stream, signed, bumps=_change(signed).bumps)
+        case "BP002":
+            raise UnknownRelayError(detail["key"], enrolled=detail["enrolled"])
+        case "BP003":
+            raise StaleHeadError(detail["run"], detail["seq"] + 1)
+        case "BP004":
+            moved = _change(_named(detail, entries).signed).handoff_moved
+            if moved is not None:
+                next_state(rows.handoff(detail["handoff"]), moved)
+        case _:
+            raise NotFoundError(detail["what"], detail["id"])
+
+
+def _named(detail: Mapping[str, Any], entries: Sequence[Entry]) -> Entry:
+    return next(entry for entry in entries if entry.signed.receipt.id == detail["receipt"])
+
+
+def _change(signed: SignedReceipt) -> Projection:
+    return project(signed.receipt, signed.digest)
+
+
+def _arguments(entry: Entry, *, founding: bool) -> dict[str, object]:
+    signed = entry.signed
+    receipt = signed.receipt
+    change = _change(signed)
+    contents = entry.contents
+    return {
+        "stream": receipt.stream,
+        "root": receipt.root,
+        "seq": Int8(receipt.seq),
+        "previous": receipt.previous,
+        "head": signed.digest,
+        "epoch": Int8(receipt.epoch),
+        "held_epoch": Int8(receipt.epoch - change.bumps),
+        "stays_open": not change.closes,
+        "id": receipt.id,
+        "kind": receipt.kind,
+        "payload": signed.payload,
+        "relay_signature": signed.relay_signature,
+        "cosignature": signed.cosignature,
+        "recorded_by": receipt.relay_key,
+        "content_ids": TextArray([content.ref.id for content in contents]) if contents else None,
+        "content_salts": BytesArray([content.salt for content in contents]) if contents else None,
+        "content_bodies": BytesArray([content.body for content in contents]) if contents else None,
+        "change": json.dumps(fields) if (fields := dict(_fields(change))) else None,
+        "founding": founding,
+    }
+
+
+def _fields(change: Projection) -> Iterator[tuple[str, object]]:
+    """Yield the parts of a projection that change another row than the receipt's own stream."""
+    if (fenced := change.fences) is not None:
+        yield "fences", {"run": fenced.run, "seq": fenced.seq, "head": fenced.head}
+    if change.run_opened is not None:
+        yield "run_opened", _run_row(change.run_opened)
+    if (ended := change.run_ended) is not None:
+        yield "run_ended", {"run": ended.run, "state": ended.state, "at": rows.micros(ended.at)}
+    if change.handoff_opened is not None:
+        yield "handoff_opened", _handoff_row(change.handoff_opened)
+    if change.handoff_moved is not None:
+        yield "handoff_moved", _move(change.handoff_moved)
+    if change.key_added is not None:
+        yield "key_added", asdict(change.key_added)
+    if change.key_changed is not None:
+        yield "key_changed", asdict(change.key_changed)
+    if change.erased:
+        yield "erased", change.erased
+
+
+def _run_row(run: Run) -> dict[str, object]:
+    return asdict(run) | {
+        "started_at": rows.micros(run.started_at),
+        "ended_at": None if run.ended_at is None else rows.micros(run.ended_at),
+    }
+
+
+def _handoff_row(handoff: Handoff) -> dict[str, object]:
+    row = asdict(handoff)
+    return row | {"agent": row.pop("to")}
+
+
+def _move(moved: HandoffMoved) -> dict[str, object]:
+    held = None if moved.attempt is None else moved.attempt - (moved.event is Event.ACCEPT)
+    begun = {"attempt": moved.attempt, "run": moved.run} if moved.run is not None else {}
+    return {"handoff": moved.handoff, "held_attempt": held, **begun, **_STEPS[moved.event]}

@@ -1,0 +1,195 @@
+-- From the catalogue, not with to_regclass: that remembers within a transaction what was not there when it was asked before.
+-- name: has_tables
+SELECT
+    count(*) FILTER (WHERE tablename = 'schema_migrations') > 0,
+    count(*) FILTER (WHERE tablename <> 'schema_migrations') > 0
+FROM pg_tables
+WHERE
+    schemaname = ANY (current_schemas(false))
+    AND tablename IN ('schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'runs', 'handoffs', 'keys', 'seals');
+
+-- name: lock_schema
+SELECT pg_advisory_xact_lock(hashtextextended('batonpass.schema.' || current_schema(), 0));
+
+-- name: create_migrations
+CREATE TABLE schema_migrations (
+    version integer PRIMARY KEY,
+    name text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- name: read_applied
+SELECT version, applied_at FROM schema_migrations WHERE name IS NOT NULL ORDER BY version;
+
+-- name: add_applied
+INSERT INTO schema_migrations (version, name) VALUES (%(version)s, %(name)s);
+
+-- name: read_ledger
+SELECT id, root_key FROM ledger;
+
+-- A second founder waits here until the first one has committed, and then does nothing.
+-- name: add_ledger
+INSERT INTO ledger ("only", id, root_key) VALUES (1, %(id)s, %(root_key)s) ON CONFLICT DO NOTHING RETURNING id;
+
+-- name: add_key
+INSERT INTO keys (id, role, public_key, relay, status)
+VALUES (%(id)s, %(role)s, %(public_key)s, %(relay)s, %(status)s);
+
+-- name: append
+SELECT batonpass_append(
+    new_stream => %(stream)b,
+    new_root => %(root)b,
+    new_seq => %(seq)b,
+    new_previous => %(previous)b,
+    new_head => %(head)b,
+    new_epoch => %(epoch)b,
+    held_epoch => %(held_epoch)b,
+    stays_open => %(stays_open)b,
+    new_id => %(id)b,
+    new_kind => %(kind)b,
+    new_payload => %(payload)b,
+    new_relay_signature => %(relay_signature)b,
+    new_cosignature => %(cosignature)b,
+    recorded_by => %(recorded_by)b,
+    content_ids => %(content_ids)b,
+    content_salts => %(content_salts)b,
+    content_bodies => %(content_bodies)b,
+    change => %(change)s::jsonb,
+    founding => %(founding)b
+);
+
+-- name: count_written
+SELECT count(*)
+FROM unnest(%(streams)b::text[], %(seqs)b::bigint[], %(payloads)b::bytea[]) AS given (stream, seq, payload)
+JOIN streams ON streams.id = given.stream
+JOIN receipts ON receipts.stream = streams.number AND receipts.seq = given.seq AND receipts.payload = given.payload;
+
+-- name: sequence
+SELECT batonpass_sequence(%(most)s);
+
+-- An update keeps the old version of a row until it is vacuumed; an erased body should not wait for that. Without
+-- truncation, which would lock everybody out. It cannot remove what an open view still sees (autovacuum comes back for
+-- that), and it does not reach the write-ahead log, backups or free blocks of the disk, which are the operator's.
+-- name: vacuum_contents
+VACUUM (SKIP_LOCKED, TRUNCATE false) contents;
+
+-- name: add_seal
+INSERT INTO seals (size, previous, root, note, frontier)
+VALUES (%(size)s, %(previous)s, %(root)s, %(note)s, %(frontier)s)
+ON CONFLICT DO NOTHING;
+
+-- name: has_seal
+SELECT 1 FROM seals WHERE size = %(size)s;
+
+-- Repeatable read takes its snapshot with the first query, not with BEGIN.
+-- name: begin_view
+BEGIN; SELECT 1;
+
+-- name: counts
+SELECT
+    (SELECT count(*) FROM receipts),
+    (SELECT count(*) FROM streams),
+    (SELECT count(*) FROM runs),
+    (SELECT count(*) FROM handoffs),
+    (SELECT count(*) FROM contents),
+    (SELECT count(*) FROM seals),
+    (
+        SELECT sum(pg_total_relation_size(name))::bigint
+        FROM unnest('{ledger,streams,receipts,positions,unsequenced,contents,runs,handoffs,keys,seals}'::regclass[]) AS name
+    );
+
+-- name: get_stream
+SELECT id, root, seq, head, epoch, open FROM streams WHERE id = %(id)s;
+
+-- name: find_streams
+SELECT id, root, seq, head, epoch, open FROM streams ORDER BY number;
+
+-- A part of a query that is left open is NULL. The planner is given the values and sees only what is left of this, so the
+-- statements with such parts must not be prepared. A receipt without its stream still comes: the verifier wants to see it.
+-- name: find_receipts
+SELECT
+    positions.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM receipts
+LEFT JOIN streams ON streams.number = receipts.stream
+LEFT JOIN positions ON positions.receipt = receipts.number
+WHERE
+    (%(id)s::text IS NULL OR receipts.id = %(id)s)
+    AND (%(stream)s::text IS NULL OR streams.id = %(stream)s)
+    AND (%(seq)s::bigint IS NULL OR receipts.seq = %(seq)s)
+    AND (%(root)s::text IS NULL OR streams.root = %(root)s)
+    AND (%(kind)s::text IS NULL OR starts_with(receipts.kind || '.', %(kind)s || '.'))
+    AND (%(agent)s::text IS NULL OR streams.id IN (SELECT runs.id FROM runs WHERE runs.agent = %(agent)s))
+    AND (%(since)s::text IS NULL OR receipts.id >= %(since)s)
+    AND (%(first)s::bigint IS NULL OR positions.position >= %(first)s)
+    AND (%(last)s::bigint IS NULL OR positions.position <= %(last)s)
+    AND (NOT %(unsequenced)s OR receipts.number = ANY (ARRAY(SELECT unsequenced.receipt FROM unsequenced)))
+ORDER BY
+    CASE
+        WHEN %(stream)s::text IS NOT NULL THEN receipts.seq
+        WHEN coalesce(%(first)s::bigint, %(last)s::bigint) IS NOT NULL THEN positions.position
+        ELSE receipts.number
+    END;
+
+-- name: last_position
+SELECT coalesce(max(position), 0) FROM positions;
+
+-- name: get_content
+SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
+FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
+WHERE contents.id = %(id)s;
+
+-- name: find_contents
+SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
+FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
+WHERE contents.id = ANY (%(ids)s);
+
+-- name: find_content_ids
+SELECT id FROM contents ORDER BY id;
+
+-- name: get_run
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at FROM runs WHERE id = %(id)s;
+
+-- ARRAY(…) and not IN: a tree is small, and the planner then looks its members up one by one instead of joining.
+-- name: find_runs
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at FROM runs
+WHERE
+    (%(agent)s::text IS NULL OR agent = %(agent)s)
+    AND (%(parent)s::text IS NULL OR parent = %(parent)s)
+    AND (
+        %(root)s::text IS NULL
+        OR root = %(root)s AND id = ANY (ARRAY(SELECT streams.id FROM streams WHERE streams.root = %(root)s))
+    )
+ORDER BY id DESC;
+
+-- name: get_handoff
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated FROM handoffs WHERE id = %(id)s;
+
+-- name: find_handoffs
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated FROM handoffs
+WHERE
+    %(root)s::text IS NULL
+    OR root = %(root)s AND parent = ANY (ARRAY(SELECT streams.id FROM streams WHERE streams.root = %(root)s))
+ORDER BY id DESC;
+
+-- name: find_keys
+SELECT id, role, public_key, relay, status FROM keys ORDER BY role DESC, id;
+
+-- name: find_seals
+SELECT size, previous, root, note, frontier FROM seals ORDER BY size;
+
+-- The character after the underscore bounds the range, so that each index is read only where its prefix stands.
+-- name: find_ids
+SELECT id FROM (
+    SELECT id FROM runs
+    UNION ALL
+    SELECT id FROM handoffs
+    UNION ALL
+    SELECT id FROM receipts
+    UNION ALL
+    SELECT id FROM contents
+    UNION ALL
+    SELECT DISTINCT relay FROM keys WHERE relay IS NOT NULL
+) AS known (id)
+WHERE id >= %(prefix)s || '_' AND id < %(prefix)s || '`' AND right(id, length(%(ending)s)) = %(ending)s
+ORDER BY id DESC;

@@ -1,0 +1,125 @@
+"""Rows to values. A row that cannot be a value was tampered with; it is named as such, not passed on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeAlias
+
+from batonpass.errors import DerivedStateError, InvalidValueError
+from batonpass.model.content import Place, StoredContent
+from batonpass.model.key import Key, KeyRole, KeyStatus
+from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.receipt import StoredReceipt
+from batonpass.model.run import Handoff, Run, RunState
+from batonpass.model.seal import Seal
+from batonpass.model.stream import Stream
+
+Row: TypeAlias = tuple[Any, ...]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def micros(at: datetime) -> int:
+    """Return a moment as microseconds since 1970."""
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    """Return microseconds since 1970 as a moment."""
+    return _EPOCH + value * _MICROSECOND
+
+
+def stream(row: Row) -> Stream:
+    """Return a row of streams."""
+    identifier, root, seq, head, epoch, is_open = row
+    with _naming("stream", identifier):
+        return Stream(id=identifier, root=root, seq=seq, head=head, epoch=epoch, open=is_open)
+
+
+def run(row: Row) -> Run:
+    """Return a row of runs."""
+    identifier, root, parent, handoff_id, attempt, agent, principal, state, started_at, ended_at = row
+    with _naming("run", identifier):
+        return Run(
+            id=identifier,
+            root=root,
+            parent=parent,
+            handoff=handoff_id,
+            attempt=attempt,
+            agent=agent,
+            principal=principal,
+            state=RunState(state),
+            started_at=moment(started_at),
+            ended_at=None if ended_at is None else moment(ended_at),
+        )
+
+
+def handoff(row: Row) -> Handoff:
+    """Return a row of handoffs."""
+    identifier, root, parent, agent, carrier, state, attempt, run_id, initiated = row
+    with _naming("handoff", identifier):
+        return Handoff(
+            id=identifier,
+            root=root,
+            parent=parent,
+            to=agent,
+            carrier=Carrier(carrier),
+            state=State(state),
+            attempt=attempt,
+            run=run_id,
+            initiated=initiated,
+        )
+
+
+def key(row: Row) -> Key:
+    """Return a row of keys."""
+    identifier, role, public_key, relay, status = row
+    with _naming("key", identifier):
+        return Key(
+            id=identifier,
+            role=KeyRole(role),
+            public_key=public_key,
+            relay=relay,
+            status=KeyStatus(status),
+        )
+
+
+def seal(row: Row) -> Seal:
+    """Return a row of seals."""
+    size, previous, root, note, frontier = row
+    with _naming("seal", size):
+        return Seal(size=size, previous=previous, root=root, note=note, frontier=frontier)
+
+
+def content(row: Row) -> StoredContent:
+    """Return a row of contents, joined with its receipt."""
+    identifier, receipt_id, place, salt, body = row
+    with _naming("content", identifier):
+        return StoredContent(id=identifier, receipt=receipt_id, place=Place(place), salt=salt, body=body)
+
+
+def receipt(row: Row) -> StoredReceipt:
+    """Return a row of receipts, joined with its stream and its position."""
+    position, identifier, stream_id, seq, kind, payload, relay_signature, cosignature = row
+    return StoredReceipt(
+        position=position,
+        id=identifier,
+        stream=stream_id,
+        seq=seq,
+        kind=kind,
+        payload=payload,
+        relay_signature=relay_signature,
+        cosignature=cosignature,
+    )
+
+
+@contextmanager
+def _naming(what: str, identifier: object) -> Iterator[None]:
+    """Turn any trouble with a row's values into an error that names the row."""
+    try:
+        yield
+    except InvalidValueError as error:
+        raise DerivedStateError(error.problem, stream=f"{what} {identifier}", field=error.field) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DerivedStateError(f"cannot be read: {error}", stream=f"{what} {identifier}") from None

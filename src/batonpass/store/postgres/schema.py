@@ -1,0 +1,57 @@
+"""The tables of a ledger: made in an empty database, brought up to date on request, never mistaken for another's."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from batonpass.errors import NotALedgerError, SchemaError
+from batonpass.store.migrate import AppliedMigration, Migration, find_migrations, pending
+from batonpass.store.postgres.connections import QUERIES, Connection
+
+MIGRATIONS: Final = find_migrations("batonpass.store.postgres")
+
+
+def prepare(connection: Connection, where: str) -> tuple[Migration, ...]:
+    """Make an empty database a store, and return the steps that a store from earlier lacks.
+
+    Raises `NotALedgerError` if it is neither empty nor ours, `NewerSchemaError` if we do not know all of its steps.
+    """
+    if not _is_made(connection, where):
+        migrate(connection, where)
+    return pending(MIGRATIONS, _applied(connection))
+
+
+def migrate(connection: Connection, where: str) -> None:
+    """Apply the steps that are missing, all or none; of several processes one does it and the others wait."""
+    with connection.transaction():
+        connection.execute(QUERIES["lock_schema"])
+        if not _is_made(connection, where):
+            connection.execute(QUERIES["create_migrations"])
+        for migration in pending(MIGRATIONS, _applied(connection)):
+            connection.execute(migration.sql)
+            connection.execute(QUERIES["add_applied"], {"version": migration.version, "name": migration.name})
+
+
+def list_migrations(connection: Connection) -> tuple[AppliedMigration, ...]:
+    """Return the steps, and when each was applied."""
+    applied = _applied(connection)
+    return tuple(AppliedMigration(step.version, step.name, applied.get(step.version)) for step in MIGRATIONS)
+
+
+def too_old(missing: Sequence[Migration], where: str) -> SchemaError:
+    """Return what is to be said about a store that lacks some steps."""
+    return SchemaError(
+        f"{where} has schema {missing[0].version - 1} and this program needs {missing[-1].version}; "
+        "run `batonpass ledger migrate`",
+    )
+
+
+def _is_made(connection: Connection, where: str) -> bool:
+    has_migrations, has_tables = connection.execute(QUERIES["has_tables"]).fetchone() or (False, False)
+    if has_tables and not has_migrations:
+        raise NotALedgerError(f"{where} has tables of another program; name another database for the ledger")
+    return bool(has_migrations)
+
+
+def _applied(connection: Connection) -> dict[int, datetime]:
+    return {version: at.astimezone(UTC) for version, at in connection.execute(QUERIES["read_applied"])}

@@ -1,0 +1,159 @@
+"""The PostgreSQL store: one statement appends, a lost answer is asked for, and a server that restarts is waited for."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Final
+
+import psycopg
+
+from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreError, StoreShutError
+from batonpass.model.entry import Entry
+from batonpass.model.projection import project, root_key
+from batonpass.model.seal import Seal
+from batonpass.store.migrate import AppliedMigration
+from batonpass.store.port import LedgerInfo
+from batonpass.store.postgres import schema
+from batonpass.store.postgres.address import parse_address
+from batonpass.store.postgres.appending import LARGEST_CONTENT, Append, require_fitting, write
+from batonpass.store.postgres.connections import QUERIES, Connection, Connections
+from batonpass.store.postgres.failures import translated
+from batonpass.store.postgres.view import PostgresView
+from batonpass.store.process import OwnProcess
+
+_SEQUENCED_AT_ONCE: Final = 10_000
+_CONNECTIONS: Final = 8
+_WAIT_FOR: Final = timedelta(seconds=30)
+
+
+class PostgresStore:
+    """Keeps a ledger in a database that any number of machines share."""
+
+    largest_content: int | None = LARGEST_CONTENT
+
+    def __init__(self, url: str, *, connections: int = _CONNECTIONS, wait_for: timedelta = _WAIT_FOR) -> None:
+        address = parse_address(url)
+        self.url = address.shown
+        self._process = OwnProcess()
+        self._shut = False
+        self._connections = Connections(address, most=connections, wait_for=wait_for.total_seconds())
+        with self._connections.connect() as connection:
+            try:
+                self._missing = schema.prepare(connection, self.url)
+            except psycopg.Error as error:
+                raise translated(error, self.url) from None
+        self._connections.open()
+
+    def founded(self) -> bool:
+        """Return whether somebody has founded this ledger."""
+        self._require_current()
+        return self._connections.repeat(_read_info) is not None
+
+    def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
+        """Make this empty store the ledger `info` with its first receipt, and return who it is."""
+        self._require_current()
+        require_fitting([first])
+        return self._connections.repeat(lambda connection: _found(connection, info, first))
+
+    @contextmanager
+    def view(self) -> Iterator[PostgresView]:
+        """Open everything as it is now, for reading."""
+        self._require_current()
+        with self._connections.snapshot() as connection:
+            view = PostgresView(connection, self.url)
+            try:
+                yield view
+            finally:
+                view.close()
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write all entries in one commit, or none."""
+        self._require_current()
+        require_fitting(entries)
+        if not entries:
+            return
+        append = Append(entries)
+        try:
+            self._connections.repeat(append.run)
+        except StoreError as error:
+            if not append.in_doubt:
+                raise
+            raise OutcomeUnknownError(
+                f"the connection broke during a commit, and the store could not be asked what became of it: {error}; "
+                "read the stream before anything is recorded again",
+            ) from None
+        if any(project(entry.signed.receipt, entry.signed.digest).erased for entry in entries):
+            self._forget()
+
+    def sequence(self) -> int:
+        """Give every committed receipt its position and return how many got one; 0 if another process is at it."""
+        self._require_current()
+        total = 0
+        while True:
+            given = self._connections.repeat(_sequence)
+            total += given
+            if given < _SEQUENCED_AT_ONCE:
+                return total
+
+    def add_seal(self, seal: Seal) -> None:
+        """Keep a seal."""
+        self._require_current()
+        if not self._connections.repeat(lambda connection: _keep(connection, seal)):
+            raise StaleHeadError("seals", seal.size)
+
+    def migrations(self) -> tuple[AppliedMigration, ...]:
+        """Return the steps of this store's schema, and when each was applied."""
+        self._require_usable()
+        return self._connections.repeat(schema.list_migrations)
+
+    def migrate(self) -> None:
+        """Apply the steps that are missing."""
+        self._require_usable()
+        self._connections.repeat(lambda connection: schema.migrate(connection, self.url))
+        self._missing = ()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._process.require()
+        self._shut = True
+        self._connections.close()
+
+    def _forget(self) -> None:
+        """Have the old versions of erased rows removed now; if that cannot be done, the server does it later."""
+        with suppress(StoreError, psycopg.Error), self._connections.writer(self._connections.patience()) as connection:
+            connection.execute(QUERIES["vacuum_contents"])
+
+    def _require_usable(self) -> None:
+        self._process.require()
+        if self._shut:
+            raise StoreShutError("this ledger was closed; open it again")
+
+    def _require_current(self) -> None:
+        self._require_usable()
+        if self._missing:
+            raise schema.too_old(self._missing, self.url)
+
+
+def _found(connection: Connection, info: LedgerInfo, first: Entry) -> LedgerInfo:
+    with connection.transaction():
+        if connection.execute(QUERIES["add_ledger"], asdict(info)).fetchone() is None:
+            return _read_info(connection) or info
+        connection.execute(QUERIES["add_key"], asdict(root_key(info.root_key)))
+        write(connection, [first], founding=True)
+    return info
+
+
+def _read_info(connection: Connection) -> LedgerInfo | None:
+    row = connection.execute(QUERIES["read_ledger"]).fetchone()
+    return None if row is None else LedgerInfo(id=row[0], root_key=row[1])
+
+
+def _keep(connection: Connection, seal: Seal) -> bool:
+    connection.execute(QUERIES["add_seal"], asdict(seal))
+    return connection.execute(QUERIES["has_seal"], {"size": seal.size}).fetchone() is not None
+
+
+def _sequence(connection: Connection) -> int:
+    row = connection.execute(QUERIES["sequence"], {"most": _SEQUENCED_AT_ONCE}).fetchone()
+    return 0 if row is None else int(row[0])

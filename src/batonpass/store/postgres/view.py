@@ -1,0 +1,196 @@
+"""Reading one moment of a ledger in PostgreSQL."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import Final, TypeVar
+
+import psycopg
+
+from batonpass.errors import NotALedgerError, NotFoundError
+from batonpass.model.content import StoredContent
+from batonpass.model.ids import RECEIPT, AgentId, ContentId, HandoffId, ReceiptId, RunId, StreamId, first_id
+from batonpass.model.key import Key
+from batonpass.model.receipt import StoredReceipt
+from batonpass.model.run import Handoff, Run
+from batonpass.model.seal import Seal
+from batonpass.model.stream import Stream
+from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
+from batonpass.store.postgres import rows
+from batonpass.store.postgres.connections import QUERIES, Connection
+from batonpass.store.postgres.failures import translated
+
+Value = TypeVar("Value")
+
+_NOTHING: Final[Mapping[str, object]] = {}
+_FETCHED_AT_ONCE: Final = 500
+_BODIES_AT_ONCE: Final = 8  # of up to 16 MiB
+
+
+class PostgresView:
+    """Everything as it was at one moment. Belongs to one thread."""
+
+    def __init__(self, connection: Connection, where: str) -> None:
+        self._connection = connection
+        self._where = where
+        self._unfinished: set[psycopg.ServerCursor[rows.Row]] = set()
+        self._names = count(1)
+
+    def close(self) -> None:
+        """End what was not read to its end: a cursor must not be closed when its connection is lent to others."""
+        with self._translated():
+            for cursor in self._unfinished:
+                cursor.close()
+
+    def info(self) -> LedgerInfo:
+        """Return who this ledger is."""
+        row = self._first("read_ledger")
+        if row is None:
+            raise NotALedgerError(f"nothing has been recorded in {self._where} yet")
+        return LedgerInfo(id=row[0], root_key=row[1])
+
+    def counts(self) -> Counts:
+        """Return how much there is."""
+        receipts, streams, runs, handoffs, contents, seals, size = self._first("counts") or (0,) * 7
+        return Counts(
+            receipts=receipts,
+            streams=streams,
+            runs=runs,
+            handoffs=handoffs,
+            contents=contents,
+            seals=seals,
+            bytes=size,
+        )
+
+    def get_stream(self, stream: StreamId) -> Stream:
+        """Return where a stream stands."""
+        return self._get("get_stream", stream, rows.stream, "stream")
+
+    def find_streams(self) -> Iterator[Stream]:
+        """Yield all streams."""
+        return self._stream("find_streams", _NOTHING, rows.stream)
+
+    def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
+        """Return one receipt."""
+        return self._receipt(receipt, {"id": receipt})
+
+    def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
+        """Return one receipt by its place in its stream."""
+        return self._receipt(f"{seq} of {stream}", {"stream": stream, "seq": seq})
+
+    def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
+        """Yield receipts."""
+        return self._stream("find_receipts", _values(query), rows.receipt)
+
+    def last_position(self) -> int:
+        """Return the position of the last sequenced receipt."""
+        row = self._first("last_position")
+        return 0 if row is None else int(row[0])
+
+    def get_content(self, content: ContentId) -> StoredContent:
+        """Return one content."""
+        return self._get("get_content", content, rows.content, "content")
+
+    def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
+        """Yield those of these contents that are there."""
+        values = {"ids": list(contents)}
+        return self._stream("find_contents", values, rows.content, at_once=_BODIES_AT_ONCE)
+
+    def find_content_ids(self) -> Iterator[ContentId]:
+        """Yield the ids of all contents."""
+        return self._stream("find_content_ids", _NOTHING, lambda row: ContentId(row[0]))
+
+    def get_run(self, run: RunId) -> Run:
+        """Return one run."""
+        return self._get("get_run", run, rows.run, "run")
+
+    def find_runs(
+        self,
+        *,
+        agent: AgentId | None = None,
+        root: RunId | None = None,
+        parent: RunId | None = None,
+    ) -> Iterator[Run]:
+        """Yield runs, the latest first."""
+        read = self._stream if root is None and parent is None else self._all
+        return read("find_runs", {"agent": agent, "root": root, "parent": parent}, rows.run)
+
+    def get_handoff(self, handoff: HandoffId) -> Handoff:
+        """Return one handoff."""
+        return self._get("get_handoff", handoff, rows.handoff, "handoff")
+
+    def find_handoffs(self, *, root: RunId | None = None) -> Iterator[Handoff]:
+        """Yield handoffs, the latest first."""
+        read = self._stream if root is None else self._all
+        return read("find_handoffs", {"root": root}, rows.handoff)
+
+    def find_keys(self) -> Iterator[Key]:
+        """Yield every key that is or was enrolled, the root key first."""
+        return self._all("find_keys", _NOTHING, rows.key)
+
+    def find_seals(self) -> Iterator[Seal]:
+        """Yield seals by size."""
+        return self._all("find_seals", _NOTHING, rows.seal)
+
+    def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
+        """Yield ids with this ending, the latest first."""
+        return self._stream("find_ids", {"prefix": prefix, "ending": ending}, lambda row: str(row[0]))
+
+    def _receipt(self, given: str, place: Mapping[str, object]) -> StoredReceipt:
+        found = next(self._all("find_receipts", {**_values(ReceiptQuery()), **place}, rows.receipt), None)
+        if found is None:
+            raise NotFoundError("receipt", given)
+        return found
+
+    def _get(self, name: str, given: str, make: Callable[[rows.Row], Value], what: str) -> Value:
+        row = self._first(name, {"id": given})
+        if row is None:
+            raise NotFoundError(what, given)
+        return make(row)
+
+    def _first(self, name: str, values: Mapping[str, object] = _NOTHING) -> rows.Row | None:
+        with self._translated():
+            return self._connection.execute(QUERIES[name], values, prepare=True, binary=True).fetchone()
+
+    def _all(self, name: str, values: Mapping[str, object], make: Callable[[rows.Row], Value]) -> Iterator[Value]:
+        """Read at once what one tree or one ledger has only so many of."""
+        with self._translated():
+            return map(make, self._connection.execute(QUERIES[name], values, prepare=False, binary=True).fetchall())
+
+    def _stream(
+        self,
+        name: str,
+        values: Mapping[str, object],
+        make: Callable[[rows.Row], Value],
+        *,
+        at_once: int = _FETCHED_AT_ONCE,
+    ) -> Iterator[Value]:
+        """Read through a cursor of the server: nothing that was yielded is held, and other reading can go on."""
+        with self._translated(), self._connection.cursor(f"find_{next(self._names)}", binary=True) as cursor:
+            self._unfinished.add(cursor)
+            cursor.itersize = at_once
+            for row in cursor.execute(QUERIES[name], values):
+                yield make(row)
+            self._unfinished.discard(cursor)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise translated(error, self._where) from None
+
+
+def _values(query: ReceiptQuery) -> dict[str, object]:
+    return {
+        "id": None,
+        "seq": None,
+        "stream": query.stream,
+        "root": query.root,
+        "kind": query.kind,
+        "agent": query.agent,
+        "since": None if query.since is None else first_id(RECEIPT, query.since),
+        "first": query.first,
+        "last": query.last,
+        "unsequenced": query.unsequenced,
+    }

@@ -1,0 +1,27 @@
+"""Other processes for tests: programs in a few lines that begin at one moment and answer in JSON."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+_BEGIN = "import json, sys\nsys.stdin.readline()\n"
+
+
+def run_at_once(program: str, *arguments: str, processes: int = 1) -> Sequence[Any]:
+    """Run a program in several processes that begin together; return what each printed, as JSON."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", _BEGIN + program, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(processes)
+    ]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return [json.loads(process.communicate(timeout=60)[0]) for process in started]

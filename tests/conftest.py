@@ -1,0 +1,3 @@
+"""What the tests of several folders share."""
+
+pytest_plugins = ["tests.postgres_server"]

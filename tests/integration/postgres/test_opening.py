@@ -1,0 +1,254 @@
+"""Opening a database: what is there, who may come in, and what is said if that is not so."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import pytest
+
+from batonpass.errors import (
+    InvalidValueError,
+    NewerSchemaError,
+    NotALedgerError,
+    SchemaError,
+    StoreReadOnlyError,
+    StoreRefusedError,
+    StoreShutError,
+    StoreUnavailableError,
+)
+from batonpass.store.migrate import AppliedMigration, Migration
+from batonpass.store.opening import open_store
+from batonpass.store.postgres import schema
+from batonpass.store.postgres.address import parse_address
+from batonpass.store.postgres.store import PostgresStore
+from batonpass.testing import a_scribe
+from batonpass.testing.conformance.support import all_receipts
+from tests.integration.postgres.support import database_of
+from tests.postgres_server import PASSWORD, TEMPLATE, Server
+
+pytestmark = pytest.mark.postgres
+
+_READ_ONLY: Final = "-c%20default_transaction_read_only%3Don"
+
+
+@contextmanager
+def opened(url: str) -> Iterator[PostgresStore]:
+    with closing(PostgresStore(url)) as store:
+        yield store
+
+
+def test_a_url_opens_the_store(postgres_url: str) -> None:
+    """`open_store` knows what postgresql:// means, and nobody sees the password."""
+    store = open_store(postgres_url)
+    store.close()
+
+    assert postgres_url.replace(":open%20sesame", "") == store.url
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        pytest.param("postgresql://a:b@h1,h2:5/d", "postgresql://a@h1,h2:5/d", id="of several hosts"),
+        pytest.param("postgresql:///d?user=a&password=b", "postgresql:///d?user=a", id="as a setting"),
+        pytest.param("postgresql://h/d?sslmode=require", "postgresql://h/d?sslmode=require", id="that is not there"),
+    ],
+)
+def test_a_password_is_not_shown(url: str, shown: str) -> None:
+    """Whatever form it has, the password is left out of what people see."""
+    assert shown == parse_address(url).shown
+
+
+def test_an_address_that_cannot_be_read_is_not_repeated() -> None:
+    """A malformed URL may hold a password, so the error does not quote it."""
+    with pytest.raises(InvalidValueError) as refused:
+        PostgresStore("postgresql://ana:se%zzcret@host/db")
+
+    assert "cret" not in str(refused.value)
+
+
+def test_a_wrong_password_is_refused(postgres: Server) -> None:
+    """The server is there and does not let us in; the sentence says so, without the password."""
+    with pytest.raises(StoreRefusedError) as refused:
+        PostgresStore(postgres.url(TEMPLATE, password="guess"))
+
+    assert (
+        f"postgresql://relay@127.0.0.1:{postgres.port}/{TEMPLATE} refuses the connection: "
+        'password authentication failed for user "relay"; check user, password and database' == str(refused.value)
+    )
+
+
+def test_a_missing_password_is_refused(postgres: Server) -> None:
+    """Not to give a password where one is needed is as wrong as to give a wrong one."""
+    with pytest.raises(StoreRefusedError, match="no password supplied"):
+        PostgresStore(f"postgresql://relay@127.0.0.1:{postgres.port}/{TEMPLATE}")
+
+
+def test_an_unknown_user_is_refused(postgres: Server) -> None:
+    """A user whom the server does not know gets no further than one with a wrong password."""
+    with pytest.raises(StoreRefusedError, match="refuses the connection"):
+        PostgresStore(f"postgresql://nobody:x@127.0.0.1:{postgres.port}/{TEMPLATE}")
+
+
+def test_a_database_that_is_missing_is_named(postgres: Server) -> None:
+    """We do not make databases, so one that is not there is named."""
+    with pytest.raises(StoreRefusedError, match='database "nowhere" does not exist'):
+        PostgresStore(postgres.url("nowhere"))
+
+
+def test_a_server_that_is_down_is_said_to_be(postgres: Server) -> None:
+    """Nobody listens at the address: one sentence, at once."""
+    with pytest.raises(StoreUnavailableError, match="cannot be reached: Connection refused"):
+        PostgresStore(postgres.url(TEMPLATE, port=1))
+
+
+def test_an_empty_database_becomes_a_store(empty_postgres_url: str) -> None:
+    """The first to open a database makes the tables, and they are known to be made."""
+    with opened(empty_postgres_url) as store:
+        (applied,) = store.migrations()
+
+    assert (1, "ledger") == (applied.version, applied.name)
+    assert applied.applied_at is not None
+    assert timedelta(0) <= datetime.now(UTC) - applied.applied_at < timedelta(minutes=5)
+
+
+def test_processes_that_open_an_empty_database_at_once_all_succeed(empty_postgres_url: str) -> None:
+    """One of them makes the tables, the others wait for it, and one of them founds the ledger."""
+    program = (
+        "import sys\n"
+        "from batonpass.store.postgres.store import PostgresStore\n"
+        "from batonpass.testing import a_scribe\n"
+        "sys.stdin.readline()\n"
+        "store = PostgresStore(sys.argv[1])\n"
+        "a_scribe(store)\n"
+        "store.close()\n"
+    )
+    command = [sys.executable, "-c", program, empty_postgres_url]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(4)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.close()
+
+    assert [0] * 4 == [process.wait() for process in processes]
+    with opened(empty_postgres_url) as store:
+        assert 1 == len(all_receipts(store))
+
+
+def test_a_newer_schema_is_refused(postgres: Server, postgres_url: str) -> None:
+    """A store that a newer Batonpass has migrated is not touched by an older one."""
+    database = database_of(postgres_url)
+    postgres.execute("INSERT INTO schema_migrations (version, name) VALUES (9, 'later')", database=database)
+
+    with pytest.raises(NewerSchemaError, match="has schema 9 and this program knows up to 1; upgrade batonpass"):
+        PostgresStore(postgres_url)
+
+
+def test_an_older_schema_is_migrated_on_request(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store from before is opened, refuses use until it is migrated, and says how; then it works."""
+    with opened(postgres_url) as store:
+        before = a_scribe(store).start()
+    later = Migration(2, "later", "CREATE TABLE later (id text)")
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, later))
+
+    with opened(postgres_url) as store:
+        with pytest.raises(SchemaError, match="has schema 1 and this program needs 2; run `batonpass ledger migrate`"):
+            store.founded()
+        assert AppliedMigration(2, "later", None) == store.migrations()[1]
+        store.migrate()
+        with store.view() as view:
+            assert before.run == view.get_run(before.run.id)
+        assert None is not store.migrations()[1].applied_at
+
+
+def test_tables_of_another_program_are_left_alone(postgres: Server, empty_postgres_url: str) -> None:
+    """A database with a table named like one of ours, which we did not make, is not a ledger."""
+    postgres.execute("CREATE TABLE receipts (till integer)", database=database_of(empty_postgres_url))
+
+    with pytest.raises(NotALedgerError, match="has tables of another program"):
+        PostgresStore(empty_postgres_url)
+
+
+def test_migrations_of_another_program_are_left_alone(postgres: Server, empty_postgres_url: str) -> None:
+    """Other programs have a table schema_migrations, too; it does not look like ours."""
+    database = database_of(empty_postgres_url)
+    postgres.execute("CREATE TABLE schema_migrations (version text)", database=database)
+    postgres.execute("GRANT ALL ON schema_migrations TO relay", database=database)
+
+    with pytest.raises(NotALedgerError, match="is another program's database"):
+        PostgresStore(empty_postgres_url)
+
+
+def test_a_user_who_may_not_make_tables_is_told(postgres: Server, empty_postgres_url: str) -> None:
+    """Without the right to create, an empty database cannot become a store."""
+    postgres.execute(f"ALTER DATABASE {database_of(empty_postgres_url)} OWNER TO postgres")
+
+    with pytest.raises(StoreRefusedError, match="does not permit this to its user: permission denied"):
+        PostgresStore(empty_postgres_url)
+
+
+def test_an_empty_database_that_is_read_only_cannot_become_a_store(postgres: Server, empty_postgres_url: str) -> None:
+    """On a standby nothing can be made."""
+    with pytest.raises(StoreReadOnlyError, match="takes no writes"):
+        PostgresStore(postgres.url(database_of(empty_postgres_url), options=_READ_ONLY))
+
+
+def test_a_read_only_store_can_be_read(postgres: Server, postgres_url: str) -> None:
+    """On a standby appends are refused with a sentence, and views work."""
+    with opened(postgres_url) as store:
+        scribe = a_scribe(store)
+        lead = scribe.start()
+
+    with opened(postgres.url(database_of(postgres_url), options=_READ_ONLY)) as standby:
+        with standby.view() as view:
+            assert lead.run == view.get_run(lead.run.id)
+        with pytest.raises(StoreReadOnlyError, match="takes no writes"):
+            standby.sequence()
+
+
+def test_a_closed_store_refuses(postgres_url: str) -> None:
+    """Closing twice is harmless; using it afterwards is an error that says so."""
+    store = PostgresStore(postgres_url)
+    store.close()
+    store.close()
+
+    with pytest.raises(StoreShutError):
+        store.founded()
+    with pytest.raises(StoreShutError), store.view():
+        pass
+
+
+def test_a_store_that_is_closed_by_another_thread_says_so(postgres_url: str) -> None:
+    """Whoever waits for a connection when the store is closed hears why there is none."""
+    with opened(postgres_url) as store:
+        store._connections.close()
+        with pytest.raises(StoreShutError):
+            store.founded()
+
+
+def test_several_ledgers_share_a_database(postgres: Server, empty_postgres_url: str) -> None:
+    """Each has a schema of its own, which stands in its URL, and knows nothing of the others."""
+    database = database_of(empty_postgres_url)
+    for team in ("red", "blue"):
+        postgres.execute(f"CREATE SCHEMA {team} AUTHORIZATION relay", database=database)
+        with opened(postgres.url(database, options=f"-c%20search_path%3D{team}")) as store:
+            a_scribe(store).start()
+            store.sequence()
+            with store.view() as view:
+                assert 2 == view.last_position()
+
+
+def test_a_session_is_set_up_for_its_task(postgres_url: str) -> None:
+    """Every connection is recognisable, and one that writes cannot keep others waiting for long."""
+    names = ("application_name", "idle_in_transaction_session_timeout", "statement_timeout", "synchronous_commit")
+    with opened(postgres_url) as store:
+        connections = store._connections
+        with connections.writer(connections.patience()) as writer, connections.snapshot() as reader:
+            writing = [writer.execute(f"SHOW {name}").fetchone() for name in names]
+            reading = [reader.execute(f"SHOW {name}").fetchone() for name in names[:3]]
+
+    assert [("batonpass",), ("5s",), ("30s",), ("on",)] == writing
+    assert [("batonpass",), ("10min",), ("0",)] == reading
+    assert PASSWORD not in store.url

@@ -1,0 +1,140 @@
+"""A group commit in the hands of a test: a gate that opens when told, commands that leave a mark, interrupts anywhere."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+import apsw
+
+from batonpass.errors import StoreBusyError
+from batonpass.store.sqlite.commit import GroupCommit
+
+SOON: Final = 10.0  # how long a test waits for what must happen; nothing here takes that long
+
+
+class Gate:
+    """The right to write, which nobody else wants; closed, it keeps whoever comes until it is opened."""
+
+    def __init__(self) -> None:
+        self.entered = 0
+        self.left = 0
+        self.waiting = threading.Event()
+        self.open = threading.Event()
+        self.open.set()
+
+    def enter(self, deadline: float) -> None:
+        """Wait until the gate is open. Raises `StoreBusyError` at the deadline."""
+        self.waiting.set()
+        if not self.open.wait(max(0.0, deadline - time.monotonic())):
+            raise StoreBusyError("process 4711 has been writing for as long as we wait")
+        self.entered += 1
+
+    def leave(self) -> None:
+        """Count who leaves."""
+        self.left += 1
+
+
+class Desk:
+    """A group commit on a database in memory, and threads that bring it commands."""
+
+    def __init__(self, *, wait_for: float = SOON) -> None:
+        self.gate = Gate()
+        self.connection = apsw.Connection(":memory:")
+        self.connection.execute("CREATE TABLE marks (name TEXT)")
+        self.commits = GroupCommit(self.connection, self.gate, wait_for)
+        self.outcomes: dict[str, BaseException | None] = {}
+        self._threads: list[threading.Thread] = []
+
+    def mark(self, name: str, *, then: Callable[[], object] | None = None) -> Callable[[apsw.Connection], None]:
+        """Return a command that leaves a mark, and then does something more."""
+
+        def apply(connection: apsw.Connection) -> None:
+            connection.execute("INSERT INTO marks VALUES (?)", (name,))
+            if then is not None:
+                then()
+
+        return apply
+
+    def marks(self) -> list[str]:
+        """Return the marks that were committed, sorted."""
+        return sorted(row[0] for row in self.connection.execute("SELECT name FROM marks"))
+
+    def bring(self, name: str, apply: Callable[[apsw.Connection], object] | None = None) -> threading.Thread:
+        """Let a thread bring a command, by default one that leaves a mark, and remember what became of it."""
+
+        def work() -> None:
+            try:
+                self.commits.run(apply or self.mark(name))
+            except BaseException as error:  # noqa: BLE001 - compared by the test
+                self.outcomes[name] = error
+            else:
+                self.outcomes[name] = None
+
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
+
+    def bring_in_turn(self, *names: str) -> None:
+        """Let threads bring commands one after the other, each seen in the queue before the next comes."""
+        for name in names:
+            before = len(self.commits._queue)
+            self.bring(name)
+            until(lambda before=before: len(self.commits._queue) > before)  # type: ignore[misc]
+
+    @contextmanager
+    def crowd(self, *names: str) -> Iterator[None]:
+        """Let the first of some threads wait before the gate and the others behind it; then open the gate."""
+        self.gate.open.clear()
+        self.gate.waiting.clear()
+        self.bring_in_turn(*names)
+        assert self.gate.waiting.wait(SOON)
+        yield
+        self.gate.open.set()
+        self.join()
+
+    def join(self) -> None:
+        """Wait until every thread is through."""
+        for thread in self._threads:
+            thread.join(SOON)
+        assert [] == [thread.name for thread in self._threads if thread.is_alive()]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another thread is about to do."""
+    deadline = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.0005)
+
+
+class InterruptAt:
+    """Raises `KeyboardInterrupt` in this thread at the n-th line that it executes of one file."""
+
+    def __init__(self, file: str, number: int) -> None:
+        self.struck: str | None = None
+        self._file = file
+        self._left = number
+
+    def __enter__(self) -> "InterruptAt":
+        self._before = sys.gettrace()
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(self._before)
+
+    def _call(self, frame: FrameType, _event: str, _argument: Any) -> Any:  # noqa: ANN401 - the shape of a trace function
+        return self._line if frame.f_code.co_filename == self._file else None
+
+    def _line(self, frame: FrameType, event: str, _argument: Any) -> Any:  # noqa: ANN401 - as above
+        if event == "line" and self.struck is None:
+            self._left -= 1
+            if self._left < 0:
+                self.struck = f"{frame.f_code.co_name}:{frame.f_lineno}"
+                raise KeyboardInterrupt
+        return self._line

@@ -1,0 +1,391 @@
+"""Every value refuses, by name, a field that cannot be right; and none can be changed afterwards."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import FrozenInstanceError, replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.bodies import Body, ChildHead, HandoffInitiated, Kind, RunClosed, UnknownBody
+from batonpass.model.checks import LARGEST_INTEGER
+from batonpass.model.ids import AgentId, KeyId, PrincipalId, StreamId
+from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.party import Agent, Principal
+from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN
+from batonpass.model.stream import StreamKind, genesis, kind_of
+from tests.unit.model.examples import (
+    AT,
+    BODIES,
+    CHILD,
+    CONTENT,
+    HANDOFF,
+    HEAD,
+    KEY,
+    OFFER,
+    PARENT,
+    REF,
+    RELAY,
+    RUN,
+    RUN_KEY,
+    SEAL,
+    SESSION,
+    STREAM,
+    WORDS,
+    a_receipt,
+    an_id,
+    names_of,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+NOT_IDS: Final = ("", "last", f"{PARENT}\n", an_id("ledger"), 7, None)
+NOT_OPTIONAL_IDS: Final = NOT_IDS[:-1]
+NOT_DIGESTS: Final = ("", "AB" * 32, "ab" * 31, "ab" * 33, "gh" * 32, bytes(32), None)
+NOT_NUMBERS: Final = (-1, 2**53, 1.0, "1", True, None)
+NOT_COUNTS: Final = (0, *NOT_NUMBERS)
+NOT_CODES: Final = ("", "Time out", "é", "9lives", "x" * 65, 7, None)
+NOT_TIMES: Final = (
+    datetime(2026, 1, 2),  # noqa: DTZ001 - a time without a zone is what must be refused
+    datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=2))),
+    "2026-01-02T12:00:00Z",
+    1_767_355_200,
+    None,
+)
+NOT_AGENTS: Final = ("", "the editor", "e" * 129, 7, None)
+NOT_PRINCIPALS: Final = ("", "ana", "user:", 7, None)
+NOT_MEMBERS: Final = ("", "odd", "COMPLETED", 7, None)
+NOT_HEADS: Final[Sequence[object]] = ([], (HEAD, HEAD), ("run",), None)
+
+# What each field of each value must refuse. A field that is not here is missed by the test below the table.
+CLOSE_OUT: Final[Mapping[str, Sequence[object]]] = {
+    "handoff": NOT_IDS,
+    "parent": NOT_IDS,
+    "run": NOT_IDS,
+    "attempt": NOT_COUNTS,
+    "children": NOT_HEADS,
+}
+CALL_OUTCOME: Final[Mapping[str, Sequence[object]]] = {"run": NOT_IDS, "call": NOT_IDS}
+ENROLMENT: Final[Mapping[str, Sequence[object]]] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
+WRONG_IN_BODIES: Final[Mapping[Kind, Mapping[str, Sequence[object]]]] = {
+    Kind.RUN_STARTED: {
+        "run": NOT_IDS,
+        "agent": NOT_AGENTS,
+        "principal": NOT_PRINCIPALS,
+        "run_key": NOT_DIGESTS,
+    },
+    Kind.RUN_REKEYED: {"run": NOT_IDS, "run_key": NOT_DIGESTS},
+    Kind.RUN_CLOSED: {"run": NOT_IDS, "outcome": NOT_MEMBERS, "children": NOT_HEADS},
+    Kind.HANDOFF_INITIATED: {
+        "handoff": NOT_IDS,
+        "run": NOT_IDS,
+        "to": NOT_AGENTS,
+        "carrier": NOT_MEMBERS,
+        "state": (State.RUNNING, State.READY, *NOT_MEMBERS),
+    },
+    Kind.HANDOFF_ACCEPTED: {
+        "handoff": NOT_IDS,
+        "parent": NOT_IDS,
+        "run": NOT_IDS,
+        "attempt": NOT_COUNTS,
+        "agent": NOT_AGENTS,
+        "principal": NOT_PRINCIPALS,
+        "run_key": NOT_DIGESTS,
+    },
+    Kind.HANDOFF_COMPLETED: CLOSE_OUT,
+    Kind.HANDOFF_FAILED: CLOSE_OUT,
+    Kind.HANDOFF_LAPSED: {"handoff": NOT_IDS, "attempt": NOT_COUNTS, "ended": ("", (HEAD,), None)},
+    Kind.HANDOFF_CANCELLED: {"handoff": NOT_IDS, "by": NOT_PRINCIPALS, "ended": ("", (HEAD,))},
+    Kind.TOOL_REQUESTED: {**CALL_OUTCOME, "tool": NOT_AGENTS},
+    Kind.TOOL_COMPLETED: CALL_OUTCOME,
+    Kind.TOOL_FAILED: {**CALL_OUTCOME, "error": NOT_CODES},
+    Kind.RELAY_ENROLLED: ENROLMENT,
+    Kind.RELAY_ROTATED: {**ENROLMENT, "old_key": NOT_DIGESTS},
+    Kind.RELAY_REVOKED: ENROLMENT,
+    Kind.CONTENT_ERASED: {
+        "contents": ((), [CONTENT], (CONTENT, CONTENT), ("words",), None),
+        "by": NOT_PRINCIPALS,
+    },
+}
+STARTED: Final = a_receipt(BODIES[Kind.RUN_STARTED])
+WRONG: Final[Sequence[tuple["DataclassInstance", Mapping[str, Sequence[object]]]]] = (
+    *((BODIES[kind], wrong) for kind, wrong in WRONG_IN_BODIES.items()),
+    (UnknownBody("memory.taken"), {"kind": ("", "two words", "\x1b[2J", "é", "k" * 65, 7, None)}),
+    (Principal(PrincipalId("user:ana")), {"id": NOT_PRINCIPALS}),
+    (Agent(AgentId("editor")), {"id": NOT_AGENTS}),
+    (HEAD, {"run": NOT_IDS, "seq": NOT_COUNTS, "head": NOT_DIGESTS}),
+    (REF, {"id": NOT_IDS, "digest": NOT_DIGESTS, "size": NOT_NUMBERS, "media_type": ("", "text", "text/plain; a", 7)}),
+    (
+        WORDS,
+        {
+            "name": NOT_CODES,
+            "ref": (None, "content"),
+            "salt": (b"", bytes(15), bytes(17), "s" * 16, None),
+            "body": ("words", None),
+        },
+    ),
+    (
+        RUN,
+        {
+            "id": NOT_IDS,
+            "root": NOT_IDS,
+            "parent": NOT_OPTIONAL_IDS,
+            "handoff": NOT_OPTIONAL_IDS,
+            "attempt": NOT_COUNTS,
+            "agent": NOT_AGENTS,
+            "principal": NOT_PRINCIPALS,
+            "state": NOT_MEMBERS,
+            "started_at": NOT_TIMES,
+            "ended_at": NOT_TIMES[:-1],
+        },
+    ),
+    (
+        OFFER,
+        {
+            "id": NOT_IDS,
+            "root": NOT_IDS,
+            "parent": NOT_IDS,
+            "to": NOT_AGENTS,
+            "carrier": NOT_MEMBERS,
+            "state": NOT_MEMBERS,
+            "attempt": NOT_NUMBERS,
+            "run": NOT_OPTIONAL_IDS,
+            "initiated": NOT_DIGESTS,
+        },
+    ),
+    (
+        STREAM,
+        {
+            "id": (*NOT_IDS, CONTENT),
+            "root": NOT_OPTIONAL_IDS,
+            "seq": NOT_COUNTS,
+            "head": NOT_DIGESTS,
+            "epoch": NOT_COUNTS,
+            "open": (1, "yes", None),
+        },
+    ),
+    (
+        KEY,
+        {
+            "id": NOT_DIGESTS,
+            "role": NOT_MEMBERS,
+            "public_key": NOT_DIGESTS,
+            "relay": NOT_OPTIONAL_IDS,
+            "status": NOT_MEMBERS,
+        },
+    ),
+    (
+        SEAL,
+        {
+            "size": (0, *NOT_NUMBERS),
+            "previous": (5, 6, *NOT_NUMBERS),
+            "root": NOT_DIGESTS,
+            "note": ("", 7, None),
+            "frontier": (b"", bytes(63), bytes(96), "f" * 64, None),
+        },
+    ),
+    (
+        STARTED,
+        {
+            "id": NOT_IDS,
+            "stream": (*NOT_IDS, CHILD, RELAY, HANDOFF),
+            "seq": NOT_COUNTS,
+            "previous": NOT_DIGESTS,
+            "epoch": NOT_COUNTS,
+            "at": NOT_TIMES,
+            "mode": NOT_MEMBERS,
+            "relay": NOT_IDS,
+            "relay_key": NOT_DIGESTS,
+            "cosigner": NOT_DIGESTS,
+            "root": NOT_OPTIONAL_IDS,
+            "session": (*NOT_OPTIONAL_IDS, PARENT),
+            "body": (None, "run.started"),
+            "content": ({"The task": REF}, {"task": None}, {7: REF}, None),
+        },
+    ),
+)
+# A value that others hold says whose field it is, and a value of one field says what it is.
+NAMES: Final[Mapping[tuple[str, str], str]] = {
+    **{("ChildHead", name): f"children.{name}" for name in ("run", "seq", "head")},
+    **{("ContentRef", name): f"content.{name}" for name in ("id", "digest", "size", "media_type")},
+    **{("Content", name): f"content.{name}" for name in ("name", "ref", "salt", "body")},
+    ("Principal", "id"): "principal",
+    ("Agent", "id"): "agent",
+}
+CASES: Final = [
+    pytest.param(value, name, wrongs, id=f"the {name} of a {type(value).__name__}")
+    for value, table in WRONG
+    for name, wrongs in table.items()
+]
+
+
+@pytest.mark.parametrize(("value", "name", "wrongs"), CASES)
+def test_an_invalid_field_is_refused_by_name(value: Any, name: str, wrongs: Sequence[object]) -> None:  # noqa: ANN401
+    """Construct anything with one field that cannot be right, and the error names that field."""
+    expected = NAMES.get((type(value).__name__, name), name)
+    named = {repr(wrong): refused(value, name, wrong) for wrong in wrongs}
+
+    assert {} == {wrong: field for wrong, field in named.items() if field != expected}
+
+
+def refused(value: Any, name: str, wrong: object) -> str:  # noqa: ANN401
+    """Return which field is named when a value is made with something wrong in one."""
+    try:
+        replace(value, **{name: wrong})
+    except InvalidValueError as error:
+        return error.field
+    except Exception as error:  # noqa: BLE001 - shown by the assertion
+        return f"{type(error).__name__}: {error}"
+    return "accepted"
+
+
+@pytest.mark.parametrize(
+    ("value", "table"), WRONG, ids=[f"every field of {type(value).__name__}" for value, _ in WRONG]
+)
+def test_no_field_goes_unchecked(value: "DataclassInstance", table: Mapping[str, Sequence[object]]) -> None:
+    """The table above has wrong values for every field that a value has."""
+    assert sorted(names_of(value)) == sorted(table)
+
+
+def test_every_kind_of_body_is_in_the_table() -> None:
+    """A new kind of receipt needs an example and a row."""
+    assert set(Kind) == set(BODIES) == set(WRONG_IN_BODIES)
+
+
+@pytest.mark.parametrize("value", [value for value, _ in WRONG], ids=lambda value: f"{type(value).__name__}, frozen")
+def test_a_value_cannot_be_changed(value: "DataclassInstance") -> None:
+    """No field of a value can be set, and none can be added."""
+    for name in names_of(value):
+        with pytest.raises(FrozenInstanceError):
+            setattr(value, name, None)
+    with pytest.raises((FrozenInstanceError, TypeError)):
+        value.surprise = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=lambda body: f"a {body.kind} receipt")
+def test_a_valid_value_is_equal_to_its_copy(body: Body) -> None:
+    """The examples are valid, and values are compared by what they hold."""
+    assert a_receipt(body) == a_receipt(replace(body))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    sorted(SIGNED_BY_RUN | SIGNED_BY_ROOT),
+    ids="{} needs a second signature".format,
+)
+def test_a_cosigned_kind_names_its_cosigner(kind: Kind) -> None:
+    """What runs and the root key sign says by whom."""
+    with pytest.raises(InvalidValueError, match="needs a second signature") as refused:
+        a_receipt(BODIES[kind], cosigner=None)
+
+    assert "cosigner" == refused.value.field
+
+
+@pytest.mark.parametrize(
+    "kind",
+    sorted(set(Kind) - SIGNED_BY_RUN - SIGNED_BY_ROOT),
+    ids="{} needs no second signature".format,
+)
+def test_other_kinds_do_without_a_cosigner(kind: Kind) -> None:
+    """The rest is signed by the relay alone."""
+    assert a_receipt(BODIES[kind], cosigner=None).cosigner is None
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=lambda body: f"a {body.kind} receipt has one home")
+def test_a_receipt_stands_in_its_own_stream(body: Body) -> None:
+    """A receipt of one run, handoff or relay is refused in the stream of another of the same kind."""
+    prefix = a_receipt(body).stream.partition("_")[0]
+    with pytest.raises(InvalidValueError, match="cannot stand in") as refused:
+        a_receipt(body, stream=StreamId(an_id(prefix, 99)))
+
+    assert "stream" == refused.value.field
+
+
+def test_a_kind_of_the_future_may_stand_in_any_stream() -> None:
+    """Where a body of an unknown kind belongs, only a newer version can tell."""
+    assert StreamId(CHILD) == a_receipt(UnknownBody("memory.taken"), stream=StreamId(CHILD)).stream
+
+
+@pytest.mark.parametrize("carrier", Carrier, ids="carried by its {}".format)
+def test_a_handoff_begins_waiting_or_held(carrier: Carrier) -> None:
+    """A handoff begins where its carrier waits for it, or held; every other state is refused."""
+    begun = [state for state in State if begins(carrier, state)]
+
+    assert [State.HELD, {Carrier.CALLER: State.OFFERED, Carrier.WORKER: State.READY}[carrier]] == begun
+
+
+def begins(carrier: Carrier, state: State) -> bool:
+    """Return whether a handoff may begin like this."""
+    return refused(replace(_initiated(), carrier=carrier, state=State.HELD), "state", state) == "accepted"
+
+
+def test_two_children_of_one_name_are_refused() -> None:
+    """A close-out that lists a child twice, at different heads, proves nothing."""
+    with pytest.raises(InvalidValueError, match="twice") as refused:
+        replace(_closed(), children=(HEAD, ChildHead(run=CHILD, seq=4, head=HEAD.head)))
+
+    assert "children" == refused.value.field
+
+
+@pytest.mark.parametrize("number", [1, LARGEST_INTEGER], ids=["the least", "the largest"])
+def test_the_limits_themselves_are_allowed(number: int) -> None:
+    """Numbers go from 1 to the largest that JSON keeps exact."""
+    assert (number, number) == (replace(STREAM, seq=number).seq, replace(STARTED, seq=number).seq)
+
+
+def test_utc_by_any_name_is_utc() -> None:
+    """A zone without an offset is UTC, whatever it is called."""
+    at = AT.astimezone(timezone(timedelta(0), "Zulu"))
+
+    assert AT == replace(STARTED, at=at).at == at.astimezone(UTC)
+
+
+def test_an_error_shows_no_more_than_a_line() -> None:
+    """A megabyte in the wrong field does not become a megabyte of message."""
+    with pytest.raises(InvalidValueError) as refused:
+        replace(STREAM, head="x" * 1_000_000)  # type: ignore[arg-type]
+
+    assert len(str(refused.value)) < 200
+
+
+def test_an_optional_part_may_be_left_out() -> None:
+    """A root run has no parent, an open one no end, a relay's stream no tree, a root key no relay."""
+    run = replace(RUN, parent=None, handoff=None, ended_at=None)
+
+    assert (None, None, None) == (run.parent, run.handoff, run.ended_at)
+    assert replace(STREAM, id=StreamId(RELAY), root=None).root is None
+    assert replace(KEY, relay=None).relay is None
+    assert replace(OFFER, run=None, attempt=0).run is None
+    assert (None, None) == (replace(STARTED, root=None).root, replace(STARTED, session=None).session)
+    assert SESSION == STARTED.session
+    assert KeyId("ef" * 32) == STARTED.cosigner
+
+
+@pytest.mark.parametrize("kind", StreamKind, ids="the stream of a {}".format)
+def test_an_id_tells_its_kind_of_stream(kind: StreamKind) -> None:
+    """A stream is of the kind that its prefix says."""
+    stream = StreamId(an_id(kind))
+
+    assert kind == kind_of(stream) == replace(STREAM, id=stream).kind
+
+
+def test_a_genesis_binds_ledger_and_root_key() -> None:
+    """Another ledger or another root key begins elsewhere."""
+    first, second = an_id("ledger", 1), an_id("ledger", 2)
+    made = {genesis(ledger, key) for ledger in (first, second) for key in (RUN_KEY, RUN_KEY[::-1])}  # type: ignore[arg-type]
+
+    assert 4 == len(made)
+
+
+def _initiated() -> HandoffInitiated:
+    body = BODIES[Kind.HANDOFF_INITIATED]
+    assert isinstance(body, HandoffInitiated)
+    return body
+
+
+def _closed() -> RunClosed:
+    body = BODIES[Kind.RUN_CLOSED]
+    assert isinstance(body, RunClosed)
+    return body
