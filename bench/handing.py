@@ -7,7 +7,7 @@ from typing import Final
 
 from batonpass.testing.builders import Scribe
 from bench.effort import Effort
-from bench.ledgers import ARGUMENTS, RESULT, TOOL, sqlite_ledger, stream_bytes, use_up_log
+from bench.ledgers import ARGUMENTS, RESULT, TOOL, sqlite_ledger, run_bytes, use_up_log
 from bench.limits import RawFile, SignedFile
 from bench.measure import Act, Contender, race_in_turns, time_in_turns
 from bench.table import Row, at_most, at_rate, p50, rate
@@ -48,8 +48,8 @@ def _receipt_bytes(scribe: Scribe) -> int:
     lead = scribe.start()
     child = scribe.delegate(lead, task=TASK)
     scribe.recording.close(child, report=REPORT)
-    _, offered = stream_bytes(scribe, lead)
-    return round(mean([offered, *stream_bytes(scribe, child)]))
+    _, offered = run_bytes(scribe, lead.run.id)
+    return round(mean([offered, *run_bytes(scribe, child.run.id)]))
 
 
 def _alone(scribe: Scribe, raw: RawFile, effort: Effort) -> Iterator[Row]:

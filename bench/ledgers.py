@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.ledger.draft import Draft
-from batonpass.ledger.recording import Working
 from batonpass.model.bodies import Outcome, RunClosed, RunStarted, ToolCompleted, ToolRequested
 from batonpass.model.content import new_content
-from batonpass.model.ids import AgentId, Digest, StreamId, new_call_id, new_run_id
+from batonpass.model.ids import AgentId, Digest, RunId, StreamId, new_call_id, new_run_id
 from batonpass.model.receipt import StoredReceipt
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.opening import open_store
@@ -64,15 +63,15 @@ def request_bytes(scribe: Scribe) -> int:
     """Return how many bytes a request makes durable: the signed bytes, the signatures, the salt and the body."""
     run = scribe.start()
     scribe.recording.request(run, TOOL, ARGUMENTS)
-    return stream_bytes(scribe, run)[-1]
+    return run_bytes(scribe, run.run.id)[-1]
 
 
-def stream_bytes(scribe: Scribe, working: Working) -> list[int]:
+def run_bytes(scribe: Scribe, run: RunId) -> list[int]:
     """Return how many bytes each receipt of a run made durable."""
     with scribe.store.view() as view:
         return [
             len(stored.payload) + len(stored.relay_signature) + len(stored.cosignature or b"") + contents
-            for stored, contents in _with_contents(view, StreamId(working.run.id))
+            for stored, contents in _with_contents(view, StreamId(run))
         ]
 
 

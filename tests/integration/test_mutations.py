@@ -4,16 +4,19 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import apsw
 import pytest
 
+from batonpass.audit.signatures import SignatureCheck
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import BatonpassError
 from batonpass.ledger.sealing import Sealing
-from batonpass.model.ids import AgentId
+from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.lifecycle import Carrier
 from batonpass.signing.ed25519 import is_signed
+from batonpass.store.port import ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
 from batonpass.testing.conformance.support import a_second_relay
@@ -72,7 +75,7 @@ def _record(scribe: Scribe) -> None:
     scribe.recording.cancel(cancelled, by=ANA, reason="enough")
     scribe.recording.rekey(lead.run.id)
     with scribe.store.view() as view:
-        started = next(view.find_receipts(_query(lead.run.id)))
+        started = next(view.find_receipts(ReceiptQuery(stream=StreamId(lead.run.id))))
     scribe.erasure.erase([decode_receipt(started.payload).content["intent"].id], by=ANA, reason="asked to")
     Sealing(scribe.store, scribe.identity).seal()
     while True:
@@ -81,12 +84,6 @@ def _record(scribe: Scribe) -> None:
         with scribe.store.view() as view:
             if view.counts().receipts >= RECEIPTS:
                 return
-
-
-def _query(run: str) -> "object":
-    from batonpass.store.port import ReceiptQuery
-
-    return ReceiptQuery(stream=run)  # type: ignore[arg-type]
 
 
 class Vandal:
@@ -98,7 +95,7 @@ class Vandal:
         self._connection.pragma("ignore_check_constraints", "on")
         self._connection.pragma("synchronous", "off")
 
-    def __enter__(self) -> "Vandal":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,10 +113,6 @@ class Vandal:
                     return done
             except apsw.ConstraintError:
                 continue
-
-    def _row(self, table: str) -> int:
-        number = self._random.randrange(self._count(table))
-        return number
 
     def _count(self, table: str) -> int:
         return int(self._connection.execute(f"SELECT count(*) FROM {table}").get)
@@ -213,7 +206,7 @@ def test_every_mutation_is_found(ledger: tuple[Path, str], tmp_path: Path, part:
     assert [] == missed
 
 
-def _missed(path: Path, copy: Path, *, seed: int, check: object) -> Iterator[str]:
+def _missed(path: Path, copy: Path, *, seed: int, check: SignatureCheck) -> Iterator[str]:
     for leftover in copy.parent.glob("copy.db-*"):
         leftover.unlink()
     shutil.copyfile(path, copy)
@@ -222,7 +215,7 @@ def _missed(path: Path, copy: Path, *, seed: int, check: object) -> Iterator[str
     store = None
     try:
         store = SqliteStore(copy)
-        verify_ledger(store, check=check)  # type: ignore[arg-type]
+        verify_ledger(store, check=check)
     except BatonpassError:
         return
     finally:

@@ -79,9 +79,11 @@ class Writer:
         self.ready.set()
 
     def send(self, sent: signal.Signals) -> None:
+        """Send a signal."""
         self._process.send_signal(sent)
 
     def wait(self) -> str:
+        """Wait until it ends, and return what it complained about."""
         self._process.wait(timeout=240)
         self._reader.join()
         assert self._process.stdout is not None

@@ -64,18 +64,7 @@ class Bundle:
 
     def stored(self) -> Iterator[StoredReceipt]:
         """Yield the receipts as a store would hold them."""
-        for position, signed in self.receipts:
-            receipt = signed.receipt
-            yield StoredReceipt(
-                position=position,
-                id=receipt.id,
-                stream=receipt.stream,
-                seq=receipt.seq,
-                kind=receipt.kind,
-                payload=signed.payload,
-                relay_signature=signed.relay_signature,
-                cosignature=signed.cosignature,
-            )
+        return (StoredReceipt.of(signed, position) for position, signed in self.receipts)
 
     def find_contents(self, ids: Sequence[ContentId]) -> Iterator[StoredContent]:
         """Yield those of these contents that are in the bundle."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, get_args
+from typing import Final, Self, get_args
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import (
@@ -158,3 +158,18 @@ class StoredReceipt:
     payload: bytes
     relay_signature: bytes
     cosignature: bytes | None
+
+    @classmethod
+    def of(cls, signed: SignedReceipt, position: int) -> Self:
+        """Return a signed receipt as a store holds it at a position."""
+        receipt = signed.receipt
+        return cls(
+            position=position,
+            id=receipt.id,
+            stream=receipt.stream,
+            seq=receipt.seq,
+            kind=receipt.kind,
+            payload=signed.payload,
+            relay_signature=signed.relay_signature,
+            cosignature=signed.cosignature,
+        )

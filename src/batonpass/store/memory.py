@@ -91,16 +91,7 @@ class _Transaction:
         position = len(self._tables.receipts) + len(self._new.receipts) + 1
         add_new(self._new.numbers, receipt.id, position)
         self._new.receipts.append(
-            StoredReceipt(
-                position=position,
-                id=receipt.id,
-                stream=receipt.stream,
-                seq=receipt.seq,
-                kind=receipt.kind,
-                payload=signed.payload,
-                relay_signature=signed.relay_signature,
-                cosignature=signed.cosignature,
-            ),
+            StoredReceipt.of(signed, position),
         )
         for content in entry.contents:
             stored = StoredContent(

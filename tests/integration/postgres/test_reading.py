@@ -2,7 +2,7 @@
 
 import pytest
 
-from batonpass.errors import DerivedStateError, NotALedgerError
+from batonpass.errors import DerivedStateError, NotALedgerError, NotFoundError
 from batonpass.model.ids import AgentId, StreamId
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres.store import PostgresStore
@@ -13,6 +13,17 @@ from tests.integration.postgres.support import database_of
 from tests.postgres_server import Server
 
 pytestmark = pytest.mark.postgres
+
+
+def test_a_receipt_is_found_by_its_place(store: PostgresStore, scribe: Scribe) -> None:
+    """A stream and a seq name one receipt, or none."""
+    lead = scribe.start()
+    entry = an_entry(scribe, lead, head_of(store, lead))
+    store.append([entry])
+    with store.view() as view:
+        assert entry.signed.receipt.id == view.get_receipt_at(StreamId(lead.run.id), 2).id
+        with pytest.raises(NotFoundError, match=f"3 of {lead.run.id}"):
+            view.get_receipt_at(StreamId(lead.run.id), 3)
 
 
 def test_reading_can_stop_in_the_middle(store: PostgresStore, scribe: Scribe) -> None:

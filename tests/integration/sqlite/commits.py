@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import apsw
 
@@ -113,7 +113,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 class InterruptAt:
-    """Raises `KeyboardInterrupt` in this thread at the n-th line that it executes of one file."""
+    """Raises `KeyboardInterrupt` in this thread where a signal could: at the n-th beginning or end of a call in a file."""
 
     def __init__(self, file: str, number: int) -> None:
         self.struck: str | None = None
@@ -121,20 +121,15 @@ class InterruptAt:
         self._left = number
 
     def __enter__(self) -> "InterruptAt":
-        self._before = sys.gettrace()
-        sys.settrace(self._call)
+        sys.setprofile(self._look)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.settrace(self._before)
+        sys.setprofile(None)
 
-    def _call(self, frame: FrameType, _event: str, _argument: Any) -> Any:  # noqa: ANN401 - the shape of a trace function
-        return self._line if frame.f_code.co_filename == self._file else None
-
-    def _line(self, frame: FrameType, event: str, _argument: Any) -> Any:  # noqa: ANN401 - as above
-        if event == "line" and self.struck is None:
+    def _look(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event in {"call", "c_return"} and frame.f_code.co_filename == self._file and self.struck is None:
             self._left -= 1
             if self._left < 0:
                 self.struck = f"{frame.f_code.co_name}:{frame.f_lineno}"
                 raise KeyboardInterrupt
-        return self._line

@@ -19,11 +19,10 @@ from batonpass.errors import (
 )
 from batonpass.model.entry import Entry
 from batonpass.model.lifecycle import Carrier, Event, sources, target
-from batonpass.model.projection import HandoffMoved, Projection, project
-from batonpass.model.receipt import SignedReceipt
+from batonpass.model.projection import HandoffMoved, Projection, enrols_itself
 from batonpass.model.run import Handoff, Run
+from batonpass.store import rows
 from batonpass.store.admission import next_state, require_next
-from batonpass.store.postgres import rows
 from batonpass.store.postgres.arrays import BytesArray, TextArray
 from batonpass.store.postgres.connections import QUERIES, Connection
 from batonpass.store.postgres.failures import is_lost
@@ -51,15 +50,15 @@ def require_fitting(entries: Sequence[Entry]) -> None:
                 raise ContentTooLargeError(len(content.body), LARGEST_CONTENT)
 
 
-def write(connection: Connection, entries: Sequence[Entry], *, founding: bool = False) -> None:
+def write(connection: Connection, entries: Sequence[Entry]) -> None:
     """Write entries in one commit. Raises an error of the driver; `refusal` says what it means."""
     if len(entries) == 1:
-        connection.execute(_APPEND, _arguments(entries[0], founding=founding), prepare=True)
+        connection.execute(_APPEND, _arguments(entries[0]), prepare=True)
         return
     # A pipeline sends all without waiting for answers, the commit too: after a refusal the server skips the rest.
     with connection.pipeline(), connection.transaction():
         for entry in entries:
-            connection.execute(_APPEND, _arguments(entry, founding=founding), prepare=True)
+            connection.execute(_APPEND, _arguments(entry), prepare=True)
 
 
 class Append:
@@ -122,15 +121,15 @@ def refusal(error: psycopg.Error, entries: Sequence[Entry]) -> BatonpassError | 
 def _refuse(state: str, detail: Mapping[str, Any], entries: Sequence[Entry]) -> None:
     match state:
         case "BP001":
-            signed = _named(detail, entries).signed
+            entry = _named(detail, entries)
             stream = None if detail["stream"] is None else rows.stream(detail["stream"])
-            require_next(stream, signed, bumps=_change(signed).bumps)
+            require_next(stream, entry.signed, bumps=entry.change.bumps)
         case "BP002":
             raise UnknownRelayError(detail["key"], enrolled=detail["enrolled"])
         case "BP003":
             raise StaleHeadError(detail["run"], detail["seq"] + 1)
         case "BP004":
-            moved = _change(_named(detail, entries).signed).handoff_moved
+            moved = _named(detail, entries).change.handoff_moved
             if moved is not None:
                 next_state(rows.handoff(detail["handoff"]), moved)
         case _:
@@ -141,14 +140,10 @@ def _named(detail: Mapping[str, Any], entries: Sequence[Entry]) -> Entry:
     return next(entry for entry in entries if entry.signed.receipt.id == detail["receipt"])
 
 
-def _change(signed: SignedReceipt) -> Projection:
-    return project(signed.receipt, signed.digest)
-
-
-def _arguments(entry: Entry, *, founding: bool) -> dict[str, object]:
+def _arguments(entry: Entry) -> dict[str, object]:
     signed = entry.signed
     receipt = signed.receipt
-    change = _change(signed)
+    change = entry.change
     contents = entry.contents
     return {
         "stream": receipt.stream,
@@ -169,7 +164,7 @@ def _arguments(entry: Entry, *, founding: bool) -> dict[str, object]:
         "content_salts": BytesArray([content.salt for content in contents]) if contents else None,
         "content_bodies": BytesArray([content.body for content in contents]) if contents else None,
         "change": json.dumps(fields) if (fields := dict(_fields(change))) else None,
-        "founding": founding,
+        "enrols_itself": enrols_itself(receipt),
     }
 
 
@@ -208,4 +203,4 @@ def _handoff_row(handoff: Handoff) -> dict[str, object]:
 def _move(moved: HandoffMoved) -> dict[str, object]:
     held = None if moved.attempt is None else moved.attempt - (moved.event is Event.ACCEPT)
     begun = {"attempt": moved.attempt, "run": moved.run} if moved.run is not None else {}
-    return {"handoff": moved.handoff, "held_attempt": held, **begun, **_STEPS[moved.event]}
+    return {"handoff": moved.handoff, "held_attempt": held, "ends": moved.ends, **begun, **_STEPS[moved.event]}

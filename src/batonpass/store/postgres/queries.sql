@@ -55,7 +55,7 @@ SELECT batonpass_append(
     content_salts => %(content_salts)b,
     content_bodies => %(content_bodies)b,
     change => %(change)s::jsonb,
-    founding => %(founding)b
+    enrols_itself => %(enrols_itself)b
 );
 
 -- name: count_written
@@ -67,7 +67,7 @@ JOIN receipts ON receipts.stream = streams.number AND receipts.seq = given.seq A
 -- name: sequence
 SELECT batonpass_sequence(%(most)s);
 
--- An update keeps the old version of a row until it is vacuumed; an erased body should not wait for that. Without
+-- An update keeps the old version of a row until it is vacuumed, and an erased body should not wait for that. Without
 -- truncation, which would lock everybody out. It cannot remove what an open view still sees (autovacuum comes back for
 -- that), and it does not reach the write-ahead log, backups or free blocks of the disk, which are the operator's.
 -- name: vacuum_contents

@@ -10,7 +10,7 @@ import psycopg
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreError, StoreShutError
 from batonpass.model.entry import Entry
-from batonpass.model.projection import project, root_key
+from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo
@@ -83,7 +83,7 @@ class PostgresStore:
                 f"the connection broke during a commit, and the store could not be asked what became of it: {error}; "
                 "read the stream before anything is recorded again",
             ) from None
-        if any(project(entry.signed.receipt, entry.signed.digest).erased for entry in entries):
+        if any(entry.change.erased for entry in entries):
             self._forget()
 
     def sequence(self) -> int:
@@ -140,7 +140,7 @@ def _found(connection: Connection, info: LedgerInfo, first: Entry) -> LedgerInfo
         if connection.execute(QUERIES["add_ledger"], asdict(info)).fetchone() is None:
             return _read_info(connection) or info
         connection.execute(QUERIES["add_key"], asdict(root_key(info.root_key)))
-        write(connection, [first], founding=True)
+        write(connection, [first])
     return info
 
 

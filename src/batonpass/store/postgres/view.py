@@ -15,8 +15,8 @@ from batonpass.model.receipt import StoredReceipt
 from batonpass.model.run import Handoff, Run
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
+from batonpass.store import rows
 from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
-from batonpass.store.postgres import rows
 from batonpass.store.postgres.connections import QUERIES, Connection
 from batonpass.store.postgres.failures import translated
 

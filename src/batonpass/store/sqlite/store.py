@@ -23,11 +23,11 @@ from batonpass.model.entry import Entry
 from batonpass.model.ids import ContentId
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
+from batonpass.store import rows
 from batonpass.store.home import home_of, prepare_home
 from batonpass.store.migrate import AppliedMigration, Migration, find_migrations, pending
 from batonpass.store.port import LedgerInfo
 from batonpass.store.process import OwnProcess
-from batonpass.store.sqlite import rows
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.commit import GroupCommit
 from batonpass.store.sqlite.connection import (

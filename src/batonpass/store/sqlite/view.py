@@ -16,8 +16,8 @@ from batonpass.model.receipt import StoredReceipt
 from batonpass.model.run import Handoff, Run
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
+from batonpass.store import rows
 from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
-from batonpass.store.sqlite import rows
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import translated
 from batonpass.store.sqlite.writing import QUERIES
@@ -67,11 +67,11 @@ class SqliteView:
 
     def get_stream(self, stream: StreamId) -> Stream:
         """Return where a stream stands."""
-        return self._get("get_stream", stream, rows.stream_of, "stream")
+        return self._get("get_stream", stream, rows.stream, "stream")
 
     def find_streams(self) -> Iterator[Stream]:
         """Yield all streams."""
-        return self._find("find_streams", (), rows.stream_of)
+        return self._find("find_streams", (), rows.stream)
 
     def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
         """Return one receipt."""

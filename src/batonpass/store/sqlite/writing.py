@@ -16,9 +16,10 @@ from batonpass.model.lifecycle import Carrier, Event, sources, target
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, enrols_itself
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Handoff, Run
+from batonpass.model.stream import Stream
+from batonpass.store import rows
 from batonpass.store.admission import is_there, next_state, require_fence, require_next
 from batonpass.store.sql import Queries
-from batonpass.store.sqlite import rows
 
 QUERIES: Final = Queries("batonpass.store.sqlite")
 LARGEST_ROW_BODY: Final = 64 * 1024
@@ -96,13 +97,18 @@ def _take_head(connection: apsw.Connection, signed: SignedReceipt, change: Proje
     }
     if (row := connection.execute(_OPEN if receipt.seq == 1 else _MOVE, values).fetchone()) is not None:
         return int(row[0])
-    stream = rows.find_stream(connection, receipt.stream)
+    stream = _find_stream(connection, receipt.stream)
     if is_there(stream, signed):
         return None
     if not enrols_itself(receipt):
         _require_active(connection, receipt.relay_key)
     require_next(stream, signed, bumps=change.bumps)
     raise AssertionError("a receipt that fits its stream was refused")
+
+
+def _find_stream(connection: apsw.Connection, stream: StreamId) -> Stream | None:
+    row = connection.execute(QUERIES["get_stream"], (stream,)).fetchone()
+    return None if row is None else rows.stream(row)
 
 
 def _require_active(connection: apsw.Connection, relay_key: KeyId) -> None:
@@ -138,7 +144,7 @@ def _apply(connection: apsw.Connection, change: Projection) -> None:
 def _fence(connection: apsw.Connection, at: ChildHead) -> None:
     values = {"run": at.run, "seq": at.seq, "head": at.head}
     if connection.execute(QUERIES["fence_stream"], values).fetchone() is None:
-        require_fence(rows.find_stream(connection, StreamId(at.run)), at)
+        require_fence(_find_stream(connection, StreamId(at.run)), at)
 
 
 def _add_run(connection: apsw.Connection, run: Run) -> None:

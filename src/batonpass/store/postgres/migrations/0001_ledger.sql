@@ -137,7 +137,7 @@ CREATE FUNCTION batonpass_append(
     content_salts bytea[],
     content_bodies bytea[],
     change jsonb, -- what it changes besides its own stream; NULL if nothing
-    founding boolean
+    enrols_itself boolean -- it enrols the key that records it, under the signature of the root
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     known streams;
@@ -168,7 +168,9 @@ BEGIN
         IF known.seq = new_seq AND known.head = new_head THEN
             RETURN; -- it is written already, and its answer got lost
         END IF;
-        IF NOT EXISTS (SELECT FROM keys WHERE id = recorded_by AND role = 'relay' AND status = 'active') THEN
+        IF NOT enrols_itself
+            AND NOT EXISTS (SELECT FROM keys WHERE id = recorded_by AND role = 'relay' AND status = 'active')
+        THEN
             PERFORM batonpass_refuse_key(recorded_by);
         END IF;
         -- The stream may have moved since the compare-and-set, even to where it should be. Only then do we try again: what
@@ -187,7 +189,7 @@ BEGIN
     -- and because the number is drawn under the lock as well, none is numbered after it.
     INSERT INTO receipts (id, stream, seq, kind, payload, relay_signature, cosignature)
     SELECT new_id, stream_number, new_seq, new_kind, new_payload, new_relay_signature, new_cosignature
-    WHERE founding OR EXISTS (SELECT FROM keys WHERE id = recorded_by AND role = 'relay' AND status = 'active')
+    WHERE enrols_itself OR EXISTS (SELECT FROM keys WHERE id = recorded_by AND role = 'relay' AND status = 'active')
     RETURNING number INTO receipt_number;
     IF NOT FOUND THEN
         PERFORM batonpass_refuse_key(recorded_by);
@@ -219,7 +221,6 @@ DECLARE
     changed jsonb := change -> 'key_changed';
     moving handoffs;
     step jsonb;
-    missing text;
 BEGIN
     IF fences IS NOT NULL THEN
         UPDATE streams SET open = false
@@ -242,7 +243,10 @@ BEGIN
         SELECT * INTO moving FROM handoffs WHERE id = moved ->> 'handoff' FOR UPDATE;
         PERFORM batonpass_require(FOUND, 'handoff', moved ->> 'handoff');
         step := moved -> moving.carrier;
-        IF NOT step -> 'sources' ? moving.state OR moving.attempt <> (moved ->> 'held_attempt')::bigint THEN
+        IF NOT step -> 'sources' ? moving.state
+            OR moving.attempt <> (moved ->> 'held_attempt')::bigint
+            OR moved ->> 'ends' IS DISTINCT FROM (CASE moving.state WHEN 'running' THEN moving.run END)
+        THEN
             RAISE EXCEPTION 'the handoff cannot go there' USING ERRCODE = 'BP004', DETAIL =
                 jsonb_build_object('receipt', receipt, 'handoff', jsonb_build_array(
                     moving.id, moving.root, moving.parent, moving.agent, moving.carrier, moving.state,
@@ -265,9 +269,6 @@ BEGIN
     IF change ? 'erased' THEN
         UPDATE contents SET place = 'erased', salt = NULL, body = NULL
         WHERE id IN (SELECT jsonb_array_elements_text(change -> 'erased'));
-        SELECT erased.id INTO missing FROM jsonb_array_elements_text(change -> 'erased') AS erased (id)
-        WHERE NOT EXISTS (SELECT FROM contents WHERE contents.id = erased.id);
-        PERFORM batonpass_require(NOT FOUND, 'content', missing);
     END IF;
 END $$;
 

@@ -1,25 +1,24 @@
 """Rows to values. A row that cannot be a value was tampered with; it is named as such, not passed on."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
-
-import apsw
+from typing import Any, Final, TypeAlias
 
 from batonpass.errors import DerivedStateError, InvalidValueError
 from batonpass.model.content import Place, StoredContent
-from batonpass.model.ids import StreamId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.run import Handoff, Run, RunState
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
-from batonpass.store.sql import Queries
+
+Row: TypeAlias = tuple[Any, ...]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FLAGS: Final = {0: False, 1: True}  # SQLite's; PostgreSQL's own are equal to them
 _MICROSECOND: Final = timedelta(microseconds=1)
-_FLAGS: Final = {0: False, 1: True}
-_GET_STREAM: Final = Queries("batonpass.store.sqlite")["get_stream"]
 
 
 def micros(at: datetime) -> int:
@@ -32,20 +31,14 @@ def moment(value: int) -> datetime:
     return _EPOCH + value * _MICROSECOND
 
 
-def find_stream(connection: apsw.Connection, stream: StreamId) -> Stream | None:
-    """Return where a stream stands; None if it never began."""
-    row = connection.execute(_GET_STREAM, (stream,)).fetchone()
-    return None if row is None else stream_of(row)
-
-
-def stream_of(row: tuple[Any, ...]) -> Stream:
+def stream(row: Row) -> Stream:
     """Return a row of streams."""
     identifier, root, seq, head, epoch, is_open = row
     with _naming("stream", identifier):
         return Stream(id=identifier, root=root, seq=seq, head=head, epoch=epoch, open=_FLAGS[is_open])
 
 
-def run(row: tuple[Any, ...]) -> Run:
+def run(row: Row) -> Run:
     """Return a row of runs."""
     identifier, root, parent, handoff_id, attempt, agent, principal, state, started_at, ended_at = row
     with _naming("run", identifier):
@@ -63,15 +56,15 @@ def run(row: tuple[Any, ...]) -> Run:
         )
 
 
-def handoff(row: tuple[Any, ...]) -> Handoff:
+def handoff(row: Row) -> Handoff:
     """Return a row of handoffs."""
-    identifier, root, parent, to, carrier, state, attempt, run_id, initiated = row
+    identifier, root, parent, agent, carrier, state, attempt, run_id, initiated = row
     with _naming("handoff", identifier):
         return Handoff(
             id=identifier,
             root=root,
             parent=parent,
-            to=to,
+            to=agent,
             carrier=Carrier(carrier),
             state=State(state),
             attempt=attempt,
@@ -80,7 +73,7 @@ def handoff(row: tuple[Any, ...]) -> Handoff:
         )
 
 
-def key(row: tuple[Any, ...]) -> Key:
+def key(row: Row) -> Key:
     """Return a row of keys."""
     identifier, role, public_key, relay, status = row
     with _naming("key", identifier):
@@ -93,27 +86,27 @@ def key(row: tuple[Any, ...]) -> Key:
         )
 
 
-def seal(row: tuple[Any, ...]) -> Seal:
+def seal(row: Row) -> Seal:
     """Return a row of seals."""
     size, previous, root, note, frontier = row
     with _naming("seal", size):
         return Seal(size=size, previous=previous, root=root, note=note, frontier=frontier)
 
 
-def content(row: tuple[Any, ...]) -> StoredContent:
+def content(row: Row) -> StoredContent:
     """Return a row of contents, joined with its receipt."""
     identifier, receipt_id, place, salt, body = row
     with _naming("content", identifier):
         return StoredContent(id=identifier, receipt=receipt_id, place=Place(place), salt=salt, body=body)
 
 
-def receipt(row: tuple[Any, ...]) -> StoredReceipt:
-    """Return a row of receipts, joined with its stream."""
-    position, identifier, stream, seq, kind, payload, relay_signature, cosignature = row
+def receipt(row: Row) -> StoredReceipt:
+    """Return a row of receipts, joined with its stream and its position."""
+    position, identifier, stream_id, seq, kind, payload, relay_signature, cosignature = row
     return StoredReceipt(
         position=position,
         id=identifier,
-        stream=stream,
+        stream=stream_id,
         seq=seq,
         kind=kind,
         payload=payload,
@@ -122,20 +115,12 @@ def receipt(row: tuple[Any, ...]) -> StoredReceipt:
     )
 
 
-class _naming:  # noqa: N801 - reads as a verb at its call sites
-    """Turns any trouble with a row's values into an error that names the row."""
-
-    def __init__(self, what: str, identifier: object) -> None:
-        self._what = what
-        self._identifier = identifier
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, InvalidValueError):
-            raise DerivedStateError(
-                error.problem, stream=f"{self._what} {self._identifier}", field=error.field
-            ) from None
-        if isinstance(error, ValueError | TypeError | OverflowError | AttributeError | KeyError):
-            raise DerivedStateError(f"cannot be read: {error}", stream=f"{self._what} {self._identifier}") from None
+@contextmanager
+def _naming(what: str, identifier: object) -> Iterator[None]:
+    """Turn any trouble with a row's values into an error that names the row."""
+    try:
+        yield
+    except InvalidValueError as error:
+        raise DerivedStateError(error.problem, stream=f"{what} {identifier}", field=error.field) from None
+    except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as error:
+        raise DerivedStateError(f"cannot be read: {error}", stream=f"{what} {identifier}") from None
