@@ -7,7 +7,7 @@ from typing import Final
 
 from batonpass.testing.builders import Scribe
 from bench.effort import Effort
-from bench.ledgers import ARGUMENTS, RESULT, TOOL, sqlite_ledger, run_bytes, use_up_log
+from bench.ledgers import ARGUMENTS, RESULT, TOOL, run_bytes, sqlite_ledger, use_up_log
 from bench.limits import RawFile, SignedFile
 from bench.measure import Act, Contender, race_in_turns, time_in_turns
 from bench.table import Row, at_most, at_rate, p50, rate

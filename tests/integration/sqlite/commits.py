@@ -1,4 +1,4 @@
-"""A group commit in the hands of a test: a gate that opens when told, commands that leave a mark, interrupts anywhere."""
+"""A group commit in the hands of a test: a gate that opens when told, commands that leave marks, interrupts."""
 
 import sys
 import threading
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Final, Self
 
 import apsw
 
@@ -87,12 +87,17 @@ class Desk:
             until(lambda before=before: len(self.commits._queue) > before)  # type: ignore[misc]
 
     @contextmanager
-    def crowd(self, *names: str) -> Iterator[None]:
-        """Let the first of some threads wait before the gate and the others behind it; then open the gate."""
+    def crowd(
+        self,
+        first: str,
+        *others: str,
+        apply: Callable[[apsw.Connection], object] | None = None,
+    ) -> Iterator[None]:
+        """Let the first thread, perhaps with a command of its own, wait at the gate, others behind it; then open it."""
         self.gate.open.clear()
-        self.gate.waiting.clear()
-        self.bring_in_turn(*names)
+        self.bring(first, apply)
         assert self.gate.waiting.wait(SOON)
+        self.bring_in_turn(*others)
         yield
         self.gate.open.set()
         self.join()
@@ -113,14 +118,14 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 class InterruptAt:
-    """Raises `KeyboardInterrupt` in this thread where a signal could: at the n-th beginning or end of a call in a file."""
+    """Raises `KeyboardInterrupt` in this thread where a signal could: where the n-th call in a file begins or ends."""
 
     def __init__(self, file: str, number: int) -> None:
         self.struck: str | None = None
         self._file = file
         self._left = number
 
-    def __enter__(self) -> "InterruptAt":
+    def __enter__(self) -> Self:
         sys.setprofile(self._look)
         return self
 

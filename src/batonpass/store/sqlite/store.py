@@ -33,6 +33,7 @@ from batonpass.store.sqlite.commit import GroupCommit
 from batonpass.store.sqlite.connection import (
     APPLICATION_ID,
     BUSY_MILLISECONDS,
+    grow_log,
     open_reader,
     open_writer,
     require_place,
@@ -260,6 +261,7 @@ class Writer:
             # Whatever lies in a ledger is its owner's business, wherever the file is; SQLite's own files follow it.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._connection = open_writer(path)
+            grow_log(path)
         except OSError as error:
             raise StoreReadOnlyError(f"cannot write {path}: {error.strerror}; the ledger can be read only") from None
         finally:
@@ -288,7 +290,7 @@ class Writer:
     def checkpoint(self) -> bool:
         """Empty the write-ahead log and return True, unless somebody is still reading from it."""
         try:
-            self._commits.run_alone(_empty_log)
+            self._commits.run_alone(lambda connection: _empty_log(connection, self._path))
         except StoreError:
             return False
         return True
@@ -300,10 +302,11 @@ class Writer:
         self._turnstile.close()
 
 
-def _empty_log(connection: apsw.Connection) -> None:
+def _empty_log(connection: apsw.Connection, path: Path) -> None:
     connection.set_busy_timeout(0)
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        grow_log(path)
     finally:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
 

@@ -37,7 +37,7 @@ CREATE TABLE contents (
     place TEXT NOT NULL CHECK (place IN ('row', 'file', 'erased')),
     salt BLOB,
     body BLOB
-);
+) WITHOUT ROWID;
 
 CREATE TABLE runs (
     id TEXT NOT NULL PRIMARY KEY,
