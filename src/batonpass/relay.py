@@ -23,7 +23,7 @@ from batonpass.ledger.erasure import Erasure
 from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.recording import Recording
 from batonpass.ledger.sealing import Sealing
-from batonpass.model.ids import ContentId, KeyId, PrincipalId, PublicKey, RelayId, RunId
+from batonpass.model.ids import ContentId, KeyId, PublicKey, RelayId, RunId
 from batonpass.model.key import Key, KeyRole, KeyStatus, RunKeys, Signer
 from batonpass.model.seal import Seal
 from batonpass.signing.ed25519 import require_strong
@@ -115,7 +115,7 @@ class Relay:
         _, identity = self._join()
         return Sealing(self._store, identity).seal()
 
-    def erase(self, contents: Sequence[ContentId], *, by: PrincipalId, reason: str) -> None:
+    def erase(self, contents: Sequence[ContentId], *, by: str, reason: str) -> None:
         """Erase contents; their receipts stay and the erasure is one."""
         ledger, identity = self._join()
         Erasure(self._store, ledger, identity, self._clock).erase(contents, by=by, reason=reason)

@@ -48,8 +48,6 @@ def enums() -> Checks:
 def test_check_lists_equal_the_enums(dialect: str) -> None:
     """A database takes exactly the states, kinds and roles that the code knows."""
     migrations = list(files(PACKAGE / "store" / dialect / "migrations", ".sql"))
-    if not migrations:
-        pytest.skip(f"{dialect} has no migrations yet")
 
     assert enums() == checks_in("\n".join(path.read_text(encoding="utf-8") for path in migrations))
 

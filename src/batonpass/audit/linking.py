@@ -60,6 +60,7 @@ from batonpass.store.fold import Derived
 from batonpass.store.port import LedgerInfo
 from batonpass.wire.codec import decode_receipt
 
+_NAMING_A_KEY: Final = (RunStarted, HandoffAccepted, RunRekeyed)
 _COLUMNS: Final = ("id", "stream", "seq", "kind")
 
 
@@ -189,7 +190,7 @@ class Linker:
 
     def _cosigner(self, receipt: Receipt) -> PublicKey | None:
         body = receipt.body
-        if isinstance(body, RunStarted | HandoffAccepted | RunRekeyed):
+        if isinstance(body, _NAMING_A_KEY):
             return body.run_key
         if receipt.kind in SIGNED_BY_ROOT or (
             isinstance(body, UnknownBody) and kind_of(receipt.stream) is StreamKind.RELAY
@@ -199,7 +200,13 @@ class Linker:
 
     # Step 8: what a receipt says of its parents, children and calls is what their own receipts say.
     def _require_links(self, receipt: Receipt) -> None:
+        # Most receipts are of calls: their cases come first.
         match receipt.body:
+            case ToolRequested():
+                pass
+            case ToolCompleted() | ToolFailed() as body:
+                if body.call not in self._memory.calls.get(body.run, ()):
+                    raise UnlinkedError(f"{body.call} was not requested, or has an outcome already", field="call")
             case HandoffAccepted() as body:
                 self._require_attempt(body)
             case HandoffCompleted() | HandoffFailed() as body:
@@ -213,9 +220,6 @@ class Linker:
                 self._require_owner(body.old_key, body.relay)
             case RelayRevoked() as body:
                 self._require_owner(body.public_key, body.relay)
-            case ToolCompleted() | ToolFailed() as body:
-                if body.call not in self._memory.calls.get(body.run, ()):
-                    raise UnlinkedError(f"{body.call} was not requested, or has an outcome already", field="call")
 
     def _require_owner(self, public_key: PublicKey, relay: RelayId) -> None:
         key = self.derived.keys.get(key_id(public_key))
@@ -258,14 +262,14 @@ class Linker:
         elif kind is StreamKind.HANDOFF:
             memory.anchors[HandoffId(receipt.stream)] = {digest}
         match receipt.body:
-            case RunStarted() | HandoffAccepted() | RunRekeyed() as body:
-                memory.run_keys[body.run] = body.run_key
-            case HandoffInitiated() as body:
-                memory.anchors[body.handoff] = {digest}
             case ToolRequested() as body:
                 memory.calls.setdefault(body.run, set()).add(body.call)
             case ToolCompleted() | ToolFailed() as body:
                 memory.calls[body.run].discard(body.call)
+            case RunStarted() | HandoffAccepted() | RunRekeyed() as body:
+                memory.run_keys[body.run] = body.run_key
+            case HandoffInitiated() as body:
+                memory.anchors[body.handoff] = {digest}
             case ContentErased() as body:
                 memory.erased.update(dict.fromkeys(body.contents, receipt.id))
             case UnknownBody():

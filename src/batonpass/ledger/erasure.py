@@ -20,7 +20,7 @@ class Erasure:
         self._recorder = recorder
         self._clock = clock
 
-    def erase(self, contents: Sequence[ContentId], *, by: PrincipalId, reason: str) -> None:
+    def erase(self, contents: Sequence[ContentId], *, by: str, reason: str) -> None:
         """Erase contents in one commit with the receipt that says so. Raises `NotFoundError` if one does not exist."""
         with self._store.view() as view:
             anchor = view.info().genesis
@@ -29,7 +29,7 @@ class Erasure:
         self._ledger.append(
             Draft(
                 stream=StreamId(self._recorder.id),
-                body=ContentErased(contents=tuple(contents), by=by),
+                body=ContentErased(contents=tuple(contents), by=PrincipalId(by)),
                 anchor=anchor,
                 contents=(new_content("reason", reason, self._clock.now()),),
             ),

@@ -69,8 +69,8 @@ class Recording:
         self,
         intent: str,
         *,
-        agent: AgentId,
-        by: PrincipalId,
+        agent: str,
+        by: str,
         mode: Mode = Mode.OBSERVED,
         session: SessionId | None = None,
     ) -> Working:
@@ -81,7 +81,7 @@ class Recording:
         (signed,) = self._ledger.append(
             Draft(
                 stream=StreamId(run),
-                body=RunStarted(run=run, agent=agent, principal=by, run_key=signer.public_key),
+                body=RunStarted(run=run, agent=AgentId(agent), principal=PrincipalId(by), run_key=signer.public_key),
                 root=run,
                 anchor=self._genesis(),
                 new=True,
@@ -94,14 +94,14 @@ class Recording:
         self._run_keys.keep(run, 1, signer)
         return _opened(signed)
 
-    def offer(self, parent: Working, to: AgentId, task: str, *, carrier: Carrier = Carrier.CALLER) -> HandoffId:
+    def offer(self, parent: Working, to: str, task: str, *, carrier: Carrier = Carrier.CALLER) -> HandoffId:
         """Hand one task to an agent: durable before anything of the child runs."""
         at = self._clock.now()
         handoff = new_handoff_id(at)
         body = HandoffInitiated(
             handoff=handoff,
             run=parent.run.id,
-            to=to,
+            to=AgentId(to),
             carrier=carrier,
             state=WAITING[carrier],
         )
@@ -184,12 +184,12 @@ class Recording:
         body = HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=ended)
         self._ledger.append(Draft(stream=StreamId(handoff), body=body, root=known.root, anchor=anchor))
 
-    def cancel(self, handoff: HandoffId, *, by: PrincipalId, reason: str) -> None:
+    def cancel(self, handoff: HandoffId, *, by: str, reason: str) -> None:
         """Withdraw a handoff; a run that works on it is fenced."""
         with self._store.view() as view:
             known, anchor = _standing(view, handoff)
             ended = _head_of(view, known) if known.state is State.RUNNING else None
-        body = HandoffCancelled(handoff=handoff, by=by, ended=ended)
+        body = HandoffCancelled(handoff=handoff, by=PrincipalId(by), ended=ended)
         contents = (new_content("reason", reason, self._clock.now()),)
         self._ledger.append(
             Draft(

@@ -1,5 +1,6 @@
 """Ed25519 by libsodium: sign, check, and refuse keys with which anybody could sign."""
 
+import os
 from hashlib import sha256
 
 from nacl.bindings import crypto_core_ed25519_is_valid_point, crypto_sign_open
@@ -29,7 +30,7 @@ class Ed25519Signer:
     @classmethod
     def generate(cls) -> "Ed25519Signer":
         """Return a new key."""
-        return cls(SigningKey.generate().encode())
+        return cls(os.urandom(SEED_BYTES))
 
     @property
     def seed(self) -> bytes:

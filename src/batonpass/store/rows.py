@@ -1,9 +1,9 @@
 """Rows to values. A row that cannot be a value was tampered with; it is named as such, not passed on."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeAlias
+from functools import wraps
+from typing import Any, Final, TypeAlias, TypeVar
 
 from batonpass.errors import DerivedStateError, InvalidValueError
 from batonpass.model.content import Place, StoredContent
@@ -15,10 +15,29 @@ from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 
 Row: TypeAlias = tuple[Any, ...]
+Value = TypeVar("Value")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FLAGS: Final = {0: False, 1: True}  # SQLite's; PostgreSQL's own are equal to them
 _MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def _naming(what: str) -> Callable[[Callable[[Row], Value]], Callable[[Row], Value]]:
+    """Turn any trouble with a row's values into an error that names the row by its first column."""
+
+    def decorate(make: Callable[[Row], Value]) -> Callable[[Row], Value]:
+        @wraps(make)
+        def made(row: Row) -> Value:
+            try:
+                return make(row)
+            except InvalidValueError as error:
+                raise DerivedStateError(error.problem, stream=f"{what} {row[0]}", field=error.field) from None
+            except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as error:
+                raise DerivedStateError(f"cannot be read: {error}", stream=f"{what} {row[0]}") from None
+
+        return made
+
+    return decorate
 
 
 def micros(at: datetime) -> int:
@@ -31,73 +50,73 @@ def moment(value: int) -> datetime:
     return _EPOCH + value * _MICROSECOND
 
 
+@_naming("stream")
 def stream(row: Row) -> Stream:
     """Return a row of streams."""
     identifier, root, seq, head, epoch, is_open = row
-    with _naming("stream", identifier):
-        return Stream(id=identifier, root=root, seq=seq, head=head, epoch=epoch, open=_FLAGS[is_open])
+    return Stream(id=identifier, root=root, seq=seq, head=head, epoch=epoch, open=_FLAGS[is_open])
 
 
+@_naming("run")
 def run(row: Row) -> Run:
     """Return a row of runs."""
     identifier, root, parent, handoff_id, attempt, agent, principal, state, started_at, ended_at = row
-    with _naming("run", identifier):
-        return Run(
-            id=identifier,
-            root=root,
-            parent=parent,
-            handoff=handoff_id,
-            attempt=attempt,
-            agent=agent,
-            principal=principal,
-            state=RunState(state),
-            started_at=moment(started_at),
-            ended_at=None if ended_at is None else moment(ended_at),
-        )
+    return Run(
+        id=identifier,
+        root=root,
+        parent=parent,
+        handoff=handoff_id,
+        attempt=attempt,
+        agent=agent,
+        principal=principal,
+        state=RunState(state),
+        started_at=moment(started_at),
+        ended_at=None if ended_at is None else moment(ended_at),
+    )
 
 
+@_naming("handoff")
 def handoff(row: Row) -> Handoff:
     """Return a row of handoffs."""
     identifier, root, parent, agent, carrier, state, attempt, run_id, initiated = row
-    with _naming("handoff", identifier):
-        return Handoff(
-            id=identifier,
-            root=root,
-            parent=parent,
-            to=agent,
-            carrier=Carrier(carrier),
-            state=State(state),
-            attempt=attempt,
-            run=run_id,
-            initiated=initiated,
-        )
+    return Handoff(
+        id=identifier,
+        root=root,
+        parent=parent,
+        to=agent,
+        carrier=Carrier(carrier),
+        state=State(state),
+        attempt=attempt,
+        run=run_id,
+        initiated=initiated,
+    )
 
 
+@_naming("key")
 def key(row: Row) -> Key:
     """Return a row of keys."""
     identifier, role, public_key, relay, status = row
-    with _naming("key", identifier):
-        return Key(
-            id=identifier,
-            role=KeyRole(role),
-            public_key=public_key,
-            relay=relay,
-            status=KeyStatus(status),
-        )
+    return Key(
+        id=identifier,
+        role=KeyRole(role),
+        public_key=public_key,
+        relay=relay,
+        status=KeyStatus(status),
+    )
 
 
+@_naming("seal")
 def seal(row: Row) -> Seal:
     """Return a row of seals."""
     size, previous, root, note, frontier = row
-    with _naming("seal", size):
-        return Seal(size=size, previous=previous, root=root, note=note, frontier=frontier)
+    return Seal(size=size, previous=previous, root=root, note=note, frontier=frontier)
 
 
+@_naming("content")
 def content(row: Row) -> StoredContent:
     """Return a row of contents, joined with its receipt."""
     identifier, receipt_id, place, salt, body = row
-    with _naming("content", identifier):
-        return StoredContent(id=identifier, receipt=receipt_id, place=Place(place), salt=salt, body=body)
+    return StoredContent(id=identifier, receipt=receipt_id, place=Place(place), salt=salt, body=body)
 
 
 def receipt(row: Row) -> StoredReceipt:
@@ -113,14 +132,3 @@ def receipt(row: Row) -> StoredReceipt:
         relay_signature=relay_signature,
         cosignature=cosignature,
     )
-
-
-@contextmanager
-def _naming(what: str, identifier: object) -> Iterator[None]:
-    """Turn any trouble with a row's values into an error that names the row."""
-    try:
-        yield
-    except InvalidValueError as error:
-        raise DerivedStateError(error.problem, stream=f"{what} {identifier}", field=error.field) from None
-    except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as error:
-        raise DerivedStateError(f"cannot be read: {error}", stream=f"{what} {identifier}") from None

@@ -30,24 +30,17 @@ _FIELDS: Final = {body: tuple(field.name for field in fields(body)) for body in 
 
 
 class _Subject(msgspec.Struct):
-    name: str
-    digest: dict[str, str]
+    name: StreamId
+    digest: dict[str, Digest]
 
 
 class _Recorder(msgspec.Struct):
-    relay: str
-    key: str
-
-
-class _Content(msgspec.Struct):
-    id: str
-    digest: str
-    size: int
-    media_type: str
+    relay: RelayId
+    key: KeyId
 
 
 class _Predicate(msgspec.Struct):
-    id: str
+    id: ReceiptId
     kind: str
     seq: int
     epoch: int
@@ -55,10 +48,10 @@ class _Predicate(msgspec.Struct):
     mode: Mode
     recorder: _Recorder
     body: msgspec.Raw
-    cosigner: str | None = None
-    root: str | None = None
-    session: str | None = None
-    content: dict[str, _Content] = {}
+    cosigner: KeyId | None = None
+    root: RunId | None = None
+    session: SessionId | None = None
+    content: dict[str, ContentRef] = {}
 
 
 class _Statement(msgspec.Struct):
@@ -140,23 +133,20 @@ def decode_receipt(payload: bytes) -> Receipt:
     except (KeyError, ValueError):
         raise InvalidValueError("subject", "is not exactly one stream with its previous sha256 digest") from None
     return Receipt(
-        id=ReceiptId(predicate.id),
-        stream=StreamId(subject.name),
+        id=predicate.id,
+        stream=subject.name,
         seq=predicate.seq,
-        previous=Digest(previous),
+        previous=previous,
         epoch=predicate.epoch,
         at=predicate.at,
         mode=predicate.mode,
-        relay=RelayId(predicate.recorder.relay),
-        relay_key=KeyId(predicate.recorder.key),
-        cosigner=None if predicate.cosigner is None else KeyId(predicate.cosigner),
-        root=None if predicate.root is None else RunId(predicate.root),
-        session=None if predicate.session is None else SessionId(predicate.session),
+        relay=predicate.recorder.relay,
+        relay_key=predicate.recorder.key,
+        cosigner=predicate.cosigner,
+        root=predicate.root,
+        session=predicate.session,
         body=body,
-        content={
-            name: ContentRef(id=ref.id, digest=ref.digest, size=ref.size, media_type=ref.media_type)  # type: ignore[arg-type]
-            for name, ref in predicate.content.items()
-        },
+        content=predicate.content,
     )
 
 

@@ -10,9 +10,8 @@ import pytest
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import Body, ChildHead, HandoffInitiated, Kind, RunClosed, UnknownBody
 from batonpass.model.checks import LARGEST_INTEGER
-from batonpass.model.ids import AgentId, KeyId, PrincipalId, StreamId
+from batonpass.model.ids import KeyId, StreamId
 from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.party import Agent, Principal
 from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN
 from batonpass.model.stream import StreamKind, genesis, kind_of
 from tests.unit.model.examples import (
@@ -113,8 +112,6 @@ STARTED: Final = a_receipt(BODIES[Kind.RUN_STARTED])
 WRONG: Final[Sequence[tuple["DataclassInstance", Mapping[str, Sequence[object]]]]] = (
     *((BODIES[kind], wrong) for kind, wrong in WRONG_IN_BODIES.items()),
     (UnknownBody("memory.taken"), {"kind": ("", "two words", "\x1b[2J", "é", "k" * 65, 7, None)}),
-    (Principal(PrincipalId("user:ana")), {"id": NOT_PRINCIPALS}),
-    (Agent(AgentId("editor")), {"id": NOT_AGENTS}),
     (HEAD, {"run": NOT_IDS, "seq": NOT_COUNTS, "head": NOT_DIGESTS}),
     (REF, {"id": NOT_IDS, "digest": NOT_DIGESTS, "size": NOT_NUMBERS, "media_type": ("", "text", "text/plain; a", 7)}),
     (
