@@ -24,7 +24,7 @@ RESULT: Final = "1 file changed, 6 insertions(+), 6 deletions(-)"
 
 _RUN_RECEIPTS: Final = 100
 _RUNS_AT_ONCE: Final = 10
-# An append changes about six pages, and after 4,000 pages the log is folded back and written over.
+# An append changes about six pages, and after some thousand pages the log is folded back and written over.
 _APPENDS_TO_USE_UP_LOG: Final = 1_000
 
 

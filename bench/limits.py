@@ -10,9 +10,7 @@ from nacl.signing import SigningKey
 
 from bench.measure import Act
 
-# As in batonpass.store.sqlite: then a log of the same length is folded back by both.
-_CHECKPOINT_PAGES: Final = 4_000
-_PAGE_BYTES: Final = 8_192
+_CHECKPOINT_PAGES: Final = 2_000
 _SIGNATURES: Final = 2  # of the relay and of the run
 
 
@@ -34,13 +32,14 @@ class RawFile:
 
 
 class BareSqlite:
-    """One table of one column; each insert is a transaction of its own."""
+    """One table of one column, with pages as large as a ledger's; each insert is a transaction of its own."""
 
-    def __init__(self, path: Path, size: int) -> None:
+    def __init__(self, path: Path, size: int, ledger: Path) -> None:
         self._lock = threading.Lock()
         self._data = os.urandom(size)
         self._connection = apsw.Connection(str(path))
-        self._connection.pragma("page_size", _PAGE_BYTES)
+        self._page_bytes = int(apsw.Connection(str(ledger), flags=apsw.SQLITE_OPEN_READONLY).pragma("page_size"))
+        self._connection.pragma("page_size", self._page_bytes)
         self._connection.pragma("journal_mode", "wal")
         self._connection.pragma("synchronous", "full")
         self._connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
@@ -64,7 +63,7 @@ class BareSqlite:
         # rule: a ledger is in it after some hundred appends.
         with self._connection:
             for _ in range(_CHECKPOINT_PAGES + 100):
-                self._connection.execute("INSERT INTO bare (body) VALUES (zeroblob(?))", (_PAGE_BYTES,))
+                self._connection.execute("INSERT INTO bare (body) VALUES (zeroblob(?))", (self._page_bytes,))
 
 
 class SignedFile:

@@ -20,7 +20,7 @@ def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
         use_up_log(scribe)
         size = request_bytes(scribe)
         raw = RawFile(scratch / "raw", size)
-        bare = BareSqlite(scratch / "bare.db", size)
+        bare = BareSqlite(scratch / "bare.db", size, scratch / "ledger" / "ledger.db")
         rows = list(_alone(scribe, raw, bare, effort))
         for threads in _IN_FLIGHT:
             signed = SignedFile(scratch / f"signed-{threads}", size, threads)

@@ -16,6 +16,7 @@ def run_at_once(program: str, *arguments: str, processes: int = 1) -> Sequence[A
             [sys.executable, "-c", _BEGIN + program, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
         )
         for _ in range(processes)
@@ -24,4 +25,6 @@ def run_at_once(program: str, *arguments: str, processes: int = 1) -> Sequence[A
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    return [json.loads(process.communicate(timeout=60)[0]) for process in started]
+    said = [process.communicate(timeout=60) for process in started]
+    assert [""] * processes == [complaint for _, complaint in said]
+    return [json.loads(answer) for answer, _ in said]

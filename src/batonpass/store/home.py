@@ -4,7 +4,7 @@ import errno
 from pathlib import Path
 from typing import Final
 
-from batonpass.errors import StoreReadOnlyError
+from batonpass.errors import StoreFullError, StoreReadOnlyError
 
 HOME_NAME: Final = ".batonpass"
 NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -23,4 +23,6 @@ def prepare_home(home: Path) -> None:
         if not ignore.exists():
             ignore.write_text("*\n", encoding="ascii")
     except OSError as error:
+        if error.errno in NO_SPACE:
+            raise StoreFullError(f"there is no room left to make {home}; free some disk") from None
         raise StoreReadOnlyError(f"cannot make {home}: {error.strerror}; choose a place that can be written") from None

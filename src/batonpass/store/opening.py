@@ -26,7 +26,7 @@ def open_store(url: str, *, create: bool = True) -> LedgerStore:
         return MemoryStore()
     if url.startswith(SQLITE):
         path = path_of(url)
-        if not create and not path.exists():
+        if not create and not _exists(path):
             raise StoreUnavailableError(f"there is no ledger at {path}; record something first, or name another")
         return SqliteStore(path)
     if url.partition(":")[0] in POSTGRES:
@@ -55,6 +55,13 @@ def path_of(url: str) -> Path:
     if not path.name or "\0" in str(path):
         raise InvalidValueError("ledger", f"{shorten(str(path))} cannot be a file; name one for the ledger")
     return path
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return True  # whoever opens it will be told why it cannot be seen
 
 
 def _open_postgres(url: str) -> LedgerStore:

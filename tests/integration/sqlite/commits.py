@@ -30,8 +30,12 @@ class Gate:
         """Wait until the gate is open. Raises `StoreBusyError` at the deadline."""
         self.waiting.set()
         if not self.open.wait(max(0.0, deadline - time.monotonic())):
-            raise StoreBusyError("process 4711 has been writing for as long as we wait")
+            raise StoreBusyError(self.explain())
         self.entered += 1
+
+    def explain(self) -> str:
+        """Say who is writing."""
+        return "process 4711 has been writing to the ledger for as long as we wait"
 
     def leave(self) -> None:
         """Count who leaves."""

@@ -199,7 +199,7 @@ def test_a_waiter_who_is_interrupted_holds_nobody_up() -> None:
         go.wait(SOON)
 
     def press() -> None:
-        until(lambda: len(desk.commits._queue) == 1)
+        until(lambda: len(desk.commits._queue) == 2)
         signal.pthread_kill(here, signal.SIGUSR1)
 
     desk.bring("leader", desk.mark("leader", then=write_slowly))

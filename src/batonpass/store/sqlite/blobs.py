@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from batonpass.errors import StoreFullError, StoreReadOnlyError
+from batonpass.errors import DuplicateReceiptError, StoreFullError, StoreReadOnlyError
 from batonpass.model.ids import ContentId
 from batonpass.store.home import NO_SPACE
 
@@ -20,13 +20,17 @@ class Blobs:
         path = self._path(content)
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
             _sync(path.parent)
             _sync(self._directory)
+        except FileExistsError:
+            # An append that is repeated because its answer got lost brings the same bytes.
+            if self.read(content) != body:
+                raise DuplicateReceiptError(content) from None
         except OSError as error:
             self.remove(content)
             if error.errno in NO_SPACE:

@@ -1,12 +1,14 @@
 """Group commit: the caller who comes first writes for everybody who waits, then passes the lead on.
 
-A dedicated writer thread would cost every append two thread switches; see docs/adr/0014.
+A dedicated writer thread would cost every append two thread switches; see docs/adr/0014. A leader can be interrupted
+at any moment (Ctrl-C in the main thread), so whatever it has begun can be finished by `_recover`, in any state: a
+command leaves the queue only when its batch is settled, and a batch is settled by one assignment.
 """
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import apsw
@@ -23,22 +25,40 @@ class Gate(Protocol):
     def enter(self, deadline: float) -> None:
         """Take it. Raises `StoreBusyError` at the deadline."""
 
+    def explain(self) -> str:
+        """Say who has it."""
+
     def leave(self) -> None:
-        """Give it back."""
+        """Give it back; harmless if it is not ours."""
+
+
+class _Batch:
+    __slots__ = ("commands", "committing", "failure", "settled")
+
+    def __init__(self) -> None:
+        self.commands: tuple[_Command, ...] = ()
+        self.committing = False
+        self.failure: BatonpassError | None = None
+        self.settled = False
 
 
 class _Command:
-    __slots__ = ("alone", "apply", "deadline", "done", "error", "leads", "wake")
+    __slots__ = ("alone", "apply", "batch", "deadline", "error", "inside", "leading", "wake")
 
     def __init__(self, apply: Callable[[apsw.Connection], object], deadline: float) -> None:
         self.apply = apply
         self.alone: Callable[[apsw.Connection], object] | None = None
         self.deadline = deadline
         self.error: BaseException | None = None
-        self.done = False
-        self.leads = False
+        self.batch: _Batch | None = None  # the transaction that it is in
+        self.leading: _Batch | None = None  # the transaction that its caller writes
+        self.inside = False  # its caller may have the right to write
         self.wake = threading.Lock()
         self.wake.acquire()
+
+    @property
+    def settled(self) -> bool:
+        return self.batch is not None and self.batch.settled
 
 
 class GroupCommit:
@@ -50,30 +70,12 @@ class GroupCommit:
         self._wait_for = wait_for
         self._mutex = threading.Lock()
         self._queue: deque[_Command] = deque()
-        self._led = False
+        self._leader: _Command | None = None  # always the first in the queue
         self._shut = False
 
     def run(self, apply: Callable[[apsw.Connection], object]) -> None:
         """Run a command in a transaction and return when it is durable. Raises what it raised, or a `StoreError`."""
         self._run(_Command(apply, time.monotonic() + self._wait_for))
-
-    def _run(self, command: _Command) -> None:
-        with self._mutex:
-            if self._shut:
-                raise StoreShutError("this ledger was closed; open it again")
-            self._queue.append(command)
-            command.leads = not self._led
-            self._led = True
-        if not command.leads:
-            try:
-                self._await(command)
-            except BaseException:
-                self._abandon(command)
-                raise
-        if command.leads:
-            self._lead(command)
-        if command.error is not None:
-            raise command.error
 
     def run_alone(self, apply: Callable[[apsw.Connection], object]) -> None:
         """Run a command outside any transaction, while nobody else uses the connection."""
@@ -85,128 +87,153 @@ class GroupCommit:
         """Take no more commands, and wait for those under way."""
         with self._mutex:
             self._shut = True
-        while True:
-            with self._mutex:
-                if not self._led:
-                    return
+        while self._leader is not None:
             time.sleep(0.001)
+
+    def _run(self, command: _Command) -> None:
+        try:
+            self._enqueue(command)
+            if self._leader is not command:
+                self._await(command)
+            if self._leader is command and not command.settled:
+                self._lead(command)
+        except BaseException:
+            self._recover(command)
+            raise
+        if command.error is not None:
+            raise command.error
+        if command.batch is not None and command.batch.failure is not None:
+            raise command.batch.failure
+
+    def _enqueue(self, command: _Command) -> None:
+        with self._mutex:
+            if self._shut:
+                raise StoreShutError("this ledger was closed; open it again")
+            self._queue.append(command)
+            self._leader = self._leader or command
 
     def _await(self, command: _Command) -> None:
         if command.wake.acquire(timeout=max(0.0, command.deadline - time.monotonic())):
             return
         with self._mutex:
-            if command in self._queue and not command.leads:
+            if self._leader is command:
+                return
+            if command.batch is None:
                 self._queue.remove(command)
-                command.error = StoreBusyError(
-                    "the ledger is busy: another thread of this process waits for it too long"
-                )
+                command.error = StoreBusyError(self._gate.explain())
                 return
         # A leader has it in hand, and a leader's own wait is bounded: the outcome is about to be known.
         command.wake.acquire()
 
-    def _abandon(self, command: _Command) -> None:
-        """Leave the queue because of an interrupt; if the lead was ours to take, pass it on."""
-        with self._mutex:
-            leads = command.leads
-            if command in self._queue and not leads:
-                self._queue.remove(command)
-        if leads:
-            self._pass_on(command, ())
-
     def _lead(self, own: _Command) -> None:
-        batch: Sequence[_Command] = ()
+        batch = own.leading = _Batch()
+        own.inside = True
         try:
             self._gate.enter(own.deadline)
-            try:
-                with self._mutex:
-                    batch = [self._queue.popleft() for _ in range(min(len(self._queue), _LARGEST_BATCH))]
-                self._commit(batch)
-                self._run_alone(batch)
-            finally:
-                self._gate.leave()
-        except BatonpassError as error:
-            own.error = own.error or error
-        finally:
-            self._pass_on(own, batch)
+            with self._mutex:
+                batch.commands = tuple(self._queue)[:_LARGEST_BATCH]
+                for command in batch.commands:
+                    command.batch = batch
+            self._commit(batch)
+            self._run_alone(batch)
+            self._gate.leave()
+            own.inside = False
+        except StoreError as error:
+            own.error = error
+            own.inside = False
+        self._pass_on(own, batch)
 
-    def _commit(self, batch: Sequence[_Command]) -> None:
+    def _commit(self, batch: _Batch) -> None:
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
-            if len(batch) == 1:
-                batch[0].apply(connection)
+            if len(batch.commands) == 1:
+                batch.commands[0].apply(connection)
             else:
-                for command in batch:
+                for command in batch.commands:
                     _run_apart(connection, command)
+            batch.committing = True
             connection.execute("COMMIT")
+            batch.settled = True
         except apsw.Error as error:
+            # On a full disk SQLite may have rolled back by itself already.
+            batch.committing = False
             _roll_back(connection)
-            _fail(batch, translated(error))
-        except BatonpassError as error:
+            batch.failure = translated(error)
+            batch.settled = True
+        except Exception as error:  # noqa: BLE001 - as in a command that runs apart
+            batch.committing = False
             _roll_back(connection)
-            _fail(batch, error)
-        except BaseException:
-            # An interrupt in this thread, perhaps just after COMMIT: the connection knows whether it happened.
-            if connection.in_transaction:
-                _roll_back(connection)
-                raise
-            _succeed(batch)
-            raise
-        else:
-            _succeed(batch)
+            if len(batch.commands) == 1:
+                batch.commands[0].error = error
+            else:
+                batch.failure = error if isinstance(error, BatonpassError) else StoreError(str(error))
+            batch.settled = True
 
-    def _run_alone(self, batch: Sequence[_Command]) -> None:
-        for command in batch:
+    def _run_alone(self, batch: _Batch) -> None:
+        for command in batch.commands:
             if command.alone is not None:
                 try:
                     command.alone(self._connection)
                 except apsw.Error as error:
                     command.error = translated(error)
 
-    def _pass_on(self, own: _Command, batch: Sequence[_Command]) -> None:
-        undone = [command for command in batch if not command.done and command is not own]
+    def _pass_on(self, own: _Command, batch: _Batch) -> None:
+        """Let go of what is settled and of our own, and let the first who waits lead. Twice is once."""
         with self._mutex:
-            if own in self._queue:
-                self._queue.remove(own)
-            self._queue.extendleft(reversed(undone))
-            heir = self._queue[0] if self._queue else None
-            self._led = heir is not None
-            if heir is not None:
-                heir.leads = True
-        for command in batch:
-            if command.done and command is not own:
-                command.wake.release()
-        if heir is not None:
-            heir.wake.release()
+            self._queue = deque(command for command in self._queue if not command.settled and command is not own)
+            self._leader = self._queue[0] if self._queue else None
+            for command in batch.commands:
+                if command.settled and command is not own:
+                    _wake(command)
+            if self._leader is not None:
+                _wake(self._leader)
+
+    def _recover(self, command: _Command) -> None:
+        """Finish what an interrupted caller has begun, so that nobody waits for it and nothing is written twice."""
+        batch = command.leading
+        if batch is not None:
+            if not batch.settled:
+                # The connection knows whether the commit happened before the interrupt struck.
+                if batch.committing and not self._connection.in_transaction:
+                    batch.settled = True
+                else:
+                    _roll_back(self._connection)
+                    for waiting in batch.commands:
+                        waiting.batch = None
+            if command.inside:
+                self._gate.leave()
+            self._pass_on(command, batch)
+            return
+        with self._mutex:
+            leads = self._leader is command
+            if command in self._queue and command.batch is None and not leads:
+                self._queue.remove(command)
+        if leads:
+            self._pass_on(command, _Batch())
 
 
 def _run_apart(connection: apsw.Connection, command: _Command) -> None:
+    command.error = None
     connection.execute("SAVEPOINT command")
     try:
         command.apply(connection)
-    except StoreError:
+    except (StoreError, apsw.Error):
         raise
-    except BatonpassError as error:
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong in one command is its caller's alone
         connection.execute("ROLLBACK TO command")
         command.error = error
     connection.execute("RELEASE command")
 
 
 def _roll_back(connection: apsw.Connection) -> None:
-    # On a full disk SQLite may have rolled back by itself already.
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 
 
-def _fail(batch: Sequence[_Command], error: BatonpassError) -> None:
-    for command in batch:
-        command.error = command.error or error
-        command.done = True
-
-
-def _succeed(batch: Sequence[_Command]) -> None:
-    for command in batch:
-        command.done = True
+def _wake(command: _Command) -> None:
+    if command.wake.locked():
+        command.wake.release()
 
 
 def _nothing(connection: apsw.Connection) -> None:

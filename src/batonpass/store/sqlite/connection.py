@@ -1,8 +1,8 @@
 """Opening SQLite files, and what its errors mean in our words."""
 
 import contextlib
-import ctypes
 import os
+import shutil
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -41,16 +41,9 @@ def open_writer(path: Path) -> apsw.Connection:
         connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
         connection.pragma("cache_size", -65_536)
         connection.pragma("secure_delete", "on")  # an erased body must not survive in a free page
-        _keep_log(connection)
     except apsw.Error as error:
         raise translated(error, path) from None
     return connection
-
-
-def _keep_log(connection: apsw.Connection) -> None:
-    """Let the write-ahead log stay when the last connection closes: the next process need not grow it again."""
-    wanted = ctypes.c_int(1)
-    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(wanted))
 
 
 def grow_log(path: Path) -> None:
@@ -89,7 +82,7 @@ def translated(error: apsw.Error, path: Path | None = None) -> StoreError:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return StoreBusyError(f"another program has locked the ledger{where}; close it and try again")
-        case apsw.FullError():
+        case apsw.FullError() | apsw.IOError() if isinstance(error, apsw.FullError) or _is_full(path):
             return StoreFullError(
                 f"there is no room left to write the ledger{where}; nothing was recorded: free some disk"
             )
@@ -103,6 +96,24 @@ def translated(error: apsw.Error, path: Path | None = None) -> StoreError:
             return StoreUnavailableError(_why_not_opened(path))
         case _:
             return StoreUnavailableError(f"the ledger{where} cannot be used: {error}; nothing was recorded")
+
+
+def _is_full(path: Path | None) -> bool:
+    """Return whether there is no room left: SQLite calls a log that it cannot make an I/O error."""
+    try:
+        return path is not None and shutil.disk_usage(path.parent).free < _PAGE_BYTES
+    except OSError:
+        return False
+
+
+def require_folded(path: Path) -> None:
+    """Refuse to read a file alone whose log may hold more. Raises `StoreReadOnlyError`."""
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size > 0:
+        raise StoreReadOnlyError(
+            f"{path} has a log beside it that must be folded in first, and nothing can be written there; "
+            "copy both to a place that can be written and read them there",
+        )
 
 
 def require_place(path: Path) -> None:

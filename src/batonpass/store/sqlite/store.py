@@ -1,5 +1,6 @@
 """The SQLite store: durable when `append` returns, shared by threads and processes, each waiting its turn."""
 
+import contextlib
 import os
 import threading
 import time
@@ -15,6 +16,7 @@ from batonpass.errors import (
     NotALedgerError,
     StaleHeadError,
     StoreError,
+    StoreFullError,
     StoreReadOnlyError,
     StoreShutError,
     StoreUnavailableError,
@@ -36,6 +38,7 @@ from batonpass.store.sqlite.connection import (
     grow_log,
     open_reader,
     open_writer,
+    require_folded,
     require_place,
     translated,
 )
@@ -45,6 +48,9 @@ from batonpass.store.sqlite.writing import QUERIES, add_key, is_blob, write_entr
 
 _WAIT_SECONDS: Final = 30.0
 _IDLE_READERS: Final = 8
+# A process that writes this often is not a hook that is gone in a moment; and an erasure may have emptied the log.
+_GROWN_AFTER: Final = 32
+_GROWN_EVERY: Final = 4096
 
 
 class SqliteStore:
@@ -110,8 +116,8 @@ class SqliteStore:
         try:
             for entry in entries:
                 for content in filter(is_blob, entry.contents):
-                    kept.append(content.ref.id)
                     self._blobs.write(content.ref.id, content.body)
+                    kept.append(content.ref.id)
             self._write(lambda connection: write_entries(connection, entries))
         except BaseException:
             self._drop_unnamed(kept)
@@ -176,9 +182,12 @@ class SqliteStore:
             self.migrate()
             return
         with self._reading() as reader:
-            if reader.pragma("application_id") != APPLICATION_ID:
+            ours = reader.pragma("application_id") == APPLICATION_ID
+            # A file that nobody has put anything into yet, not even a mark, is free to be made a ledger.
+            marked = reader.pragma("application_id") or reader.pragma("user_version")
+            if not ours and (marked or reader.execute(QUERIES["has_tables"]).fetchone() is not None):
                 raise NotALedgerError(f"{self._path} is another program's database; name another file for the ledger")
-            applied = [row[0] for row in reader.execute(QUERIES["read_applied"])]
+            applied = [row[0] for row in reader.execute(QUERIES["read_applied"])] if ours else []
         if pending(self._migrations, applied):
             self.migrate()
 
@@ -210,10 +219,11 @@ class SqliteStore:
                 return self._readers.pop()
         try:
             return open_reader(self._path, frozen=self._frozen)
-        except (StoreReadOnlyError, StoreUnavailableError):
-            # Read-only media: even a reader of a write-ahead log wants to write beside the file, unless told not to.
+        except (StoreReadOnlyError, StoreUnavailableError, StoreFullError):
+            # Read-only media, or full ones: even a reader of a log wants to write beside it, unless told not to.
             if self._frozen:
                 raise
+            require_folded(self._path)
             self._frozen = True
             return open_reader(self._path, frozen=True)
 
@@ -259,14 +269,16 @@ class Writer:
         self._turnstile.enter(time.monotonic() + wait_for)
         try:
             # Whatever lies in a ledger is its owner's business, wherever the file is; SQLite's own files follow it.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            # Only if it is new: to close a file drops every lock that SQLite holds on it in this process.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             self._connection = open_writer(path)
-            grow_log(path)
         except OSError as error:
             raise StoreReadOnlyError(f"cannot write {path}: {error.strerror}; the ledger can be read only") from None
         finally:
             self._turnstile.leave()
         self._file = _identity(path)
+        self._entered = 0
         self._commits = GroupCommit(self._connection, self, wait_for)
 
     def run(self, apply: Callable[[apsw.Connection], object]) -> None:
@@ -282,6 +294,13 @@ class Writer:
                 f"{self._path} was replaced or removed while it was open; nothing was recorded: "
                 "open the ledger again and verify it with the last seal",
             )
+        self._entered += 1
+        if self._entered % _GROWN_EVERY == _GROWN_AFTER:
+            grow_log(self._path)
+
+    def explain(self) -> str:
+        """Say which process has the right to write."""
+        return self._turnstile.explain()
 
     def leave(self) -> None:
         """Give the right to write to the next in line."""
@@ -290,7 +309,7 @@ class Writer:
     def checkpoint(self) -> bool:
         """Empty the write-ahead log and return True, unless somebody is still reading from it."""
         try:
-            self._commits.run_alone(lambda connection: _empty_log(connection, self._path))
+            self._commits.run_alone(_empty_log)
         except StoreError:
             return False
         return True
@@ -302,11 +321,10 @@ class Writer:
         self._turnstile.close()
 
 
-def _empty_log(connection: apsw.Connection, path: Path) -> None:
+def _empty_log(connection: apsw.Connection) -> None:
     connection.set_busy_timeout(0)
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        grow_log(path)
     finally:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
 

@@ -26,6 +26,7 @@ class Turnstile:
         self._path = directory / "writer.lock"
         self._turn = _open(directory / "turn.lock")
         self._writer = _open(self._path)
+        self._descriptors: tuple[int, ...] = (self._turn, self._writer)
         self._waiting: _Waiter | None = None
         _forget_in_forks(self)
 
@@ -41,9 +42,10 @@ class Turnstile:
 
     def close(self) -> None:
         """Let go of the lock files."""
-        for descriptor in (self._turn, self._writer):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        # Once only: a number that was given back may be somebody else's file by now.
+        descriptors, self._descriptors = self._descriptors, ()
+        for descriptor in descriptors:
+            os.close(descriptor)
 
     def _enter_at_once(self) -> bool:
         try:
@@ -63,15 +65,16 @@ class Turnstile:
         if self._waiting is None or not self._waiting.rejoin():
             self._waiting = _Waiter(self._turn, self._writer)
         if not self._waiting.wait(deadline):
-            raise StoreBusyError(self._explain())
+            raise StoreBusyError(self.explain())
         self._waiting = None
 
-    def _explain(self) -> str:
+    def explain(self) -> str:
+        """Say which process has the right to write, and what to do about it."""
         holder = self._path.read_text(encoding="ascii", errors="replace").strip()
         command = ""
         with contextlib.suppress(OSError, ValueError):
-            words = Path(f"/proc/{int(holder)}/cmdline").read_bytes().replace(b"\0", b" ")
-            command = f" ({words.decode(errors='replace').strip()[:80]})"
+            words = Path(f"/proc/{int(holder)}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            command = f" ({' '.join(words.split())[:80]})"
         return (
             f"process {holder or 'unknown'}{command} has been writing to the ledger for as long as we wait; "
             "look whether it is stopped or stuck, then try again"

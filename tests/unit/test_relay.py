@@ -1,0 +1,166 @@
+"""The relay: the use cases that every door calls."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from batonpass.errors import ContentErasedError, KeyMissingError, NotFoundError, StoreShutError, UnknownRelayError
+from batonpass.model.ids import ContentId, StreamId
+from batonpass.model.key import KeyStatus
+from batonpass.relay import Relay
+from batonpass.store.memory import MemoryStore
+from batonpass.store.port import ReceiptQuery
+from batonpass.testing.builders import ANA
+from batonpass.wire.codec import decode_receipt
+from tests.unit.model.examples import EDITOR, an_id
+
+
+def a_relay(store: MemoryStore, home: Path | None = None) -> Relay:
+    """Return a relay that has recorded something."""
+    relay = Relay(store, home=home)
+    relay.recording.close(relay.recording.start("begun", agent=EDITOR, by=ANA))
+    return relay
+
+
+def intent_in(relay: Relay) -> ContentId:
+    with relay.store.view() as view:
+        (started,) = view.find_receipts(ReceiptQuery(kind="run.started"))
+    return decode_receipt(started.payload).content["intent"].id
+
+
+@pytest.mark.parametrize("url", ["memory:", "sqlite:///{}/.batonpass/ledger.db"], ids=["in memory", "in a file"])
+def test_threads_that_use_a_relay_for_the_first_time_at_once_agree(tmp_path: Path, url: str) -> None:
+    """Eight threads record as soon as the relay is there: it is founded once, and everything is recorded."""
+    together = threading.Barrier(8)
+    failed: list[BaseException] = []
+    with Relay.open(url.format(tmp_path)) as relay:
+
+        def record() -> None:
+            together.wait(timeout=30)
+            try:
+                relay.recording.close(relay.recording.start("begun", agent=EDITOR, by=ANA))
+            except BaseException as error:  # noqa: BLE001 - shown by the assertion
+                failed.append(error)
+
+        threads = [threading.Thread(target=record) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=30)
+
+        assert [] == failed
+        assert (1, 8, 17) == (relay.verify().relays, relay.verify().runs, relay.verify().receipts)
+
+
+def test_threads_that_join_a_ledger_at_once_agree(tmp_path: Path) -> None:
+    """Where the root key is, a relay that is new enrols itself once, however many threads begin together."""
+    store = MemoryStore()
+    a_relay(store, tmp_path)
+    (tmp_path / "relay.key").unlink()
+    relay = Relay(store, home=tmp_path)
+    together = threading.Barrier(8)
+    failed: list[str] = []
+
+    def record() -> None:
+        together.wait(timeout=30)
+        try:
+            relay.recording.start("begun", agent=EDITOR, by=ANA)
+        except BaseException as error:  # noqa: BLE001 - shown by the assertion
+            failed.append(type(error).__name__)
+
+    threads = [threading.Thread(target=record) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+
+    assert [] == failed
+    assert (2, 9) == (relay.verify().relays, relay.verify().runs)
+
+
+def test_a_relay_is_closed_when_it_is_left(tmp_path: Path) -> None:
+    """After the block nothing is recorded any more."""
+    with Relay.open(f"sqlite:///{tmp_path}/ledger.db") as relay:
+        relay.recording.start("begun", agent=EDITOR, by=ANA)
+
+    with pytest.raises(StoreShutError):
+        relay.recording.start("too late", agent=EDITOR, by=ANA)
+
+
+def test_a_second_relay_is_enrolled_where_the_root_key_is(tmp_path: Path) -> None:
+    """A relay elsewhere asks with its id and key; enrolled by the founder it records, and everything verifies."""
+    store = MemoryStore()
+    founder, other = a_relay(store, tmp_path / "a"), Relay(store, home=tmp_path / "b")
+    with pytest.raises(UnknownRelayError):
+        _ = other.recording
+    founder.enroll(*other.identity())
+    other.recording.close(other.recording.start("theirs", agent=EDITOR, by=ANA))
+
+    assert (2, 2) == (founder.verify().relays, other.verify().runs)
+    with pytest.raises(KeyMissingError):
+        other.rotate()
+
+
+def test_a_revoked_relay_is_shut_out(tmp_path: Path) -> None:
+    """After its key was revoked a relay records nothing; what it recorded before stays good."""
+    store = MemoryStore()
+    founder, other = a_relay(store, tmp_path / "a"), Relay(store, home=tmp_path / "b")
+    founder.enroll(*other.identity())
+    working = other.recording.start("theirs", agent=EDITOR, by=ANA)
+    (key,) = [known for known in founder.keys() if known.public_key == other.identity()[1]]  # noqa: SIM118
+    founder.revoke(key, reason="lost laptop")
+
+    with pytest.raises(UnknownRelayError, match="no longer active"):
+        other.recording.close(working)
+    assert [KeyStatus.REVOKED] == [known.status for known in founder.keys() if known.id == key.id]  # noqa: SIM118
+    assert 2 == founder.verify().runs
+
+
+def test_a_rotated_relay_goes_on(tmp_path: Path) -> None:
+    """After a rotation the same relay records under its new key, in this process and in the next."""
+    store = MemoryStore()
+    relay = a_relay(store, tmp_path)
+    before = relay.identity()
+    fresh = relay.rotate()
+    relay.recording.start("after", agent=EDITOR, by=ANA)
+    again = Relay(store, home=tmp_path)
+    again.recording.start("later", agent=EDITOR, by=ANA)
+
+    assert (before[0], fresh) == relay.identity() == again.identity()
+    assert (1, 3) == (again.verify().relays, again.verify().runs)
+
+
+def test_words_can_be_read_until_they_are_erased() -> None:
+    """What was written is given out; once erased, the error says that it was there."""
+    relay = a_relay(MemoryStore())
+    content = intent_in(relay)
+
+    assert b"begun" == relay.read(content)
+    relay.erase([content], by=ANA, reason="asked to")
+    with pytest.raises(ContentErasedError, match=content):
+        relay.read(content)
+    with pytest.raises(NotFoundError):
+        relay.read(ContentId(an_id("content", 9)))
+
+
+def test_a_tree_goes_from_ledger_to_ledger(tmp_path: Path) -> None:
+    """What one relay exports another imports into a ledger of its own, and finds the same evidence."""
+    relay = a_relay(MemoryStore())
+    with relay.store.view() as view:
+        run = next(view.find_runs()).id
+    with Relay.open(f"sqlite:///{tmp_path}/copy.db") as copy:
+        evidence = copy.import_(relay.export(run))
+
+        assert evidence == copy.verify() == relay.verify()
+        with copy.store.view() as view:
+            assert 2 == view.get_stream(StreamId(run)).seq
+
+
+def test_a_seal_is_kept_and_checked() -> None:
+    """A relay seals what is there, and verifies what it sealed."""
+    relay = a_relay(MemoryStore())
+    seal = relay.seal()
+    relay.recording.start("after", agent=EDITOR, by=ANA)
+
+    assert (3, 2) == (seal.size, relay.verify(seals=[seal.note]).seals)
