@@ -1,6 +1,7 @@
 """The relay: the runtime that records. Every door calls these use cases and has no logic of its own."""
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,7 @@ from batonpass.audit.verify import verify_ledger
 from batonpass.clock import Clock, SystemClock
 from batonpass.errors import (
     ContentErasedError,
+    DuplicateReceiptError,
     KeyMissingError,
     KeyRefusedError,
     StoreReadOnlyError,
@@ -48,6 +50,7 @@ class Relay:
         self._clock = clock or SystemClock()
         self._keyring = Keyring(home, self._clock)
         self._run_keys = run_keys or RunKeysInMemory()
+        self._joining = threading.Lock()
         self._joined: tuple[Ledger, RelayIdentity] | None = None
 
     @classmethod
@@ -181,11 +184,12 @@ class Relay:
 
     def _join(self) -> tuple[Ledger, RelayIdentity]:
         """Return what records, once this relay is enrolled; found the ledger if nobody has."""
-        if self._joined is None:
-            if not self._store.founded():
-                found_ledger(self._store, self._keyring.relay(), self._keyring.make_root(), self._clock)
-            self._joined = self._enrolled()
-        return self._joined
+        with self._joining:
+            if self._joined is None:
+                if not self._store.founded():
+                    found_ledger(self._store, self._keyring.relay(), self._keyring.make_root(), self._clock)
+                self._joined = self._enrolled()
+            return self._joined
 
     def _enrolled(self) -> tuple[Ledger, RelayIdentity]:
         active = {key.id for key in self.keys() if key.status is KeyStatus.ACTIVE and key.role is KeyRole.RELAY}
@@ -205,9 +209,11 @@ class Relay:
         except KeyMissingError:
             raise UnknownRelayError(identity.signer.key) from None
         # Where the root key is, a relay that is new here enrols itself: the root signs, nobody else is needed.
-        Enrolment(self._store, ledger, identity, self._clock).enroll(
-            identity.id,
-            identity.signer.public_key,
-            root=root,
-        )
+        # Another process with the same keys may be at it too; then it is done.
+        with contextlib.suppress(DuplicateReceiptError):
+            Enrolment(self._store, ledger, identity, self._clock).enroll(
+                identity.id,
+                identity.signer.public_key,
+                root=root,
+            )
         return ledger, identity

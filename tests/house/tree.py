@@ -23,7 +23,7 @@ def files(under: Path, *suffixes: str) -> Iterator[Path]:
     """Yield our files below a folder, sorted; all of them if no suffix is given."""
     for path in sorted(under.rglob("*")):
         parts = path.relative_to(ROOT).parts
-        ours = not any(part in _NOT_OURS or part.endswith("_cache") for part in parts)
+        ours = not any(part in _NOT_OURS or part.endswith("_cache") or part.startswith(".coverage") for part in parts)
         if ours and path.is_file() and (not suffixes or path.suffix in suffixes):
             yield path
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.errors import StoreBusyError, StoreReadOnlyError
+from batonpass.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
 from batonpass.store.sqlite.turnstile import Turnstile
 from tests.integration.sqlite.commits import SOON, until
+from tests.integration.sqlite.places import a_small_disk, filled
 
 
 @pytest.fixture
@@ -140,3 +141,15 @@ def test_a_place_without_files_is_for_reading_only(tmp_path: Path) -> None:
 
     with pytest.raises(StoreReadOnlyError, match=r"turn.lock: Not a directory; the ledger can be read only"):
         Turnstile(tmp_path / "home")
+
+
+def test_a_full_disk_is_said_to_be_full() -> None:
+    """Without room for the number of the process nobody writes; the error says why, and the right is not kept."""
+    with a_small_disk(kilobytes=256) as disk:
+        first, second = Turnstile(disk), Turnstile(disk)
+        with filled(disk), pytest.raises(StoreFullError):
+            first.enter(soon())
+        second.enter(time.monotonic() + 1)
+        second.leave()
+        first.close()
+        second.close()

@@ -147,9 +147,7 @@ class GroupCommit:
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
-            if len(batch.commands) == 1:
-                batch.commands[0].apply(connection)
-            else:
+            if not _run_together(connection, batch.commands):
                 for command in batch.commands:
                     _run_apart(connection, command)
             batch.committing = True
@@ -211,6 +209,23 @@ class GroupCommit:
                 self._queue.remove(command)
         if leads:
             self._pass_on(command, _Batch())
+
+
+def _run_together(connection: apsw.Connection, commands: tuple[_Command, ...]) -> bool:
+    """Run commands without savepoints, which cost two statements each; return False if they must be run apart."""
+    if len(commands) == 1:
+        commands[0].apply(connection)
+        return True
+    try:
+        for command in commands:
+            command.apply(connection)
+    except (StoreError, apsw.Error):
+        raise
+    except Exception:  # noqa: BLE001 - which of them it was shows when they run apart
+        connection.execute("ROLLBACK")
+        connection.execute("BEGIN IMMEDIATE")
+        return False
+    return True
 
 
 def _run_apart(connection: apsw.Connection, command: _Command) -> None:

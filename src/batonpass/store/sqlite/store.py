@@ -92,6 +92,7 @@ class SqliteStore:
         found: list[LedgerInfo] = []
 
         def apply(connection: apsw.Connection) -> None:
+            found.clear()  # a command may be run again, after another in its transaction was refused
             row = connection.execute(QUERIES["read_ledger"]).fetchone()
             if row is not None:
                 found.append(LedgerInfo(id=row[0], root_key=row[1]))

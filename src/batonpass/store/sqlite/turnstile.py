@@ -14,7 +14,7 @@ import time
 import weakref
 from pathlib import Path
 
-from batonpass.errors import StoreBusyError, StoreReadOnlyError
+from batonpass.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
 
 _PID_DIGITS = 20
 
@@ -34,7 +34,11 @@ class Turnstile:
         """Take the right to write. Raises `StoreBusyError` at the deadline (monotonic), naming the holder."""
         if not (self._waiting is None and self._enter_at_once()):
             self._enter_in_turn(deadline)
-        os.pwrite(self._writer, b"%*d\n" % (_PID_DIGITS, os.getpid()), 0)
+        try:
+            os.pwrite(self._writer, b"%*d\n" % (_PID_DIGITS, os.getpid()), 0)
+        except OSError as error:
+            self.leave()
+            raise StoreFullError(f"cannot write {self._path}: {error.strerror}; free some disk") from None
 
     def leave(self) -> None:
         """Give the right to write to the next in line."""
