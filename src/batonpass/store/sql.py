@@ -13,9 +13,8 @@ class Queries(Mapping[str, str]):
     def __init__(self, package: str, file: str = "queries.sql") -> None:
         text = files(package).joinpath(file).read_text(encoding="utf-8")
         _, *parts = _NAME.split(text)
-        # What follows the last semicolon is a comment about the statement after it.
         self._statements = {
-            name: statement.rpartition(";")[0].strip() for name, statement in zip(parts[::2], parts[1::2], strict=True)
+            name: _without_remarks(statement) for name, statement in zip(parts[::2], parts[1::2], strict=True)
         }
 
     def __getitem__(self, name: str) -> str:
@@ -26,3 +25,11 @@ class Queries(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._statements)
+
+
+def _without_remarks(statement: str) -> str:
+    """Return a statement without the comment behind it, which is about the next one, and without its semicolon."""
+    lines = statement.rstrip().splitlines()
+    while lines and (lines[-1].startswith("--") or not lines[-1].strip()):
+        lines.pop()
+    return "\n".join(lines).strip().removesuffix(";")

@@ -14,7 +14,7 @@ TEXT = """\
 -- name: first
 SELECT 1;
 
--- This is about the second, and not a part of the first.
+-- This is about the second; it is not a part of the first.
 -- name: second
 INSERT INTO things (name)
 VALUES (';')
