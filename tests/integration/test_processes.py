@@ -17,6 +17,7 @@ from batonpass.audit.verify import verify_ledger
 from batonpass.relay import Relay
 from batonpass.store.opening import open_store
 from batonpass.store.port import ReceiptQuery
+from tests.postgres_server import Server
 
 RECEIPTS = 20_000
 PROCESSES = 2
@@ -212,3 +213,32 @@ def test_a_frozen_process_is_woken_and_nothing_is_lost(place: tuple[str, Path]) 
     assert PROCESSES * THREADS * 150 == len(acknowledged)
     assert sorted(acknowledged) == sorted(_calls(url))
     assert 1 + len(acknowledged) + 2 * PROCESSES * THREADS == _verified(url)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["restarted", "torn down and recovered"])
+def test_a_database_that_restarts_under_two_processes_loses_nothing(
+    postgres: Server,
+    postgres_url: str,
+    tmp_path: Path,
+    how: signal.Signals,
+) -> None:
+    """PostgreSQL goes away twice while two processes write: they wait, go on, and nothing is lost or doubled."""
+    home = tmp_path / ".batonpass"
+    with Relay.open(postgres_url, home=home) as relay:
+        assert relay.recording is not None
+    writers = [Writer(postgres_url, home, 150) for _ in range(PROCESSES)]
+    for writer in writers:
+        writer.ready.wait(timeout=60)
+    for _ in range(2):
+        time.sleep(0.3)
+        postgres.stop(how=how)
+        postgres.start()
+    complaints = [writer.wait() for writer in writers]
+
+    assert ["", ""] == complaints
+    acknowledged = [call for writer in writers for call in writer.acknowledged]
+    assert PROCESSES * THREADS * 150 == len(acknowledged)
+    assert sorted(acknowledged) == sorted(_calls(postgres_url))
+    assert 1 + len(acknowledged) + 2 * PROCESSES * THREADS == _verified(postgres_url)
