@@ -11,6 +11,7 @@ WORKERS ?= logical
 BIN := .venv/bin
 UV := $(BIN)/uv
 READY := .venv/.installed
+PEERS := .venv/bench/.installed
 
 # Layers from relay upwards. What is not named here is below relay and is held to 95 %.
 FROM_RELAY_UP := */relay.py,*/config.py,*/demo.py,*/demo/*,*/cli/*,*/testing/*
@@ -40,8 +41,21 @@ test: check
 	$(BIN)/pytest $(UNMEASURED) $(SHARED)
 	$(BIN)/coverage report --omit='$(FROM_RELAY_UP)' --fail-under=95
 
+# Peers have dependencies of their own, and never meet ours: an environment for them, from a lock for them.
 bench: $(READY)
+	$(MAKE) --no-print-directory $(PEERS) || echo 'bench: the peers could not be installed; they are skipped'
 	$(BIN)/python bench/run.py
+
+$(PEERS): requirements-bench.lock | $(READY)
+	$(BIN)/python -m venv .venv/bench
+	$(UV) pip install --quiet --python .venv/bench/bin/python --require-hashes -r requirements-bench.lock \
+		|| .venv/bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	touch $@
+
+.PHONY: lock-bench
+lock-bench: $(UV)
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links bench/peers/requirements.in --output-file requirements-bench.lock
 
 # Every snippet in README.md and docs runs; a part of `make test`.
 docs-check: $(READY)

@@ -15,6 +15,8 @@ class Effort:
     verified: int  # receipts in the ledger that is verified
     verifications: int
     grown: tuple[int, ...]  # receipts at which the cost of an append is measured
+    handed: tuple[int, int]  # handoffs at which the cost of a handoff is measured
+    hops: int  # in the chain along which the bytes of a handoff are measured
     starts: int
 
     @classmethod
@@ -28,6 +30,8 @@ class Effort:
             verified=40_000,
             verifications=5,
             grown=(1_000, 100_000, 1_000_000),
+            handed=(1_000, 300_000),
+            hops=200,
             starts=15,
         )
 
@@ -42,5 +46,7 @@ class Effort:
             verified=20_000,
             verifications=2,
             grown=(1_000, 100_000),
+            handed=(1_000, 20_000),
+            hops=50,
             starts=15,
         )

@@ -1,88 +1,150 @@
-"""A durable handoff (offer, accept, close) and a guarded tool call (request, finish) on SQLite."""
+"""A durable handoff on SQLite, from offer to close, and a guarded tool call: against the disk, and against peers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from statistics import mean
 from typing import Final
 
-from batonpass.testing.builders import Scribe
+from batonpass.relay import Relay
+from bench import batons
 from bench.effort import Effort
-from bench.ledgers import ARGUMENTS, RESULT, TOOL, run_bytes, sqlite_ledger, use_up_log
 from bench.limits import RawFile, SignedFile
-from bench.measure import Act, Contender, race_in_turns, time_in_turns
-from bench.table import Row, at_most, at_rate, p50, rate
+from bench.measure import Act, Contender, Elsewhere, Samples, Visitor, race_in_turns, time_in_turns
+from bench.peering import Peer, missing_peers, started
+from bench.table import Figure, Note, Row, at_least, at_most, at_rate, p50, pace, rate, skipped
 
-TASK: Final = "Make total() round half-even, and show that no invoice of last year changes by more than a cent"
-REPORT: Final = ("Changed src/billing/totals.py: total() rounds half-even; 1,204 of 1,204 tests pass. " * 40)[:3_072]
+IN_FLIGHT: Final = 64
 
-_IN_FLIGHT: Final = 64
 _RECEIPTS: Final = 3
+_USES_UP_LOG: Final = 300  # handoffs until the write-ahead log has its length and is written over
 
 
-def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
-    """Measure whole acts against one append+fsync of the bytes of one receipt."""
-    with sqlite_ledger(scratch / "ledger") as scribe:
-        use_up_log(scribe)
-        size = _receipt_bytes(scribe)
+def measure(scratch: Path, effort: Effort) -> Sequence[Row | Note]:
+    """Measure whole acts through the public names against one append+fsync of the bytes of one receipt."""
+    with batons.open_relay(scratch / "ledger") as relay, ExitStack() as stack:
+        peers = _peers(scratch, stack)
+        hand_off = batons.hands_off(relay)
+        for _ in range(_USES_UP_LOG):
+            hand_off()
+        sizes = batons.handoff_bytes(relay)
+        size = batons.mean_bytes(sizes)
         raw = RawFile(scratch / "raw", size)
-        signed = SignedFile(scratch / "signed", size, _RECEIPTS * _IN_FLIGHT)
-        return [*_alone(scribe, raw, effort), *_together(scribe, raw, signed, effort)]
+        signed = SignedFile(scratch / "signed", size, _RECEIPTS * IN_FLIGHT)
+        return [
+            *_alone(relay, raw, peers, effort),
+            *_together(relay, raw, signed, peers, effort),
+            *([] if peers else [skipped("handoff, against peers", str(missing_peers()))]),
+            _own_facts(sizes),
+            *facts(peers),
+        ]
 
 
-def _hands_off(scribe: Scribe) -> Act:
-    lead = scribe.start()
-
-    def hand_off() -> None:
-        child = scribe.delegate(lead, task=TASK)
-        scribe.recording.close(child, report=REPORT)
-
-    return hand_off
-
-
-def _calls(scribe: Scribe) -> Act:
-    run = scribe.start()
-    return lambda: scribe.call(run, TOOL, ARGUMENTS, RESULT)
-
-
-def _receipt_bytes(scribe: Scribe) -> int:
-    lead = scribe.start()
-    child = scribe.delegate(lead, task=TASK)
-    scribe.recording.close(child, report=REPORT)
-    _, offered = run_bytes(scribe, lead.run.id)
-    return round(mean([offered, *run_bytes(scribe, child.run.id)]))
+def _peers(scratch: Path, stack: ExitStack) -> dict[str, Peer]:
+    """Start those that are installed: as durable as we are, and as they come where that is something else."""
+    if missing_peers() is not None:
+        return {}
+    peers = {}
+    for name, url in (("LangGraph", "{}"), ("DBOS", "sqlite:///{}")):
+        durable = stack.enter_context(started(name, scratch, url.format(scratch / f"{name}.db")))
+        told = durable.tell("facts")
+        peers[f"{name}, {_words(told['measured'])}"] = durable
+        if told["as it comes"] != told["measured"]:
+            default = started(name, scratch, url.format(scratch / f"{name}-default.db"), durable=False)
+            peers[f"{name} as it comes, {_words(told['as it comes'])}"] = stack.enter_context(default)
+    return peers
 
 
-def _alone(scribe: Scribe, raw: RawFile, effort: Effort) -> Iterator[Row]:
-    contenders = {"handoff": _hands_off(scribe), "call": _calls(scribe), "raw": raw.append}
-    taken = time_in_turns(contenders, turns=effort.turns, acts=max(effort.acts // 3, 1))
-    goals = {"handoff": ("handoff: offer, accept, close with 3 KB", 6), "call": ("tool call: request, finish", 3.5)}
-    for name, (what, times) in goals.items():
-        yield Row(
-            what=f"{what}; p50",
-            ours=p50(taken[name]),
-            against="one raw append+fsync",
-            theirs=p50(taken["raw"]),
-            goal=at_most(times),
-        )
+def _words(pragmas: Mapping[str, str]) -> str:
+    return f"journal {pragmas['journal_mode']}, synchronous {pragmas['synchronous']}"
 
 
-def _together(scribe: Scribe, raw: RawFile, signed: SignedFile, effort: Effort) -> Iterator[Row]:
-    contenders = {
-        "ours": Contender(make=lambda _: _hands_off(scribe), threads=_IN_FLIGHT),
-        "raw": Contender(make=raw.share, threads=_IN_FLIGHT),
-        "signed": Contender(make=signed.share, threads=1, each=_IN_FLIGHT),
+def _alone(relay: Relay, raw: RawFile, peers: Mapping[str, Peer], effort: Effort) -> Iterator[Row]:
+    acts, turns = max(effort.acts // 3, 1), effort.turns // 2
+    batons.refills(relay, (turns + 1) * acts)
+    contenders: dict[str, Act | Elsewhere] = {
+        "handoff": batons.hands_off(relay),
+        "anew": batons.hands_off_all_anew(relay),
+        "call": batons.calls(relay),
+        "worker": batons.works(relay),
+        "raw": raw.append,
+        "thrice": raw.append_thrice,
+        **peers,
+    }
+    taken = time_in_turns(contenders, turns=turns, acts=acts)
+    ours = {
+        "handoff": ("handoff: offer, accept, close; p50", at_most(6)),
+        "anew": ("the same, all 3 KB of the baton written anew; p50", None),
+        "worker": ("worker: claim, accept, close; p50", None),
+        "call": ("tool call: request, finish; p50", at_most(3.5)),
+    }
+    for name, (what, goal) in ours.items():
+        against = "one raw append+fsync"
+        yield Row(what=what, ours=p50(taken[name]), against=against, theirs=p50(taken["raw"]), goal=goal)
+    three = "three raw append+fsyncs"
+    yield Row(what=ours["handoff"][0], ours=p50(taken["handoff"]), against=three, theirs=p50(taken["thrice"]))
+    yield from against_peers("handoff, one after the other", pace, taken, peers, {"LangGraph": 4.5, "DBOS": 8})
+
+
+def _together(
+    relay: Relay, raw: RawFile, signed: SignedFile, peers: Mapping[str, Peer], effort: Effort
+) -> Iterator[Row]:
+    contenders: dict[str, Contender | Visitor] = {
+        "handoff": Contender(make=lambda _: batons.hands_off(relay), threads=IN_FLIGHT),
+        "raw": Contender(make=raw.share, threads=IN_FLIGHT),
+        "signed": Contender(make=signed.share, threads=1, each=IN_FLIGHT),
+        **{name: Visitor(peer=peer, threads=IN_FLIGHT) for name, peer in peers.items()},
     }
     rates = race_in_turns(contenders, turns=effort.race_turns, seconds=effort.race_seconds)
-    against = {
-        "raw": f"raw append+fsync, {_IN_FLIGHT} threads",
-        "signed": f"sign and append three receipts, one fsync for {_IN_FLIGHT} handoffs",
-    }
-    goals = {"raw": at_rate(1_200)}
-    for name, peer in against.items():
-        yield Row(
-            what=f"handoff, {_IN_FLIGHT} in flight",
-            ours=rate(rates["ours"]),
-            against=peer,
-            theirs=rate(rates[name]),
-            goal=goals.get(name),
-        )
+    what = f"handoff, {IN_FLIGHT} in flight"
+    yield Row(
+        what=what,
+        ours=rate(rates["handoff"]),
+        against=f"raw append+fsync, {IN_FLIGHT} threads",
+        theirs=rate(rates["raw"]),
+        goal=at_rate(1_200),
+    )
+    yield Row(
+        what=what,
+        ours=rate(rates["handoff"]),
+        against=f"sign and append three receipts, one fsync for {IN_FLIGHT} handoffs",
+        theirs=rate(rates["signed"]),
+    )
+    yield from against_peers(what, rate, rates, peers, {})
+
+
+def against_peers(
+    what: str,
+    figure: Callable[[Samples], Figure],
+    taken: Mapping[str, Samples],
+    peers: Mapping[str, Peer],
+    goals: Mapping[str, float],
+) -> Iterator[Row]:
+    """Yield a row for each peer. A goal is about a peer that is as durable as we are, not about one as it comes."""
+    for name in peers:
+        goal = next((at_least(times) for peer, times in goals.items() if name.startswith(f"{peer},")), None)
+        yield Row(what=what, ours=figure(taken["handoff"]), against=name, theirs=figure(taken[name]), goal=goal)
+
+
+def facts(peers: Mapping[str, Peer]) -> Iterator[Note]:
+    """Yield what each peer says of itself."""
+    for name, peer in peers.items():
+        told = peer.tell("facts")
+        parts = [f"version {told['version']}"]
+        if "saver" in told:
+            parts.append(f"saver {told['saver']}")
+        if "sqlite" in told:
+            parts.append(f"SQLite {told['sqlite']}")
+        if "as it comes" in told:
+            parts.append(f"as it comes: {_words(told['as it comes'])}")
+        if "commits" in told:
+            parts.append(f"commits for a handoff: {told['commits']}")
+        yield Note(f"{name}: {'; '.join(parts)}; no signatures")
+
+
+def _own_facts(sizes: Sequence[int]) -> Note:
+    parts = ", ".join(f"{size:,}" for size in sizes)
+    return Note(
+        f"A handoff of ours: offer, accept and close make {parts} bytes durable (signed bytes, signatures, salts, "
+        f"contents), in {len(sizes)} commits with synchronous full; "
+        "the relay signs each, the run its acceptance and its close"
+    )

@@ -26,6 +26,11 @@ class RawFile:
         os.write(self._file, self._data)
         os.fsync(self._file)
 
+    def append_thrice(self) -> None:
+        """Append three times, each durable before the next: the floor of anything with three commits."""
+        for _ in range(3):
+            self.append()
+
     def share(self, _: int) -> Act:
         """Return what one thread of many does: the kernel may join their fsyncs."""
         return self.append

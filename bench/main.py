@@ -8,18 +8,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bench import growth, handing, postgres_append, sqlite_append, starting, verifying
+from bench import chaining, growth, handing, postgres_append, postgres_handing, sqlite_append, starting, verifying
 from bench.effort import Effort
 from bench.machine import describe_machine
-from bench.table import Row, write_json, write_markdown
+from bench.table import Note, Row, write_json, write_markdown
 
 RESULTS: Final = Path(__file__).resolve().parent / "results"
 SCRATCH: Final = Path("/var/tmp")  # noqa: S108 - the one place for large files that by convention is on a disk
 
-PARTS: Final[Mapping[str, Callable[[Path, Effort], Sequence[Row]]]] = {
+PARTS: Final[Mapping[str, Callable[[Path, Effort], Sequence[Row | Note]]]] = {
     "sqlite": sqlite_append.measure,
     "handoff": handing.measure,
     "postgres": postgres_append.measure,
+    "postgres-handoff": postgres_handing.measure,
+    "chain": chaining.measure,
     "verify": verifying.measure,
     "growth": growth.measure,
     "start": starting.measure,
@@ -32,7 +34,7 @@ def main() -> None:
     effort = Effort.quick() if options.quick else Effort.full()
     names = options.only or list(PARTS)
     began = time.monotonic()
-    rows: list[Row] = []
+    rows: list[Row | Note] = []
     for name in names:
         print(f"{name} …", flush=True)
         with tempfile.TemporaryDirectory(prefix="batonpass-bench-", dir=options.scratch) as scratch:

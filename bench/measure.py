@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import median
+from typing import Protocol
 
 Act = Callable[[], object]
 
@@ -37,6 +38,16 @@ class Samples:
         }
 
 
+class Elsewhere(Protocol):
+    """Somebody in a process of their own, who is asked to measure the same thing there."""
+
+    def time(self, acts: int) -> list[float]:
+        """Return how many seconds each of so many acts took."""
+
+    def race(self, threads: int, seconds: float) -> float:
+        """Return how many acts in a second so many threads did together."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
     """Something that many threads do at once: each asks for an act of its own."""
@@ -45,33 +56,52 @@ class Contender:
     threads: int
     each: int = 1  # what one act counts for
 
+    def enter(self) -> Callable[[float], float]:
+        """Return what races for so many seconds, and returns how many acts in a second were done."""
+        acts = [self.make(number) for number in range(self.threads)]
+        return lambda seconds: race(acts, seconds) * self.each
 
-def time_in_turns(contenders: Mapping[str, Act], *, turns: int, acts: int) -> dict[str, Samples]:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """The same in a process elsewhere."""
+
+    peer: Elsewhere
+    threads: int
+
+    def enter(self) -> Callable[[float], float]:
+        """Return what races for so many seconds, and returns how many acts in a second were done."""
+        return lambda seconds: self.peer.race(self.threads, seconds)
+
+
+def time_in_turns(contenders: Mapping[str, Act | Elsewhere], *, turns: int, acts: int) -> dict[str, Samples]:
     """Return how long single acts took. The first turn warms up and does not count."""
     names = list(contenders)
     taken: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(turns + 1):
         for name in _rotated(names, turn):
-            seconds = _time(contenders[name], acts)
+            contender = contenders[name]
+            seconds = time_act(contender, acts) if callable(contender) else contender.time(acts)
             if turn > 0:
                 taken[name] += seconds
     return {name: Samples(tuple(seconds)) for name, seconds in taken.items()}
 
 
-def race_in_turns(contenders: Mapping[str, Contender], *, turns: int, seconds: float) -> dict[str, Samples]:
+def race_in_turns(contenders: Mapping[str, Contender | Visitor], *, turns: int, seconds: float) -> dict[str, Samples]:
     """Return how many acts in a second were done. The first turn warms up and does not count."""
     names = list(contenders)
-    acts = {name: [entrant.make(number) for number in range(entrant.threads)] for name, entrant in contenders.items()}
+    racing = {name: entrant.enter() for name, entrant in contenders.items()}
     rates: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(turns + 1):
         for name in _rotated(names, turn):
-            rate = _race(acts[name], seconds) * contenders[name].each
+            rate = racing[name](seconds)
             if turn > 0:
                 rates[name].append(rate)
     return {name: Samples(tuple(values)) for name, values in rates.items()}
 
 
-def _time(act: Act, times: int) -> list[float]:
+def time_act(act: Act, times: int) -> list[float]:
+    """Return how many seconds each of so many acts took."""
     taken = []
     for _ in range(times):
         began = time.perf_counter()
@@ -80,7 +110,8 @@ def _time(act: Act, times: int) -> list[float]:
     return taken
 
 
-def _race(acts: Sequence[Act], seconds: float) -> float:
+def race(acts: Sequence[Act], seconds: float) -> float:
+    """Return how many acts in a second were done by as many threads as there are acts."""
     ready = threading.Barrier(len(acts) + 1)
 
     def run(act: Act) -> int:

@@ -59,6 +59,15 @@ def running_server(directory: Path) -> Iterator[str]:
         server.wait()
 
 
+def new_database(url: str, name: str) -> str:
+    """Add an empty database to a running server, and return its address."""
+    import psycopg  # noqa: PLC0415 - it may be missing
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return f"{url.rpartition('/')[0]}/{name}"
+
+
 def _await(url: str, server: "subprocess.Popen[bytes]") -> None:
     import psycopg  # noqa: PLC0415 - it may be missing
 

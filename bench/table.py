@@ -77,6 +77,13 @@ class Row:
         return None if self.goal is None else self.goal.is_met(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that a reader of the table has to know."""
+
+    text: str
+
+
 def at_most(times: float) -> Goal:
     """Return the goal that ours takes at most so many times as long."""
     return Goal(words=f"≤ {times:g} ×", at_most=times)
@@ -112,13 +119,18 @@ def rate(samples: Samples) -> Figure:
     return Figure(samples.p50, Unit.RATE, samples.summary())
 
 
+def pace(samples: Samples) -> Figure:
+    """Return how many in a second one after the other are, each taking the median of times."""
+    return Figure(1 / samples.p50, Unit.RATE, samples.summary())
+
+
 def skipped(what: str, why: str) -> Row:
     """Return a row that says why something was not measured."""
     return Row(what=what, ours=None, against=f"skipped: {why}", theirs=None)
 
 
-def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    """Return the table for people."""
+def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row | Note]) -> str:
+    """Return the table for people, and the notes below it."""
     lines = [
         "# Ratios, measured in one run",
         "",
@@ -126,7 +138,9 @@ def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row]) -> str:
         "",
         "| what | ours | limit or peer | | ratio | goal | met? |",
         "|---|---:|---|---:|---:|---|---|",
-        *(_line(row) for row in rows),
+        *(_line(row) for row in rows if isinstance(row, Row)),
+        "",
+        *(f"- {note.text}." for note in rows if isinstance(note, Note)),
         "",
         "Ratio: ours by theirs. Of times smaller is better, of rates larger. How to read it: bench/README.md.",
         "",
@@ -134,12 +148,13 @@ def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def write_json(facts: Mapping[str, Any], rows: Sequence[Row]) -> str:
+def write_json(facts: Mapping[str, Any], rows: Sequence[Row | Note]) -> str:
     """Return the table for programs, with a summary of the samples behind each figure."""
-    listed = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows]
+    listed = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows if isinstance(row, Row)]
     for row in listed:
         row["goal"] = row["goal"] and row["goal"]["words"]
-    return json.dumps({**facts, "rows": listed}, indent=2, ensure_ascii=False) + "\n"
+    notes = [note.text for note in rows if isinstance(note, Note)]
+    return json.dumps({**facts, "rows": listed, "notes": notes}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _heading(facts: Mapping[str, Any]) -> str:

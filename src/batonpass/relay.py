@@ -2,13 +2,15 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from batonpass.audit.bundle import export_bundle, import_bundle
 from batonpass.audit.evidence import Evidence
+from batonpass.audit.lookup import LAST, get_open_root, get_run
 from batonpass.audit.verify import verify_ledger
 from batonpass.clock import Clock, SystemClock
 from batonpass.errors import (
@@ -20,19 +22,46 @@ from batonpass.errors import (
     StoreRefusedError,
     UnknownRelayError,
 )
+from batonpass.handoff.asking_for import items_of
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.handoff import LiveHandoff
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.run import LiveRun
+from batonpass.handoff.running import Runner
+from batonpass.handoff.secrets import TreeSecrets
+from batonpass.handoff.starting import resume_run, start_run
+from batonpass.handoff.sweeping import sweep
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.erasure import Erasure
 from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.recording import Recording
 from batonpass.ledger.sealing import Sealing
-from batonpass.model.ids import ContentId, KeyId, PublicKey, RelayId, RunId
+from batonpass.model.card import Card
+from batonpass.model.checks import as_member
+from batonpass.model.ids import (
+    AgentId,
+    ContentId,
+    HandoffId,
+    KeyId,
+    PublicKey,
+    RelayId,
+    RunId,
+    SessionId,
+    require_agent,
+)
+from batonpass.model.items import Constraint, Exclusion
 from batonpass.model.key import Key, KeyRole, KeyStatus, RunKeys, Signer
+from batonpass.model.lease import Lease
+from batonpass.model.policy import HandoffPolicy
+from batonpass.model.receipt import Mode
 from batonpass.model.seal import Seal
 from batonpass.signing.ed25519 import require_strong
 from batonpass.signing.keyring import Keyring, RelayIdentity
 from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 from batonpass.store.opening import home_by_default, open_store
 from batonpass.store.port import LedgerStore
+
+AnyRunner = TypeVar("AnyRunner", bound=Runner)
 
 
 class Relay:
@@ -45,9 +74,14 @@ class Relay:
         home: Path | None = None,
         clock: Clock | None = None,
         run_keys: RunKeys | None = None,
+        policy: HandoffPolicy | None = None,
     ) -> None:
         self._store = store
         self._clock = clock or SystemClock()
+        self._policy = policy or HandoffPolicy()
+        self._cards: dict[AgentId, Card] = {}
+        self._runners: dict[AgentId, Runner] = {}
+        self._desk: Desk | None = None
         self._keyring = Keyring(home, self._clock)
         self._run_keys = run_keys or RunKeysInMemory()
         self._joining = threading.Lock()
@@ -62,6 +96,7 @@ class Relay:
         clock: Clock | None = None,
         keys_in_files: bool = False,
         create: bool = True,
+        policy: HandoffPolicy | None = None,
     ) -> Self:
         """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it.
 
@@ -69,7 +104,7 @@ class Relay:
         """
         home = home or home_by_default(ledger)
         run_keys: RunKeys | None = RunKeysInFiles(home) if keys_in_files and home is not None else None
-        return cls(open_store(ledger, create=create), home=home, clock=clock, run_keys=run_keys)
+        return cls(open_store(ledger, create=create), home=home, clock=clock, run_keys=run_keys, policy=policy)
 
     def __enter__(self) -> Self:
         return self
@@ -96,6 +131,103 @@ class Relay:
         """Return what records runs and handoffs. The first use founds the ledger, or joins it."""
         ledger, _ = self._join()
         return Recording(self._store, ledger, self._run_keys, self._clock)
+
+    @property
+    def desk(self) -> Desk:
+        """Return where the use cases of runs and handoffs work."""
+        recording = self.recording
+        with self._joining:
+            if self._desk is None:
+                self._desk = Desk(
+                    store=self._store,
+                    recording=recording,
+                    clock=self._clock,
+                    secrets=TreeSecrets(self._store, self._clock),
+                    policy=self._policy,
+                    cards=self._cards,
+                )
+            return self._desk
+
+    @property
+    def runners(self) -> Mapping[AgentId, Runner]:
+        """Return who runs here."""
+        return self._runners
+
+    def register(self, agent: str, runner: AnyRunner, *, card: Card | None = None) -> AnyRunner:
+        """Let a runner work on what is handed to an agent: a function, a coroutine function, or a `Program`."""
+        self._runners[require_agent("agent", AgentId(agent))] = runner
+        self._cards[AgentId(agent)] = card or Card(agent=AgentId(agent))
+        return runner
+
+    def agent(self, name: str, *, card: Card | None = None) -> Callable[[AnyRunner], AnyRunner]:
+        """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""
+        return lambda runner: self.register(name, runner, card=card)
+
+    def start(
+        self,
+        intent: str,
+        *,
+        by: str,
+        agent: str = "lead",
+        constraints: Iterable[Constraint | str] = (),
+        exclusions: Iterable[Exclusion | str] = (),
+        continues: RunId | None = None,
+        series: str | None = None,
+        session: SessionId | None = None,
+        mode: Mode | str = Mode.OBSERVED,
+    ) -> LiveRun:
+        """Begin a root run for what a human wants, in their own words.
+
+        With `continues`, or the last of a `series`, decisions, open questions and verified results come along.
+        """
+        said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
+        holding = start_run(
+            self.desk,
+            intent,
+            by=by,
+            agent=agent,
+            said=said,
+            continues=continues,
+            series=series,
+            session=session,
+            mode=as_member("mode", mode, Mode),
+        )
+        return self._open(holding)
+
+    def resume(self, run: str = LAST) -> LiveRun:
+        """Go on with an open run whose process is gone: by its id or the end of it, or the last open root.
+
+        Whoever still holds it is fenced. Raises `NotFoundError` if there is none.
+        """
+        with self._store.view() as view:
+            known = get_open_root(view) if run == LAST else get_run(view, run)
+        return self._open(resume_run(self.desk, known.id))
+
+    def handoff(self, handoff: HandoffId) -> LiveHandoff:
+        """Return a handoff, to look at it, judge it, answer it or try it again."""
+        with self._store.view() as view:
+            view.get_handoff(handoff)
+        return LiveHandoff(self.desk, handoff, self._open, runners=self._runners)
+
+    def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[str] | None = None) -> Lease | None:
+        """Take the oldest waiting handoff to one of these agents under a lease; None if there is none."""
+        wanted = None if agents is None else [AgentId(agent) for agent in agents]
+        return self._store.claim(holder=holder, lease_for=lease_for, agents=wanted)
+
+    def heartbeat(self, lease: Lease, lease_for: timedelta) -> Lease:
+        """Hold a lease for longer. Raises `LeaseLostError`."""
+        return self._store.renew(lease, lease_for)
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back: a handoff that was not begun can be claimed again."""
+        self._store.release(lease)
+
+    def sweep(self, *, holder: str = "sweeper") -> int:
+        """End the attempts whose lease ran out and the handoffs whose deadline passed; return how many."""
+        return sweep(self.desk, holder=holder)
+
+    def _open(self, holding: Holding) -> LiveRun:
+        return LiveRun(self.desk, holding, self._runners)
 
     def identity(self) -> tuple[RelayId, PublicKey]:
         """Return what this relay asks to be enrolled as: its id and its public key."""
@@ -148,6 +280,8 @@ class Relay:
         enrolment.rotate(fresh.public_key, root=root)
         self._keyring.adopt_relay_key(fresh)
         self._joined = None
+        if self._desk is not None:
+            self._desk.recording = self.recording  # runs that are open go on, under the new key
         return fresh.public_key
 
     def revoke(self, key: Key, *, reason: str) -> None:

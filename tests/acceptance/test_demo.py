@@ -1,35 +1,108 @@
-"""The demonstration: what it tells is what happens."""
+"""The demonstration and the example that it plays: what they tell is what happens."""
 
 import json
 import re
+import signal
 import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
+from batonpass import Relay
 from batonpass.demo import story
+from batonpass.demo.analysis import load_analysis
 from batonpass.demo.story import play
 from batonpass.errors import VerificationError
+from batonpass.model.lifecycle import State
+from batonpass.model.tool_bodies import ToolRequested
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
 from tests.integration.cli.shell import PROGRAM, batonpass_in, on_terminal, surroundings
+
+EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "quarterly_analysis.py"
+TITLES: Final = (
+    "Ana asks",
+    "The drafter",
+    "Another worker",
+    "The trail",
+    "Verify everything",
+    "Change one",
+    "Delete bob",
+)
+REALLY_DONE: Final = ("pulled the sales of 2026-Q3", "compared the regions", "ordered a chart")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A demonstration that was kept: where, and what it said."""
+
+    place: Path
+    said: str
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """Return a demonstration that was kept, to look at and not to change."""
+    place = tmp_path_factory.mktemp("played")
+    done = batonpass_in(place.parent, "demo", "--keep", str(place))
+    assert (0, "") == (done.returncode, done.stderr)
+    return Played(place=place, said=done.stdout)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """Return what the example left when it was run as a reader runs it, to look at and not to change."""
+    place = tmp_path_factory.mktemp("example")
+    done = subprocess.run(
+        [sys.executable, EXAMPLE, place],
+        env=surroundings(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert (0, "") == (done.returncode, done.stderr)
+    return Played(place=place, said=done.stdout)
+
+
+def ledger_in(place: Path) -> Relay:
+    """Open the ledger that was kept in a place."""
+    return Relay.open(f"sqlite:///{place}/.batonpass/ledger.db", create=False)
+
+
+def tools_requested(view: LedgerView) -> Iterator[str]:
+    """Yield the tools that were really called, once for each call."""
+    for stored in view.find_receipts(ReceiptQuery(kind="tool.requested")):
+        body = decode_receipt(stored.payload).body
+        assert isinstance(body, ToolRequested)
+        yield body.tool
 
 
 def test_the_demonstration_tells_what_it_finds(tmp_path: Path) -> None:
-    """It records, verifies, seals, changes a byte, deletes a tree, names each finding exactly, and leaves nothing."""
+    """It hands on, kills, goes on, verifies, changes a byte, deletes a tree, names each finding, and leaves nothing."""
     done = batonpass_in(tmp_path, "demo", environment={"TMPDIR": str(tmp_path)})
-    titles = re.findall(r"^\d  (\w+)", done.stdout, re.MULTILINE)
+    titles = tuple(re.findall(r"^\d  (\w+ \w+)", done.stdout, re.MULTILINE))
 
-    assert (0, "", ["Record", "Verify", "Seal", "Change", "Delete"]) == (done.returncode, done.stderr, titles)
-    assert re.search(r"stream run_\w{26}, seq 2, field content\.task  \[verify\.content\]", done.stdout)
-    assert "whole, 15 receipts" in done.stdout
+    assert (0, "", TITLES) == (done.returncode, done.stderr, titles)
+    assert "finished: order_chart\n   in doubt: publish:" in done.stdout
+    assert "attempt 2: finished calls are not made again" in done.stdout
+    assert list(REALLY_DONE) == re.findall(r"really done, once: (.+)", done.stdout)
+    assert "whole: 34 receipts in 9 streams" in done.stdout
+    assert re.search(r"stream run_\w{26}, seq 6, field content\.task  \[verify\.content\]", done.stdout)
+    assert "whole, 27 receipts" in done.stdout
     assert "[verify.seal]" in done.stdout
     assert "\x1b" not in done.stdout
     assert [] == [*tmp_path.iterdir()]
 
 
-def test_what_was_kept_can_be_looked_at(tmp_path: Path) -> None:
+def test_what_was_kept_can_be_looked_at(played: Played) -> None:
     """`--keep` leaves three ledgers and a seal, on which every command tells the same story."""
-    kept = tmp_path / "kept"
-    batonpass_in(tmp_path, "demo", "--keep", str(kept))
+    kept = played.place
     finding = batonpass_in(kept / "flipped", "ledger", "verify", "--json")
 
     assert [0, 1, 0, 1] == [
@@ -38,15 +111,33 @@ def test_what_was_kept_can_be_looked_at(tmp_path: Path) -> None:
         batonpass_in(kept / "shortened", "ledger", "verify").returncode,
         batonpass_in(kept / "shortened", "ledger", "verify", "--seal", "../seal.txt").returncode,
     ]
-    assert ("content.task", 2) == tuple(json.loads(finding.stdout)["error"][name] for name in ("field", "seq"))
+    assert ("content.task", 6) == tuple(json.loads(finding.stdout)["error"][name] for name in ("field", "seq"))
+
+
+def test_what_it_says_to_try_can_be_tried(played: Played) -> None:
+    """The commands that it names at the end work where it says."""
+    named = re.findall(r"^  \(?(?:cd (\w+) && )?batonpass ([^)\n]+)", played.said, re.MULTILINE)
+    codes = {
+        (where, command): batonpass_in(played.place / where, *command.split()).returncode for where, command in named
+    }
+
+    assert {
+        ("", "run list"): 0,
+        ("", "handoff show drafter"): 0,
+        ("", "handoff show drafter --proof"): 0,
+        ("flipped", "ledger verify"): 1,
+        ("shortened", "ledger verify --seal ../seal.txt"): 1,
+    } == codes
 
 
 def test_the_flipped_ledger_differs_in_one_byte(tmp_path: Path) -> None:
     """One byte is one byte."""
     list(play(tmp_path))
     before, after = ((tmp_path / place / ".batonpass" / "ledger.db").read_bytes() for place in ("", "flipped"))
+    different = [at for at, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
 
-    assert (len(before), 1) == (len(after), sum(one != other for one, other in zip(before, after, strict=True)))
+    assert [(b"A", b"E")] == [(before[at : at + 1], after[at : at + 1]) for at in different]
+    assert b"Draft the summary for Ena" in after
 
 
 def test_a_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
@@ -72,6 +163,26 @@ def test_what_is_not_found_is_a_failure(tmp_path: Path, monkeypatch: pytest.Monk
         list(play(tmp_path))
 
 
+def test_another_summary_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the kill had left a trace in the summary, the demonstration would say so and fail."""
+    analysis = load_analysis()
+    genuine = analysis.worker_process
+
+    def meddled(directory: Path, **options: Any) -> Any:  # noqa: ANN401 - whatever the example passes and returns
+        process = genuine(directory, **options)
+        if not options:
+            process.wait()
+            with (directory / "summary.md").open("a", encoding="utf-8") as summary:
+                summary.write("!")
+        return process
+
+    monkeypatch.setattr(analysis, "worker_process", meddled)
+    monkeypatch.setattr(story, "load_analysis", lambda: analysis)
+
+    with pytest.raises(VerificationError, match="differs from that of an undisturbed run"):
+        list(play(tmp_path))
+
+
 def test_it_needs_no_network(tmp_path: Path) -> None:
     """It runs where there is no network at all."""
     try:
@@ -87,3 +198,79 @@ def test_it_needs_no_network(tmp_path: Path) -> None:
     )
 
     assert 0 == done.returncode
+
+
+def test_example_says_what_was_really_done(example: Played) -> None:
+    """Everything outside the ledger happened once, in the order of the story, although one process died."""
+    world = (example.place / "world.txt").read_text(encoding="utf-8").splitlines()
+
+    assert list(REALLY_DONE) == world
+    assert list(REALLY_DONE) == re.findall(r"really done, once: (.+)", example.said)
+    assert "attempt 2, completed" in example.said
+
+
+def test_only_the_drafter_was_tried_again(example: Played) -> None:
+    """Compiler and analyst ran once; the drafter's first attempt lapsed, and its second delivered."""
+    with ledger_in(example.place) as relay, relay.store.view() as view:
+        runs = Counter((run.agent, str(run.state)) for run in view.find_runs())
+        handoffs = {handoff.to: (handoff.attempt, handoff.state) for handoff in view.find_handoffs()}
+
+    assert {
+        ("lead", "completed"): 1,
+        ("compiler", "completed"): 1,
+        ("analyst", "completed"): 1,
+        ("drafter", "lapsed"): 1,
+        ("drafter", "completed"): 1,
+    } == runs
+    assert {
+        "compiler": (1, State.COMPLETED),
+        "analyst": (1, State.COMPLETED),
+        "drafter": (2, State.VERIFIED),
+    } == handoffs
+
+
+def test_only_what_was_in_doubt_was_called_again(example: Played) -> None:
+    """Finished calls were not made again; the one that says that it may be repeated was."""
+    with ledger_in(example.place) as relay, relay.store.view() as view:
+        calls = Counter(tools_requested(view))
+
+    assert {"pull_sales": 1, "compare": 1, "order_chart": 1, "publish": 2} == calls
+
+
+def test_example_leaves_a_ledger_that_is_whole(example: Played) -> None:
+    """A kill in the middle of a call breaks nothing, and what travelled is proven to have arrived."""
+    with ledger_in(example.place) as relay:
+        evidence = relay.verify()
+    proof = batonpass_in(example.place, "handoff", "show", "drafter", "--proof")
+
+    assert (5, 3) == (evidence.runs, evidence.handoffs)
+    assert (0, True) == (proof.returncode, "whole: 3 items over 1 hop, byte for byte" in proof.stdout)
+
+
+def test_a_killed_drafter_changes_nothing_in_the_summary(
+    example: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process died by SIGKILL before it published; the summary is that of a run that nobody disturbed."""
+    analysis = load_analysis()
+    genuine = analysis.worker_process
+    started: list[Any] = []
+
+    def noted(directory: Path, **options: Any) -> Any:  # noqa: ANN401 - whatever the example passes and returns
+        started.append(genuine(directory, **options))
+        return started[-1]
+
+    monkeypatch.setattr(analysis, "worker_process", noted)
+    with analysis.opened(tmp_path) as relay:
+        _, drafting = analysis.lead(relay)
+        pid = analysis.kill_in_second_call(tmp_path)
+        (process,) = started
+        published = (tmp_path / "summary.md").exists()
+        state = relay.handoff(drafting).state
+    undisturbed = tmp_path / "undisturbed"
+    undisturbed.mkdir()
+    with analysis.opened(undisturbed) as relay:
+        analysis.lead(relay)
+        analysis.worker_process(undisturbed).wait()
+
+    assert (pid, -signal.SIGKILL, False, State.RUNNING) == (process.pid, process.returncode, published, state)
+    assert (example.place / "summary.md").read_bytes() == (undisturbed / "summary.md").read_bytes()

@@ -31,8 +31,22 @@ def codes() -> dict[type[Exception], str]:
 
 
 def test_errors_live_in_one_place() -> None:
-    """No error of ours is defined outside errors.py, where the tree is drawn."""
-    assert [] == [error.__qualname__ for error in our_errors() if error.__module__ != "batonpass.errors"]
+    """No error of ours is defined outside of batonpass.errors, where the tree is drawn and every one is exported."""
+    home = module("batonpass.errors")
+    outside = [error.__qualname__ for error in our_errors() if not error.__module__.startswith("batonpass.errors.")]
+
+    assert [] == outside
+    assert sorted(error.__name__ for error in our_errors()) == sorted(home.__all__)
+
+
+def test_the_tree_has_every_error() -> None:
+    """The drawing at the head of batonpass.errors names each error with its code."""
+    drawn = dict(
+        re.findall(r"(\w+Error)[ ]+([a-z_]+\.[a-z_]+)$", str(module("batonpass.errors").__doc__), re.MULTILINE)
+    )
+    leaves = {error.__name__: code for error, code in codes().items() if not code.startswith(("verify.", "batonpass."))}
+
+    assert leaves == drawn
 
 
 def test_every_error_that_is_raised_has_its_own_code() -> None:

@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +20,7 @@ from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
+from batonpass.testing.conformance.offering import LONG_AGO, offered
 from batonpass.testing.conformance.support import a_second_relay
 from batonpass.wire.codec import decode_receipt
 
@@ -26,6 +28,8 @@ RECEIPTS = 500
 MUTATIONS = 10_000
 PARTS = 4
 
+# Not leases: they are no record of anything. Whoever can write there can keep workers from a handoff for a while, or
+# call two to it, of whom one is refused; no receipt says who should hold what, so there is nothing to compare with.
 TABLES = {
     "receipts": ("position", "id", "stream", "seq", "kind", "payload", "relay_signature", "cosignature"),
     "contents": ("id", "receipt", "place", "salt", "body"),
@@ -41,8 +45,24 @@ TABLES = {
         "state",
         "started_at",
         "ended_at",
+        "series",
     ),
-    "handoffs": ("id", "root", "parent", "agent", "carrier", "state", "attempt", "run", "initiated"),
+    "handoffs": (
+        "id",
+        "root",
+        "parent",
+        "agent",
+        "carrier",
+        "state",
+        "attempt",
+        "run",
+        "initiated",
+        "seq",
+        "scope",
+        "key",
+        "deadline",
+    ),
+    "statements": ("item", "root", "digest", "author", "at"),
     "keys": ("id", "role", "public_key", "relay", "status"),
     "seals": ("size", "previous", "root", "note", "frontier"),
     "ledger": ("id", "root_key"),
@@ -71,6 +91,11 @@ def _record(scribe: Scribe) -> None:
         scribe.recording.accept(handoff)
         scribe.recording.lapse(handoff)
         scribe.recording.close(scribe.recording.accept(handoff))
+    for _ in range(5):
+        nightly = scribe.recording.start("paint again", agent="artist", by=ANA, series="nightly")
+        for scope in (nightly.run.id, None):
+            offered(scribe, nightly, scope=scope, deadline=LONG_AGO, carrier=Carrier.WORKER)
+    scribe.store.claim(holder="worker", lease_for=timedelta(hours=1))
     cancelled = scribe.offer(lead)
     scribe.recording.cancel(cancelled, by=ANA, reason="enough")
     scribe.recording.rekey(lead.run.id)

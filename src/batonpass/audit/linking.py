@@ -5,10 +5,11 @@ checked, so that all cores can work on it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from batonpass.audit.links import RULES, Facts, Memory
 from batonpass.errors import (
     BatonpassError,
     ChainError,
@@ -24,15 +25,10 @@ from batonpass.errors import (
     VerificationError,
 )
 from batonpass.model.bodies import (
-    ChildHead,
     ContentErased,
     HandoffAccepted,
-    HandoffCompleted,
-    HandoffFailed,
+    HandoffAnswered,
     HandoffInitiated,
-    RelayRevoked,
-    RelayRotated,
-    RunClosed,
     RunRekeyed,
     RunStarted,
     ToolCompleted,
@@ -41,16 +37,12 @@ from batonpass.model.bodies import (
     UnknownBody,
 )
 from batonpass.model.ids import (
-    CallId,
     ContentId,
     Digest,
     HandoffId,
-    KeyId,
     PublicKey,
     ReceiptId,
-    RelayId,
     RunId,
-    StreamId,
 )
 from batonpass.model.key import KeyRole, KeyStatus
 from batonpass.model.projection import Projection, enrols_itself, key_id, project, root_key
@@ -73,18 +65,6 @@ class Link:
     signatures: tuple[tuple[bytes, bytes], ...]  # public key, signature
 
 
-@dataclass(slots=True)
-class _Memory:
-    """What later receipts are compared with, beyond the derived rows."""
-
-    history: dict[StreamId, list[bytes]] = field(default_factory=dict)  # digests by seq, of runs
-    run_keys: dict[RunId, PublicKey] = field(default_factory=dict)
-    anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # what the next attempt may hang from
-    calls: dict[RunId, set[CallId]] = field(default_factory=dict)  # requested, no outcome yet
-    erased: dict[ContentId, ReceiptId] = field(default_factory=dict)
-    public_keys: dict[KeyId, bytes] = field(default_factory=dict)
-
-
 class Linker:
     """Takes receipts in position order and refuses the first that does not fit. Raises `VerificationError`."""
 
@@ -94,7 +74,7 @@ class Linker:
         self._info = info
         self._gapless = gapless
         self._position: int | None = 0
-        self._memory = _Memory()
+        self._memory = Memory()
         root = root_key(info.root_key)
         self._root = root.id
         self.derived.keys[root.id] = root
@@ -198,54 +178,11 @@ class Linker:
             return self._info.root_key
         return self._memory.run_keys.get(RunId(receipt.stream))
 
-    # Step 8: what a receipt says of its parents, children and calls is what their own receipts say.
+    # Step 8: what a receipt says of its parents, children, calls and items is what their own receipts say.
     def _require_links(self, receipt: Receipt) -> None:
-        # Most receipts are of calls: their cases come first.
-        match receipt.body:
-            case ToolRequested():
-                pass
-            case ToolCompleted() | ToolFailed() as body:
-                if body.call not in self._memory.calls.get(body.run, ()):
-                    raise UnlinkedError(f"{body.call} was not requested, or has an outcome already", field="call")
-            case HandoffAccepted() as body:
-                self._require_attempt(body)
-            case HandoffCompleted() | HandoffFailed() as body:
-                run = self.derived.runs.get(body.run)
-                if run is None or (run.handoff, run.parent, run.attempt) != (body.handoff, body.parent, body.attempt):
-                    raise UnlinkedError("the close-out is of another handoff than its run", field="handoff")
-                self._require_children(body.run, body.children)
-            case RunClosed() as body:
-                self._require_children(body.run, body.children)
-            case RelayRotated() as body:
-                self._require_owner(body.old_key, body.relay)
-            case RelayRevoked() as body:
-                self._require_owner(body.public_key, body.relay)
-
-    def _require_owner(self, public_key: PublicKey, relay: RelayId) -> None:
-        key = self.derived.keys.get(key_id(public_key))
-        if key is None or key.relay != relay:
-            raise UnlinkedError(f"the key that it names is not a key of {relay}", field="relay")
-
-    def _require_attempt(self, body: HandoffAccepted) -> None:
-        handoff = self.derived.handoffs.get(body.handoff)
-        if handoff is None:
-            raise UnlinkedError("the handoff that it takes was never offered", field="handoff")
-        parent = self.derived.runs.get(body.parent)
-        if parent is None or handoff.parent != body.parent:
-            raise UnlinkedError("its parent did not offer this handoff", field="parent")
-        if handoff.to != body.agent:
-            raise UnlinkedError(f"it was offered to {handoff.to} and taken by {body.agent}", field="agent")
-        if parent.principal != body.principal:
-            raise UnlinkedError("it acts for another principal than its parent", field="principal")
-
-    def _require_children(self, parent: RunId, children: tuple[ChildHead, ...]) -> None:
-        for child in children:
-            run = self.derived.runs.get(child.run)
-            if run is None or run.parent != parent:
-                raise UnlinkedError(f"it lists {child.run}, which is no child of it", field="children")
-            known = self._memory.history[StreamId(child.run)]
-            if len(known) < child.seq or known[child.seq - 1].hex() != child.head:
-                raise UnlinkedError(f"it lists another head of {child.run} than there is", field="children")
+        rule = RULES.get(type(receipt.body))
+        if rule is not None:
+            rule(Facts(self.derived, self._memory, receipt), receipt.body)
 
     # Step 9: the derived rows can follow.
     def _fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
@@ -261,6 +198,7 @@ class Linker:
             memory.history.setdefault(receipt.stream, []).append(raw)
         elif kind is StreamKind.HANDOFF:
             memory.anchors[HandoffId(receipt.stream)] = {digest}
+        memory.items.remember(receipt)
         match receipt.body:
             case ToolRequested() as body:
                 memory.calls.setdefault(body.run, set()).add(body.call)
@@ -268,8 +206,8 @@ class Linker:
                 memory.calls[body.run].discard(body.call)
             case RunStarted() | HandoffAccepted() | RunRekeyed() as body:
                 memory.run_keys[body.run] = body.run_key
-            case HandoffInitiated() as body:
-                memory.anchors[body.handoff] = {digest}
+            case HandoffInitiated() | HandoffAnswered() as body:
+                memory.take_baton(body, digest)
             case ContentErased() as body:
                 memory.erased.update(dict.fromkeys(body.contents, receipt.id))
             case UnknownBody():

@@ -5,7 +5,7 @@ answer. If several do, the error lists them with enough to choose by.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -17,6 +17,7 @@ from batonpass.model.bodies import HandoffInitiated, Kind, ToolCompleted, ToolFa
 from batonpass.model.content import ContentRef, Place
 from batonpass.model.ids import (
     CONTENT,
+    HANDOFF,
     RECEIPT,
     RUN,
     AgentId,
@@ -30,7 +31,7 @@ from batonpass.model.ids import (
 )
 from batonpass.model.key import Key, KeyStatus
 from batonpass.model.receipt import Receipt, StoredReceipt
-from batonpass.model.run import Run
+from batonpass.model.run import Handoff, Run, RunState
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -112,6 +113,27 @@ def get_run(view: LedgerView, given: str) -> Run:
     return found[0]
 
 
+def get_open_root(view: LedgerView) -> Run:
+    """Return the last root run that is still open. Raises `NotFoundError`."""
+    for run in view.find_runs():
+        if run.parent is None and run.state is RunState.OPEN:
+            return run
+    raise NotFoundError("open root run", LAST)
+
+
+def get_handoff(view: LedgerView, given: str) -> Handoff:
+    """Return the handoff that is meant; a name is that of the agent it went to.
+
+    Raises `NotFoundError` or `AmbiguousIdError`.
+    """
+    found = _find_handoffs(view, _plain(given))
+    if not found:
+        raise NotFoundError("handoff", given)
+    if len(found) > 1:
+        raise AmbiguousIdError("handoff", given, _with_rest(_handoff_lines(view, found[:_SHOWN]), found))
+    return found[0]
+
+
 def get_receipt(view: LedgerView, given: str) -> StoredReceipt:
     """Return the receipt that is meant. Raises `NotFoundError` or `AmbiguousIdError`."""
     wanted = _plain(given)
@@ -180,9 +202,14 @@ def read_receipt(stored: StoredReceipt) -> Receipt:
 
 def read_texts(view: LedgerView, receipt: Receipt) -> dict[str, Text]:
     """Return the contents of a receipt, by name; erased and missing ones too."""
-    stored = {content.id: content for content in view.find_contents([ref.id for ref in receipt.content.values()])}
+    return read_contents(view, receipt.content)
+
+
+def read_contents(view: LedgerView, refs: Mapping[str, ContentRef]) -> dict[str, Text]:
+    """Return contents that receipts name, in one go; erased and missing ones too."""
+    stored = {content.id: content for content in view.find_contents([ref.id for ref in refs.values()])}
     texts = {}
-    for name, ref in receipt.content.items():
+    for name, ref in refs.items():
         content = stored.get(ref.id)
         if content is not None and content.place is Place.ERASED:
             texts[name] = Text(name=name, ref=ref, found=Found.ERASED, body=None)
@@ -191,6 +218,15 @@ def read_texts(view: LedgerView, receipt: Receipt) -> dict[str, Text]:
         else:
             texts[name] = Text(name=name, ref=ref, found=Found.KEPT, body=content.body)
     return texts
+
+
+def read_task(view: LedgerView, handoff: Handoff) -> Text | None:
+    """Return the task that was handed off; None if the receipt that says so is not there."""
+    try:
+        offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
+    except NotFoundError:
+        return None
+    return read_texts(view, offer).get("task")
 
 
 class Tasks:
@@ -273,6 +309,16 @@ def _find_runs(view: LedgerView, wanted: str) -> list[Run]:
     return [*named, *(run for run in ended if run not in named)]
 
 
+def _find_handoffs(view: LedgerView, wanted: str) -> list[Handoff]:
+    if wanted == LAST:
+        return list(islice(view.find_handoffs(), 1))
+    ended = [view.get_handoff(HandoffId(found)) for found in islice(_endings(view, HANDOFF, wanted), _SHOWN + 1)]
+    if wanted.startswith(f"{HANDOFF}_"):
+        return ended
+    named = list(islice((known for known in view.find_handoffs() if known.to == wanted), _SHOWN + 1))
+    return [*named, *(known for known in ended if known not in named)]
+
+
 def _find_receipts(view: LedgerView, wanted: str) -> list[StoredReceipt]:
     return [view.get_receipt(ReceiptId(found)) for found in islice(_endings(view, RECEIPT, wanted), _SHOWN + 1)]
 
@@ -287,6 +333,16 @@ def _run_lines(view: LedgerView, runs: Sequence[Run]) -> list[str]:
     return [
         f"{ending(run.id, length)} · {run.agent} · {_moment(run.started_at)} · {run.state} · {tasks.first_line(run)}"
         for run in runs
+    ]
+
+
+def _handoff_lines(view: LedgerView, handoffs: Sequence[Handoff]) -> list[str]:
+    length = telling_length([handoff.id for handoff in handoffs])
+    tasks = [read_task(view, handoff) for handoff in handoffs]
+    return [
+        f"{ending(handoff.id, length)} · {handoff.to} · {_moment(time_of(handoff.id))} · {handoff.state} · "
+        f"{'unknown' if task is None else task.first_line}"
+        for handoff, task in zip(handoffs, tasks, strict=True)
     ]
 
 

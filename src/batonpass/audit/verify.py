@@ -5,6 +5,7 @@ Returns evidence, or raises for the first thing that is wrong, with its stream, 
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain, islice
 from typing import Any, Final
@@ -26,7 +27,7 @@ from batonpass.errors import (
 )
 from batonpass.model.checks import require_digest
 from batonpass.model.content import ContentRef, Place, StoredContent, content_digest
-from batonpass.model.ids import ContentId, KeyId, PublicKey
+from batonpass.model.ids import ContentId, HandoffId, KeyId, PublicKey
 from batonpass.model.lifecycle import State
 from batonpass.model.projection import key_id
 from batonpass.model.receipt import StoredReceipt
@@ -234,8 +235,10 @@ class Verification:
         derived = self._linker.derived
         _require_rows("stream", derived.streams, view.find_streams())
         _require_rows("run", derived.runs, view.find_runs())
-        _require_rows("handoff", derived.handoffs, map(_without_claim, view.find_handoffs()))
+        held = {lease.handoff for lease in view.find_leases()}
+        _require_rows("handoff", derived.handoffs, (_without_claim(known, held) for known in view.find_handoffs()))
         _require_rows("key", derived.keys, view.find_keys())
+        _require_rows("statement", derived.stated, view.find_statements())
 
     def _evidence(self, signatures: int) -> Evidence:
         derived = self._linker.derived
@@ -262,9 +265,9 @@ def _chunks(receipts: Iterable[StoredReceipt]) -> Iterator[list[StoredReceipt]]:
         yield chunk
 
 
-def _without_claim(handoff: Handoff) -> Handoff:
+def _without_claim(handoff: Handoff, held: AbstractSet[HandoffId]) -> Handoff:
     # A claim is a lease, not a receipt: as far as receipts tell, a claimed handoff is ready.
-    if handoff.state is not State.CLAIMED:
+    if handoff.state is not State.CLAIMED or handoff.id not in held:
         return handoff
     return replace(handoff, state=State.READY)
 

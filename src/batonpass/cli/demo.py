@@ -20,7 +20,7 @@ _COLOURS: Final = {Tone.GOOD: "green", Tone.BAD: "red"}
     help="Do it there and leave everything to look at; the directory must be new or empty.",
 )
 def command(keep: Path | None) -> None:
-    """Record a small tree of runs, verify and seal it, tamper with copies, and show what is found."""
+    """Hand work on, kill an agent half-way, go on with what is left, tamper with copies, and show what is found."""
     if keep is None:
         with TemporaryDirectory(prefix="batonpass-demo-") as directory:
             _show(Path(directory))
@@ -32,7 +32,8 @@ def command(keep: Path | None) -> None:
     say()
     say(f"Look around: cd {keep}")
     say("  batonpass run list")
-    say("  batonpass receipt grep timeout")
+    say("  batonpass handoff show drafter")
+    say("  batonpass handoff show drafter --proof")
     say(f"  (cd {FLIPPED} && batonpass ledger verify)")
     say(f"  (cd {SHORTENED} && batonpass ledger verify --seal ../{SEAL})")
 
@@ -45,7 +46,9 @@ def _show(directory: Path) -> None:
         for line in step.lines:
             say("   ", _painted(line))
     say()
-    say("Everything was found. The receipts prove what was recorded; the seal proves that nothing is missing.")
+    say(
+        "Nothing was done twice, and everything was found. Receipts prove what was recorded; a seal, that all is there."
+    )
 
 
 def _painted(line: Line) -> Painted:

@@ -51,6 +51,7 @@ _WHAT_TO_DO: Final = {
 _ANOTHER_LEDGER: Final = "this is another ledger than you think, or somebody replaced all of it"
 _WHERE_TO_LOOK: Final = {
     "run": "`batonpass run list` shows what there is",
+    "handoff": "`batonpass handoff list` shows what there is",
     "receipt": "`batonpass receipt grep . --since 1h` shows what there is",
     "key": "`batonpass key list` shows what there is",
 }

@@ -13,9 +13,11 @@ from batonpass.cli.options import ledger_option
 
 _NOUNS: Final = {
     "run": "Runs: who worked on what, and for whom.",
+    "handoff": "Handoffs: what was delegated, what came of it, what to do next.",
     "receipt": "Receipts: one signed record of anything.",
     "ledger": "The ledger: verify, seal, export, erase.",
     "key": "Keys: which relays may record here.",
+    "worker": "Run what waits for an agent, under a lease.",
     "git": "Put the ledger's seal into every commit.",
     "doctor": "Say what is wrong with this ledger, and what to do.",
     "demo": "Show in seconds what is recorded and what is found.",

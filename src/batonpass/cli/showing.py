@@ -6,7 +6,9 @@ from typing import Final
 from batonpass.audit.lookup import Call, Found, Text, ending
 from batonpass.cli.printing import Painted, paint, say, say_text
 from batonpass.cli.words import elapsed, exact, size
+from batonpass.errors import InvalidValueError
 from batonpass.model.run import Run, RunState
+from batonpass.wire.documents import decode_report, is_report
 
 _COLOURS: Final = {
     RunState.OPEN: "yellow",
@@ -14,6 +16,8 @@ _COLOURS: Final = {
     RunState.FAILED: "red",
     RunState.CANCELLED: "magenta",
     RunState.LAPSED: "magenta",
+    RunState.SUSPENDED: "yellow",
+    RunState.EXPIRED: "magenta",
 }
 
 
@@ -95,10 +99,32 @@ def say_content(text: Text, *, at_most: int | None = None) -> None:
     say(paint(text.name, bold=True), paint(about, dim=True))
     match text:
         case Text(found=Found.KEPT, words=str(words)):
-            say_text(words, at_most=at_most)
+            say_text(_report_words(text) or words, at_most=at_most)
         case Text(found=Found.KEPT):
             say("  │ ", paint("not text; --json prints its bytes", dim=True))
         case Text(found=Found.ERASED):
             say("  │ ", paint("erased", "magenta"))
         case _:
             say("  │ ", paint("missing, and nobody erased it: run `batonpass ledger verify`", "red"))
+
+
+def _report_words(text: Text) -> str | None:
+    """Return a report as people read it; None if the content is none, or cannot be read as one."""
+    if text.body is None or not is_report(text.body):
+        return None
+    try:
+        report = decode_report(text.body)
+    except InvalidValueError:
+        return None
+    lines = [report.result, f"value: {report.value}" if report.value else ""]
+    lines += [
+        f"open question{' (blocking)' * question.blocking}: {question.text}" for question in report.open_questions
+    ]
+    lines += [f"rejected: {path.what}{f' ({path.why})' * bool(path.why)}" for path in report.rejected_paths]
+    lines += [f"decided: {decision.what}{f' ({decision.why})' * bool(decision.why)}" for decision in report.decisions]
+    lines += [f"assumed: {assumption.what}" for assumption in report.assumptions]
+    lines += [f"claimed: {claim.what}" for claim in report.claims]
+    lines += [f"done: {item.what}" for item in report.completed]
+    lines += [f"none: {', '.join(report.none)}" if report.none else ""]
+    lines += [f"confidence: {report.confidence / 10:g} %" if report.confidence is not None else ""]
+    return "\n".join(line for line in lines if line)

@@ -7,6 +7,8 @@ DELETE FROM contents WHERE receipt IN (
 DELETE FROM receipts WHERE stream IN (SELECT number FROM streams WHERE root = :root);
 DELETE FROM streams WHERE root = :root;
 DELETE FROM runs WHERE root = :root;
+DELETE FROM leases WHERE handoff IN (SELECT id FROM handoffs WHERE root = :root);
 DELETE FROM handoffs WHERE root = :root;
+DELETE FROM statements WHERE root = :root;
 -- The seal that lies beside the ledger goes too. The one that was kept elsewhere does not.
 DELETE FROM seals;

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from batonpass.audit.evidence import Evidence
 from batonpass.audit.lookup import Call, Tasks, ending, find_calls, read_receipt
+from batonpass.demo.analysis import Analysis, load_analysis
 from batonpass.demo.tampering import change_byte, copy_ledger, delete_tree
 from batonpass.errors import ContentMismatchError, SealError, VerificationError
-from batonpass.ledger.recording import Recording, Working
-from batonpass.model.ids import AgentId, PrincipalId, RunId, StreamId
+from batonpass.handoff.resuming import Resumption, read_resumption
+from batonpass.model.bodies import HandoffCompleted
+from batonpass.model.ids import HandoffId, RunId, StreamId
+from batonpass.model.receipt import Receipt
 from batonpass.model.run import Run
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
@@ -21,10 +25,10 @@ FLIPPED: Final = "flipped"
 SHORTENED: Final = "shortened"
 SEAL: Final = "seal.txt"
 
-_ANA: Final = PrincipalId("user:ana")
-_BOB: Final = PrincipalId("user:bob")
-_REFUND: Final = "Refund 100.00 EUR for order 1042"
-_AMOUNT_AT: Final = len("Refund ")
+_BOB: Final = "user:bob"
+_TASK: Final = "Draft the summary for Ana"
+_NAME_AT: Final = len("Draft the summary for ")
+_LONGEST_WAIT: Final = timedelta(seconds=60)
 
 
 class Tone(StrEnum):
@@ -54,18 +58,29 @@ class Step:
 
 def play(directory: Path) -> Iterator[Step]:
     """Do everything in a directory, step by step. Raises `VerificationError` if something is not found as told."""
+    analysis = load_analysis()
     ledger = directory / HOME_NAME / "ledger.db"
-    with _opened(ledger) as relay:
-        kept, hidden = _record(relay.recording)
-        with relay.store.view() as view:
-            lines = tuple(line for root in (kept, hidden) for line in _tree(view, view.get_run(root)))
-        yield Step("Record two trees of runs; each line is signed and hangs from the one before", lines)
-        evidence = relay.verify()
-        yield Step("Verify everything: every byte, signature, link and word", _evidence_lines(evidence))
+    with analysis.opened(directory) as relay:
+        lead, drafting = analysis.lead(relay)
+        yield Step("Ana asks a question; a lead hands it on, with everything it knows", tuple(_tree(relay, lead.id)))
+        pid = analysis.kill_in_second_call(directory)
+        yield Step(
+            "The drafter works in a process of its own and is killed in its second call", _killed(relay, drafting, pid)
+        )
+        analysis.worker_process(directory).wait()
+        handoff = relay.handoff(drafting)
+        result = handoff.wait(_LONGEST_WAIT)
+        handoff.verify(by="user:ana", check=(directory / "summary.md").is_file)
+        lead.report("the summary is in summary.md")
+        lead.close()
+        yield Step(
+            "Another worker goes on when the lease has run out", tuple(_gone_on(analysis, directory, result.attempt))
+        )
+        yield Step("The trail: who did what, for whom, and what for", tuple(_tree(relay, lead.id)))
+        hidden = _hide_something(relay)
+        yield Step("Verify everything: every byte, signature, link and word", _evidence_lines(relay.verify()))
         seal = relay.seal()
     (directory / SEAL).write_text(seal.note, encoding="utf-8")
-    lines = tuple(Line(line, Tone.QUIET) for line in seal.note.splitlines() if line)
-    yield Step(f"Seal it, and keep the seal elsewhere: one signature over {seal.size} receipts", lines)
     yield _flip(copy_ledger(ledger, directory / FLIPPED))
     yield _shorten(copy_ledger(ledger, directory / SHORTENED), hidden, seal.note)
 
@@ -74,43 +89,62 @@ def _opened(ledger: Path) -> Relay:
     return Relay.open(f"sqlite:///{ledger}", home=ledger.parent)
 
 
-def _record(recording: Recording) -> tuple[RunId, RunId]:
-    """Record a lead with two workers and a call that failed; then another tree, which somebody would like to hide."""
-    lead = recording.start("Refund order 1042 and tell the customer", agent=AgentId("lead"), by=_ANA)
-    payments = _delegate(recording, lead, "payments", _REFUND)
-    _call(recording, payments, "refund", '{"order":1042,"amount":"100.00","currency":"EUR"}', "refunded")
-    recording.close(payments, report="refunded 100.00 EUR")
-    mailer = _delegate(recording, lead, "mailer", "Tell the customer that the money is on its way")
-    failed = recording.request(mailer, "send_mail", '{"to":"customer of order 1042"}')
-    recording.fail_call(mailer, failed, "smtp.timeout", "no answer after 30 s")
-    _call(recording, mailer, "send_mail", '{"to":"customer of order 1042"}', "accepted")
-    recording.close(mailer, report="told at the second attempt")
-    recording.close(lead, report="refunded and told")
-
-    other = recording.start("Send the customer list to a partner", agent=AgentId("lead"), by=_BOB)
-    exporter = _delegate(recording, other, "exporter", "Upload all customers as CSV")
-    _call(recording, exporter, "upload", '{"file":"customers.csv"}', "uploaded 48,112 rows")
-    recording.close(exporter, report="uploaded")
-    recording.close(other, report="sent")
-    return lead.run.id, other.run.id
+def _hide_something(relay: Relay) -> RunId:
+    """Record another tree, which somebody would like to hide."""
+    with relay.start("Send the customer list to a partner", by=_BOB) as lead:
+        with lead.hand_off("exporter", "Upload all customers as CSV") as exporter:
+            exporter.call(upload, "customers.csv")
+            exporter.report("uploaded")
+        lead.report("sent")
+    return lead.id
 
 
-def _delegate(recording: Recording, parent: Working, to: str, task: str) -> Working:
-    return recording.accept(recording.offer(parent, AgentId(to), task))
+def upload(file: str) -> str:
+    """Pretend to send a file away."""
+    return f"uploaded 48,112 rows of {file}"
 
 
-def _call(recording: Recording, working: Working, tool: str, arguments: str, result: str) -> None:
-    recording.finish(working, recording.request(working, tool, arguments), result)
+def _killed(relay: Relay, drafting: HandoffId, pid: int) -> tuple[Line, ...]:
+    past = _past(relay, drafting)
+    return (
+        Line(f"process {pid} got SIGKILL; the ledger knows how far it came", Tone.BAD),
+        *(Line(f"finished: {call.tool}", Tone.GOOD) for call in past.finished),
+        *(
+            Line(f"in doubt: {call.tool}: requested, and nobody knows whether it happened", Tone.BAD)
+            for call in past.in_doubt
+        ),
+    )
+
+
+def _gone_on(analysis: Analysis, directory: Path, attempt: int) -> Iterator[Line]:
+    yield Line(f"attempt {attempt}: finished calls are not made again, and publish may be repeated: it says so itself")
+    for line in (directory / "world.txt").read_text(encoding="utf-8").splitlines():
+        yield Line(f"really done, once: {line}", Tone.GOOD)
+    undisturbed = directory / "undisturbed"
+    undisturbed.mkdir()
+    with analysis.opened(undisturbed) as relay:
+        lead, drafting = analysis.lead(relay)
+        relay.handoff(drafting).run(lease=relay.claim(holder="demo", lease_for=_LONGEST_WAIT))
+        lead.close()
+    same = (directory / "summary.md").read_bytes() == (undisturbed / "summary.md").read_bytes()
+    if not same:
+        raise VerificationError("the summary differs from that of an undisturbed run; please report this")
+    yield Line("the summary is, byte for byte, that of a run that nobody disturbed", Tone.GOOD)
+
+
+def _past(relay: Relay, handoff: HandoffId) -> Resumption:
+    with relay.store.view() as view:
+        return read_resumption(view, view.get_handoff(handoff))
 
 
 def _flip(ledger: Path) -> Step:
-    offset = change_byte(ledger, _REFUND.encode(), _AMOUNT_AT, b"9")
+    offset = change_byte(ledger, _TASK.encode(), _NAME_AT, b"E")
     with _opened(ledger) as relay:
         finding = _finding(relay, ContentMismatchError)
     return Step(
-        "Change one byte in a copy: 100.00 EUR becomes 900.00 EUR",
+        "Change one byte in a copy: the summary for Ana becomes one for Ena",
         (
-            Line(f"byte {offset:,} of the file: '1' is now '9'", Tone.QUIET),
+            Line(f"byte {offset:,} of the file: 'A' is now 'E'", Tone.QUIET),
             Line(f"found: {finding.problem}", Tone.BAD),
             Line(
                 f"       stream {finding.stream}, seq {finding.seq}, field {finding.field}  [{finding.code}]", Tone.BAD
@@ -142,20 +176,24 @@ def _finding(relay: Relay, expected: type[VerificationError], *notes: str) -> Ve
     raise VerificationError("the demonstration changed a ledger and it was not found; please report this")
 
 
-def _tree(view: LedgerView, root: Run) -> Iterator[Line]:
-    tasks = Tasks(view)
-    yield Line(f"{root.principal}: {tasks.first_line(root)}")
-    yield from _branch(view, tasks, root, "", last=True)
+def _tree(relay: Relay, root: RunId) -> Iterator[Line]:
+    with relay.store.view() as view:
+        run = view.get_run(root)
+        tasks = Tasks(view)
+        yield Line(f"{run.principal}: {tasks.first_line(run)}")
+        yield from _branch(view, tasks, run, "", last=True)
 
 
 def _branch(view: LedgerView, tasks: Tasks, run: Run, indent: str, *, last: bool) -> Iterator[Line]:
     task = "" if run.parent is None else f"  {tasks.first_line(run)}"
     yield Line(f"{indent}{'└─ ' if last else '├─ '}{run.agent} {ending(run.id)}  {run.state}{task}")
     deeper = indent + ("   " if last else "│  ")
-    receipts = map(read_receipt, view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))
+    receipts = [*map(read_receipt, view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))]
     children = sorted(view.find_runs(parent=run.id), key=lambda child: child.id)
+    inside = deeper + ("│  " if children else "   ")
+    yield from _kept_lines(receipts[-1], inside)
     for call in find_calls(receipts):
-        yield _call_line(call, deeper + ("│  " if children else "   "))
+        yield _call_line(call, inside)
     for child in children:
         yield from _branch(view, tasks, child, deeper, last=child is children[-1])
 
@@ -163,7 +201,14 @@ def _branch(view: LedgerView, tasks: Tasks, run: Run, indent: str, *, last: bool
 def _call_line(call: Call, indent: str) -> Line:
     if call.error is not None:
         return Line(f"{indent}{call.tool} failed: {call.error}", Tone.BAD)
+    if call.outcome is None:
+        return Line(f"{indent}{call.tool} requested, no outcome: in doubt", Tone.BAD)
     return Line(f"{indent}{call.tool} completed", Tone.QUIET)
+
+
+def _kept_lines(receipt: Receipt, indent: str) -> Iterator[Line]:
+    if isinstance(receipt.body, HandoffCompleted) and receipt.body.kept:
+        yield Line(f"{indent}{receipt.body.kept} finished call of the attempt before it, not made again", Tone.QUIET)
 
 
 def _evidence_lines(evidence: Evidence) -> tuple[Line, ...]:

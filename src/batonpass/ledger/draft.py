@@ -23,3 +23,4 @@ class Draft:
     contents: tuple[Content, ...] = ()
     mode: Mode = Mode.OBSERVED
     session: SessionId | None = None
+    token: int | None = None  # of the lease under which a worker takes a handoff

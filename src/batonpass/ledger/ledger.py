@@ -112,10 +112,11 @@ class Ledger:
         for draft in drafts:
             head = heads.get(draft.stream) or slots[draft.stream].head
             if not draft.new and (head is None or head.epoch < (draft.epoch or 0)):
-                # Unknown here, or taken over since and now taken back by whoever wrote this draft.
-                head = self._read(draft.stream)
+                # Unknown here, or taken over since and now taken back by whoever wrote this draft. What we knew of it
+                # is of the past: kept, it would look like a takeover as soon as somebody else writes.
+                head = slots[draft.stream].head = self._read(draft.stream)
             signed = sign_receipt(draft, head, self._recorder, at)
-            entry = Entry(signed=signed, contents=draft.contents)
+            entry = Entry(signed=signed, contents=draft.contents, token=draft.token)
             entries.append(entry)
             heads[draft.stream] = Stream(
                 id=draft.stream,

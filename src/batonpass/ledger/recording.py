@@ -1,22 +1,34 @@
 """The acts that a ledger records about runs and handoffs: each is one receipt, or a few that stand or fall together."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from batonpass.clock import Clock
-from batonpass.errors import NotFoundError
+from batonpass.errors import StaleHeadError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger
+from batonpass.ledger.standing import (
+    Acceptance,
+    Working,
+    carried,
+    child_head,
+    close_out,
+    head_of,
+    need,
+    opened,
+    standing,
+)
 from batonpass.model.bodies import (
     Body,
     ChildHead,
     HandoffAccepted,
     HandoffCancelled,
-    HandoffCompleted,
-    HandoffFailed,
     HandoffInitiated,
     HandoffLapsed,
+    HandoffRetried,
     Outcome,
-    RunClosed,
+    Part,
+    RunRecorded,
     RunRekeyed,
     RunStarted,
     ToolCompleted,
@@ -37,22 +49,17 @@ from batonpass.model.ids import (
     new_handoff_id,
     new_run_id,
 )
-from batonpass.model.key import RunKeys
+from batonpass.model.key import RunKeys, Signer
 from batonpass.model.lifecycle import WAITING, Carrier, State
-from batonpass.model.projection import project
-from batonpass.model.receipt import Mode, SignedReceipt
-from batonpass.model.run import Handoff, Run
-from batonpass.model.stream import Stream
+from batonpass.model.receipt import SIGNED_BY_RUN, Mode, SignedReceipt
+from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerStore, LedgerView
 
+# Each time a run moved on between reading and fencing it, it made progress; so many times in a row is a fault.
+_TRIES: Final = 64
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Working:
-    """A run that this process works on: what every one of its receipts repeats."""
-
-    run: Run
-    mode: Mode = Mode.OBSERVED
-    session: SessionId | None = None
+Act: TypeAlias = Callable[[Handoff, ChildHead | None], Body]
+Standing: TypeAlias = tuple[Handoff, Digest, PrincipalId]  # a handoff, what its next attempt hangs from, and for whom
 
 
 class Recording:
@@ -73,29 +80,54 @@ class Recording:
         by: str,
         mode: Mode = Mode.OBSERVED,
         session: SessionId | None = None,
+        continues: RunId | None = None,
+        series: str | None = None,
+        contents: tuple[Content, ...] = (),
+        items: tuple[tuple[Part, Content], ...] = (),
     ) -> Working:
-        """Begin a root run for a principal's intent."""
+        """Begin a root run for a principal's intent, with what the principal says besides, in one commit."""
         at = self._clock.now()
         run = new_run_id(at)
         signer = self._run_keys.new()
-        (signed,) = self._ledger.append(
-            Draft(
-                stream=StreamId(run),
-                body=RunStarted(run=run, agent=AgentId(agent), principal=PrincipalId(by), run_key=signer.public_key),
-                root=run,
-                anchor=self._genesis(),
-                new=True,
-                cosigner=signer,
-                contents=(new_content("intent", intent, at),),
-                mode=mode,
-                session=session,
+        principal = PrincipalId(by)
+        started = Draft(
+            stream=StreamId(run),
+            body=RunStarted(
+                run=run,
+                agent=AgentId(agent),
+                principal=principal,
+                run_key=signer.public_key,
+                continues=continues,
+                series=series,
             ),
+            root=run,
+            anchor=self._genesis(),
+            new=True,
+            cosigner=signer,
+            contents=(new_content(Part.INTENT, intent, at), *contents),
+            mode=mode,
+            session=session,
         )
+        drafts = [started]
+        if items:
+            drafts.append(
+                Draft(
+                    stream=StreamId(run),
+                    body=RunRecorded(run=run, by=principal, items=carried(items)),
+                    root=run,
+                    cosigner=signer,
+                    contents=tuple(content for _, content in items),
+                    mode=mode,
+                    session=session,
+                    anchor=self._genesis(),
+                ),
+            )
+        signed, *_ = self._ledger.append(*drafts)
         self._run_keys.keep(run, 1, signer)
-        return _opened(signed)
+        return opened(signed)
 
     def offer(self, parent: Working, to: str, task: str, *, carrier: Carrier = Carrier.CALLER) -> HandoffId:
-        """Hand one task to an agent: durable before anything of the child runs."""
+        """Hand one task to an agent and nothing with it: durable before anything of the child runs."""
         at = self._clock.now()
         handoff = new_handoff_id(at)
         body = HandoffInitiated(
@@ -105,14 +137,24 @@ class Recording:
             carrier=carrier,
             state=WAITING[carrier],
         )
-        self._record(parent, body, (new_content("task", task, at),), cosigned=False)
+        self.record(parent, body, (new_content("task", task, at),))
         return handoff
 
-    def accept(self, handoff: HandoffId, *, mode: Mode = Mode.OBSERVED, session: SessionId | None = None) -> Working:
-        """Begin the next attempt at a handoff: its run hangs from the last thing that happened to the handoff."""
-        with self._store.view() as view:
-            offered, anchor = _standing(view, handoff)
-            parent = view.get_run(offered.parent)
+    def accept(
+        self,
+        handoff: HandoffId,
+        *,
+        mode: Mode = Mode.OBSERVED,
+        session: SessionId | None = None,
+        acceptance: Acceptance | None = None,
+        known: Standing | None = None,
+    ) -> Working:
+        """Begin the next attempt at a handoff: its run hangs from the last thing that happened to the handoff.
+
+        With `known`, it is not read where the handoff stands; if it has moved on, `StaleHeadError` says so.
+        """
+        said = acceptance or Acceptance()
+        offered, anchor, principal = known or self._standing(handoff)
         run = new_run_id(self._clock.now())
         signer = self._run_keys.new()
         (signed,) = self._ledger.append(
@@ -124,8 +166,11 @@ class Recording:
                     run=run,
                     attempt=offered.attempt + 1,
                     agent=offered.to,
-                    principal=parent.principal,
+                    principal=principal,
                     run_key=signer.public_key,
+                    baton=said.baton,
+                    problems=said.problems,
+                    would_ask=said.would_ask,
                 ),
                 root=offered.root,
                 anchor=anchor,
@@ -133,73 +178,126 @@ class Recording:
                 cosigner=signer,
                 mode=mode,
                 session=session,
+                token=said.token,
             ),
         )
         self._run_keys.keep(run, 1, signer)
-        return _opened(signed)
+        return opened(signed)
 
     def request(self, working: Working, tool: str, arguments: str) -> CallId:
         """Record that a run is about to call a tool."""
         at = self._clock.now()
         call = new_call_id(at)
         body = ToolRequested(run=working.run.id, call=call, tool=tool)
-        self._record(working, body, (new_content("arguments", arguments, at, media_type="application/json"),))
+        self.record(working, body, (new_content("arguments", arguments, at, media_type="application/json"),))
         return call
 
     def finish(self, working: Working, call: CallId, result: str | bytes) -> None:
         """Record what a call returned."""
         content = new_content("result", result, self._clock.now())
-        self._record(working, ToolCompleted(run=working.run.id, call=call), (content,))
+        self.record(working, ToolCompleted(run=working.run.id, call=call), (content,))
 
     def fail_call(self, working: Working, call: CallId, error: str, message: str) -> None:
         """Record how a call failed."""
         content = new_content("message", message, self._clock.now())
-        self._record(working, ToolFailed(run=working.run.id, call=call, error=error), (content,))
+        self.record(working, ToolFailed(run=working.run.id, call=call, error=error), (content,))
 
     def close(self, working: Working, outcome: Outcome = Outcome.COMPLETED, *, report: str | None = None) -> None:
         """End a run: its last receipt lists every child's head, so that the root proves the whole tree."""
-        run = working.run
         contents = () if report is None else (new_content("report", report, self._clock.now()),)
-        children = self._children(run.id)
-        body: Body
-        if run.handoff is None or run.parent is None:
-            body = RunClosed(run=run.id, outcome=outcome, children=children)
-        else:
-            kind = HandoffCompleted if outcome is Outcome.COMPLETED else HandoffFailed
-            body = kind(
-                handoff=run.handoff,
-                parent=run.parent,
-                run=run.id,
-                attempt=run.attempt,
-                children=children,
-            )
-        self._record(working, body, contents)
-        self._run_keys.drop(run.id)
+        self.end(working, close_out(working.run, outcome, self.children(working.run.id)), contents)
+
+    def end(self, working: Working, body: Body, contents: tuple[Content, ...]) -> SignedReceipt:
+        """Write a run's last receipt and forget its key."""
+        signed = self.record(working, body, contents)
+        self._run_keys.drop(working.run.id)
+        return signed
 
     def lapse(self, handoff: HandoffId) -> None:
         """Record that a worker's attempt is over without an end of its own; its run takes nothing more."""
-        with self._store.view() as view:
-            known, anchor = _standing(view, handoff)
-            ended = _head_of(view, known)
-        body = HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=ended)
-        self._ledger.append(Draft(stream=StreamId(handoff), body=body, root=known.root, anchor=anchor))
+
+        def lapsed(known: Handoff, ended: ChildHead | None) -> Body:
+            return HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=need(ended, known))
+
+        self.act(handoff, lapsed)
 
     def cancel(self, handoff: HandoffId, *, by: str, reason: str) -> None:
         """Withdraw a handoff; a run that works on it is fenced."""
-        with self._store.view() as view:
-            known, anchor = _standing(view, handoff)
-            ended = _head_of(view, known) if known.state is State.RUNNING else None
-        body = HandoffCancelled(handoff=handoff, by=PrincipalId(by), ended=ended)
         contents = (new_content("reason", reason, self._clock.now()),)
-        self._ledger.append(
-            Draft(
+        self.act(
+            handoff,
+            lambda _, ended: HandoffCancelled(handoff=handoff, by=PrincipalId(by), ended=ended),
+            contents,
+        )
+
+    def act(
+        self,
+        handoff: HandoffId,
+        make: Act,
+        contents: tuple[Content, ...] = (),
+        *,
+        token: int | None = None,
+    ) -> SignedReceipt:
+        """Record in a handoff's own stream what somebody did to it.
+
+        `make` gets the handoff as it stands and, if an attempt is running, where its run stands.
+        """
+        for _ in range(_TRIES):
+            with self._store.view() as view:
+                known, anchor = standing(view, handoff)
+                ended = head_of(view, known) if known.state is State.RUNNING else None
+            body = make(known, ended)
+            draft = Draft(
                 stream=StreamId(handoff),
                 body=body,
                 root=known.root,
                 anchor=anchor,
                 contents=contents,
-            ),
+                token=token,
+            )
+            try:
+                (signed,) = self._ledger.append(draft)
+            except StaleHeadError as stale:
+                if ended is None or stale.stream != ended.run:
+                    raise
+                continue  # the run wrote on while we read: it is to be fenced where it stands now
+            return signed
+        raise StaleHeadError(handoff, 0)
+
+    def take_over(self, handoff: HandoffId, *, by: str, reason: str) -> None:
+        """End the attempt of a caller that is gone and offer the handoff again, in one commit.
+
+        Whoever still holds the attempt's run is fenced by its new epoch.
+        """
+        with self._store.view() as view:
+            known, anchor = standing(view, handoff)
+            dead = view.get_run(need(head_of(view, known), known).run)
+            epoch = view.get_stream(StreamId(dead.id)).epoch
+            children = self._children(view, dead.id)
+        signer = self._run_keys.new()
+        at = self._clock.now()
+        rekeyed = Draft(
+            stream=StreamId(dead.id),
+            body=RunRekeyed(run=dead.id, run_key=signer.public_key),
+            root=dead.root,
+            epoch=epoch,
+            cosigner=signer,
         )
+        failed = Draft(
+            stream=StreamId(dead.id),
+            body=close_out(dead, Outcome.FAILED, children, error="caller.lost"),
+            root=dead.root,
+            cosigner=signer,
+            contents=(new_content("message", reason, at),),
+        )
+        retried = Draft(
+            stream=StreamId(handoff),
+            body=HandoffRetried(handoff=handoff, by=PrincipalId(by)),
+            root=known.root,
+            anchor=anchor,
+        )
+        self._ledger.append(rekeyed, failed, retried)
+        self._run_keys.drop(dead.id)
 
     def rekey(self, run: RunId, *, mode: Mode = Mode.OBSERVED, session: SessionId | None = None) -> Working:
         """Go on with a run whose key is lost: a new key in the next epoch, which fences whoever held the old one."""
@@ -221,22 +319,17 @@ class Recording:
         self._run_keys.keep(run, epoch + 1, signer)
         return Working(run=known, mode=mode, session=session)
 
-    def _record(
-        self,
-        working: Working,
-        body: Body,
-        contents: tuple[Content, ...],
-        *,
-        cosigned: bool = True,
-    ) -> SignedReceipt:
+    def record(self, working: Working, body: Body, contents: tuple[Content, ...] = ()) -> SignedReceipt:
+        """Write one receipt into the stream of a run that this process holds."""
         signer, epoch = self._run_keys.get(working.run.id)
+        cosigner: Signer | None = signer if body.kind in SIGNED_BY_RUN else None
         (signed,) = self._ledger.append(
             Draft(
                 stream=StreamId(working.run.id),
                 body=body,
                 root=working.run.root,
                 epoch=epoch,
-                cosigner=signer if cosigned else None,
+                cosigner=cosigner,
                 contents=contents,
                 mode=working.mode,
                 session=working.session,
@@ -244,39 +337,22 @@ class Recording:
         )
         return signed
 
+    def children(self, run: RunId) -> tuple[ChildHead, ...]:
+        """Return where the streams of a run's children stand."""
+        with self._store.view() as view:
+            return self._children(view, run)
+
+    def _standing(self, handoff: HandoffId) -> Standing:
+        with self._store.view() as view:
+            known, anchor = standing(view, handoff)
+            return known, anchor, view.get_run(known.parent).principal
+
     def _genesis(self) -> Digest:
         if self._known_genesis is None:
             with self._store.view() as view:
                 self._known_genesis = view.info().genesis
         return self._known_genesis
 
-    def _children(self, run: RunId) -> tuple[ChildHead, ...]:
-        with self._store.view() as view:
-            children = sorted(child.id for child in view.find_runs(parent=run))
-            return tuple(_child_head(view.get_stream(StreamId(child))) for child in children)
-
-
-def _opened(signed: SignedReceipt) -> Working:
-    run = project(signed.receipt, signed.digest).run_opened
-    if run is None:
-        raise AssertionError("only receipts that open a run come here")
-    return Working(run=run, mode=signed.receipt.mode, session=signed.receipt.session)
-
-
-def _child_head(stream: Stream) -> ChildHead:
-    return ChildHead(run=RunId(stream.id), seq=stream.seq, head=stream.head)
-
-
-def _head_of(view: LedgerView, handoff: Handoff) -> ChildHead:
-    if handoff.run is None:
-        raise NotFoundError("attempt at handoff", handoff.id)
-    return _child_head(view.get_stream(StreamId(handoff.run)))
-
-
-def _standing(view: LedgerView, handoff: HandoffId) -> tuple[Handoff, Digest]:
-    """Return a handoff and the receipt from which the next thing that happens to it hangs."""
-    known = view.get_handoff(handoff)
-    try:
-        return known, view.get_stream(StreamId(handoff)).head
-    except NotFoundError:
-        return known, known.initiated
+    def _children(self, view: LedgerView, run: RunId) -> tuple[ChildHead, ...]:
+        children = sorted(child.id for child in view.find_runs(parent=run))
+        return tuple(child_head(view.get_stream(StreamId(child))) for child in children)

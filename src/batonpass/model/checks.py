@@ -1,7 +1,7 @@
 """What a field may hold: each check returns its value or raises `InvalidValueError` with the field's name."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import UnionType
@@ -12,6 +12,8 @@ from batonpass.errors import InvalidValueError
 Value = TypeVar("Value", bound=str)
 Member = TypeVar("Member", bound=StrEnum)
 Thing = TypeVar("Thing")
+
+LONGEST_TEXT = 10 * 1024 * 1024
 
 # Canonical JSON keeps integers exact only below 2^53; a larger one would be read differently elsewhere.
 LARGEST_INTEGER = 2**53 - 1
@@ -27,7 +29,10 @@ _MATCHED_AT_MOST = 50_000
 
 def shorten(value: object) -> str:
     """Return value as it can stand in a message: quoted, and never longer than a line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, a list within a list within a list
+        text = f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
@@ -83,7 +88,15 @@ def require_member(field: str, value: Member, members: type[Member]) -> Member:
     return value
 
 
-def require_instance(field: str, value: Thing, kind: type[Thing] | UnionType) -> Thing:
+def as_member(field: str, value: Member | str, members: type[Member]) -> Member:
+    """Return the member that a value is or spells."""
+    try:
+        return members(value)
+    except ValueError:
+        raise InvalidValueError(field, f"{shorten(value)} is not one of {', '.join(members)}") from None
+
+
+def require_instance(field: str, value: Thing, kind: type[Thing] | tuple[type, ...] | UnionType) -> Thing:
     """Return value if it is of a kind."""
     if not isinstance(value, kind):
         raise InvalidValueError(field, f"{shorten(value)} is not {getattr(kind, '__name__', 'one of its kinds')}")
@@ -94,3 +107,32 @@ def require_unique(field: str, values: Collection[str]) -> None:
     """Refuse two equal values."""
     if len(set(values)) != len(values):
         raise InvalidValueError(field, "names one thing twice")
+
+
+def require_codes(field: str, values: tuple[str, ...]) -> None:
+    """Refuse what is not a tuple of different codes."""
+    for value in require_instance(field, values, tuple):
+        require_code(field, value)
+    require_unique(field, values)
+
+
+def require_text(field: str, value: str, *, empty: bool = False) -> str:
+    """Return value if it is Unicode text with something in it."""
+    if not isinstance(value, str):
+        raise InvalidValueError(field, f"{shorten(value)} is not text")
+    if not empty and not value.strip():
+        raise InvalidValueError(field, "is empty")
+    if len(value) > LONGEST_TEXT:
+        raise InvalidValueError(field, f"has {len(value):,} characters; attach it as an artifact instead")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValueError(field, f"is not Unicode text: {error.reason} at character {error.start}") from None
+    return value
+
+
+def require_texts(field: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Return values as a tuple if each is text with something in it; one text alone is a mistake, and is refused."""
+    if isinstance(values, str):
+        raise InvalidValueError(field, f"{shorten(values)} is one text; write a list of texts")
+    return tuple(require_text(field, value) for value in values)

@@ -13,6 +13,7 @@ class Entry:
 
     signed: SignedReceipt
     contents: tuple[Content, ...] = ()
+    token: int | None = None  # of the lease under which a worker takes a handoff; None where no lease is asked for
     change: Projection = field(init=False)
 
     def __post_init__(self) -> None:

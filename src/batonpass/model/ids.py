@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NewType, TypeVar
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import require_match, require_utc
+from batonpass.model.checks import require_instance, require_match, require_unique, require_utc
 
 RunId = NewType("RunId", str)
 HandoffId = NewType("HandoffId", str)
@@ -124,6 +124,13 @@ def time_of(identifier: str) -> datetime:
 def require_id(field: str, value: AnyId, prefix: str) -> AnyId:
     """Return value if it is an id with this prefix."""
     return require_match(field, value, _PATTERNS[prefix], f"a {prefix} id")
+
+
+def require_ids(field: str, values: tuple[AnyId, ...], prefix: str) -> None:
+    """Refuse what is not a tuple of different ids with this prefix."""
+    for value in require_instance(field, values, tuple):
+        require_id(field, value, prefix)
+    require_unique(field, values)
 
 
 def require_stream(field: str, value: AnyId) -> AnyId:

@@ -14,24 +14,37 @@ from batonpass.model.bodies import (
     ChildHead,
     ContentErased,
     HandoffAccepted,
+    HandoffAnswered,
+    HandoffApproved,
+    HandoffAsked,
     HandoffCancelled,
     HandoffCompleted,
+    HandoffDeclined,
+    HandoffDenied,
+    HandoffExpired,
     HandoffFailed,
+    HandoffHeld,
     HandoffInitiated,
     HandoffLapsed,
+    HandoffReplaced,
+    HandoffRetried,
     Outcome,
+    Part,
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
     RunClosed,
+    RunRecorded,
     RunRekeyed,
     RunStarted,
+    VerificationFailed,
+    VerificationPassed,
 )
-from batonpass.model.ids import ContentId, Digest, HandoffId, KeyId, PublicKey, RunId
+from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, KeyId, PublicKey, RunId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff, Run, RunState
+from batonpass.model.run import Handoff, Run, RunState, Stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +65,8 @@ class HandoffMoved:
     attempt: int | None = None  # the attempt that the event ends or begins; None where the event is about none
     run: RunId | None = None  # set by acceptance: the attempt's run
     ends: RunId | None = None  # the run that is over with it: that of a running handoff, else none
+    to: AgentId | None = None  # set by replacement: who is asked next
+    anchor: Digest | None = None  # set by acceptance: the last thing that happened to the handoff, from which it hangs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +88,7 @@ class Projection:
     run_ended: RunEnded | None = None
     handoff_opened: Handoff | None = None
     handoff_moved: HandoffMoved | None = None
+    stated: tuple[Stated, ...] = ()
     key_added: Key | None = None
     key_changed: KeyChanged | None = None
     erased: tuple[ContentId, ...] = ()
@@ -100,7 +116,31 @@ def project(receipt: Receipt, digest: Digest) -> Projection:
 
 
 def _run_started(receipt: Receipt, body: RunStarted, _: Digest) -> Projection:
-    return Projection(run_opened=_run_opened(receipt, body))
+    intent = receipt.content.get(Part.INTENT)
+    stated = (
+        ()
+        if intent is None
+        else (
+            Stated(
+                item=intent.id,
+                root=body.run,
+                digest=intent.digest,
+                by=body.principal,
+                at=receipt.at,
+            ),
+        )
+    )
+    return Projection(run_opened=_run_opened(receipt, body), stated=stated)
+
+
+def _run_recorded(receipt: Receipt, body: RunRecorded, _: Digest) -> Projection:
+    return Projection(
+        stated=tuple(
+            Stated(item=item.item, root=receipt.root or body.run, digest=item.digest, by=body.by, at=receipt.at)
+            for item in body.items
+            if item.part is Part.INTENT
+        ),
+    )
 
 
 def _run_rekeyed(_receipt: Receipt, _body: RunRekeyed, _: Digest) -> Projection:
@@ -123,6 +163,10 @@ def _handoff_initiated(receipt: Receipt, body: HandoffInitiated, digest: Digest)
             attempt=0,
             run=None,
             initiated=digest,
+            seq=receipt.seq,
+            scope=body.scope,
+            key=body.key,
+            deadline=body.deadline,
         ),
     )
 
@@ -130,7 +174,13 @@ def _handoff_initiated(receipt: Receipt, body: HandoffInitiated, digest: Digest)
 def _handoff_accepted(receipt: Receipt, body: HandoffAccepted, _: Digest) -> Projection:
     return Projection(
         run_opened=_run_opened(receipt, body),
-        handoff_moved=HandoffMoved(handoff=body.handoff, event=Event.ACCEPT, attempt=body.attempt, run=body.run),
+        handoff_moved=HandoffMoved(
+            handoff=body.handoff,
+            event=Event.ACCEPT,
+            attempt=body.attempt,
+            run=body.run,
+            anchor=receipt.previous,
+        ),
     )
 
 
@@ -142,25 +192,37 @@ def _handoff_failed(receipt: Receipt, body: HandoffFailed, _: Digest) -> Project
     return _close_out(receipt, body, Event.FAIL, RunState.FAILED)
 
 
-def _handoff_lapsed(receipt: Receipt, body: HandoffLapsed, _: Digest) -> Projection:
+# What the acts of others do to a handoff, and what becomes of a run that worked on it.
+_ACTS: Final[Mapping[type, tuple[Event, RunState | None]]] = {
+    HandoffHeld: (Event.HOLD, RunState.SUSPENDED),
+    HandoffApproved: (Event.APPROVE, None),
+    HandoffDenied: (Event.DENY, None),
+    HandoffAsked: (Event.ASK, None),
+    HandoffAnswered: (Event.ANSWER, None),
+    HandoffDeclined: (Event.DECLINE, None),
+    HandoffLapsed: (Event.LAPSE, RunState.LAPSED),
+    HandoffExpired: (Event.EXPIRE, RunState.EXPIRED),
+    HandoffCancelled: (Event.CANCEL, RunState.CANCELLED),
+    HandoffRetried: (Event.RETRY, None),
+    HandoffReplaced: (Event.REPLACE, None),
+    VerificationPassed: (Event.VERIFY, None),
+    VerificationFailed: (Event.REFUTE, None),
+}
+
+
+def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 - any of the bodies above
+    event, state = _ACTS[type(body)]
+    ended: ChildHead | None = getattr(body, "ended", None)
     return Projection(
-        fences=body.ended,
-        run_ended=_ended(receipt, body.ended.run, RunState.LAPSED),
+        fences=ended,
+        run_ended=None if ended is None or state is None else _ended(receipt, ended.run, state),
         handoff_moved=HandoffMoved(
             handoff=body.handoff,
-            event=Event.LAPSE,
-            attempt=body.attempt,
-            ends=body.ended.run,
+            event=event,
+            attempt=getattr(body, "attempt", None),
+            ends=None if ended is None else ended.run,
+            to=body.to if isinstance(body, HandoffReplaced) else None,
         ),
-    )
-
-
-def _handoff_cancelled(receipt: Receipt, body: HandoffCancelled, _: Digest) -> Projection:
-    run = body.ended.run if body.ended else None
-    return Projection(
-        fences=body.ended,
-        run_ended=_ended(receipt, run, RunState.CANCELLED) if run else None,
-        handoff_moved=HandoffMoved(handoff=body.handoff, event=Event.CANCEL, ends=run),
     )
 
 
@@ -185,13 +247,13 @@ def _content_erased(_receipt: Receipt, body: ContentErased, _: Digest) -> Projec
 _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] = {
     RunStarted: _run_started,
     RunRekeyed: _run_rekeyed,
+    RunRecorded: _run_recorded,
     RunClosed: _run_closed,
     HandoffInitiated: _handoff_initiated,
     HandoffAccepted: _handoff_accepted,
     HandoffCompleted: _handoff_completed,
     HandoffFailed: _handoff_failed,
-    HandoffLapsed: _handoff_lapsed,
-    HandoffCancelled: _handoff_cancelled,
+    **dict.fromkeys(_ACTS, _act),
     RelayEnrolled: _relay_enrolled,
     RelayRotated: _relay_rotated,
     RelayRevoked: _relay_revoked,
@@ -212,6 +274,7 @@ def _run_opened(receipt: Receipt, body: RunStarted | HandoffAccepted) -> Run:
         state=RunState.OPEN,
         started_at=receipt.at,
         ended_at=None,
+        series=body.series if isinstance(body, RunStarted) else None,
     )
 
 

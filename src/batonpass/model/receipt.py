@@ -10,8 +10,6 @@ from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import (
     Body,
     ContentErased,
-    HandoffCancelled,
-    HandoffLapsed,
     Kind,
     RelayEnrolled,
     RelayRevoked,
@@ -28,6 +26,7 @@ from batonpass.model.checks import (
     shorten,
 )
 from batonpass.model.content import ContentRef
+from batonpass.model.handoff_bodies import HandoffAccepted, HandoffCompleted, HandoffFailed, HandoffInitiated
 from batonpass.model.ids import (
     RECEIPT,
     RELAY,
@@ -52,13 +51,18 @@ SIGNED_BY_RUN: Final = frozenset(
     {
         Kind.RUN_STARTED,
         Kind.RUN_REKEYED,
+        Kind.RUN_RECORDED,
+        Kind.RUN_RELAXED,
+        Kind.RUN_SETTLED,
         Kind.RUN_CLOSED,
+        Kind.CHECKPOINT_SAVED,
         Kind.HANDOFF_ACCEPTED,
         Kind.HANDOFF_COMPLETED,
         Kind.HANDOFF_FAILED,
         Kind.TOOL_REQUESTED,
         Kind.TOOL_COMPLETED,
         Kind.TOOL_FAILED,
+        Kind.TOOL_DENIED,
     },
 )
 SIGNED_BY_ROOT: Final = frozenset({Kind.RELAY_ENROLLED, Kind.RELAY_ROTATED, Kind.RELAY_REVOKED})
@@ -122,12 +126,14 @@ class Receipt:
         match self.body:
             case UnknownBody():
                 return None
-            case HandoffLapsed() | HandoffCancelled():
-                return self.body.handoff
             case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased():
                 return self.relay
-            case _:
+            case HandoffInitiated() | HandoffAccepted() | HandoffCompleted() | HandoffFailed():
                 return self.body.run
+            case _ if (handoff := getattr(self.body, "handoff", None)) is not None:
+                return str(handoff)
+            case _:
+                return str(getattr(self.body, "run", None))
 
     @property
     def kind(self) -> str:

@@ -1,24 +1,28 @@
-"""A run: one agent working once on one task; and a handoff: one task delegated by a run.
+"""A run: one agent working once on one task; a handoff: one task delegated by a run; what a human said.
 
-Both are derived: the receipts are the truth, and these are what they add up to.
+All are derived: the receipts are the truth, and these are what they add up to.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from batonpass.model.checks import require_digest, require_integer, require_member, require_utc
+from batonpass.model.checks import require_code, require_digest, require_integer, require_member, require_utc
 from batonpass.model.ids import (
+    CONTENT,
     HANDOFF,
     RUN,
     AgentId,
+    ContentId,
     Digest,
     HandoffId,
     PrincipalId,
     RunId,
+    StreamId,
     require_agent,
     require_id,
     require_principal,
+    require_stream,
 )
 from batonpass.model.lifecycle import Carrier, State
 
@@ -31,6 +35,8 @@ class RunState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     LAPSED = "lapsed"
+    SUSPENDED = "suspended"  # it stopped before a call that somebody has to approve
+    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,7 @@ class Run:
     state: RunState
     started_at: datetime
     ended_at: datetime | None
+    series: str | None = None  # of a root run: the name under which such roots follow each other
 
     def __post_init__(self) -> None:
         require_id("id", self.id, RUN)
@@ -62,6 +69,8 @@ class Run:
         require_utc("started_at", self.started_at)
         if self.ended_at is not None:
             require_utc("ended_at", self.ended_at)
+        if self.series is not None:
+            require_code("series", self.series)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +86,10 @@ class Handoff:
     attempt: int  # 0 until the first acceptance
     run: RunId | None  # the latest attempt
     initiated: Digest  # the receipt of the offer: what an attempt hangs from until the handoff has a stream of its own
+    seq: int  # where that receipt stands in its parent's stream
+    scope: StreamId | None = None  # where its key is unique: the parent's own handoff, or the root run
+    key: Digest | None = None
+    deadline: datetime | None = None
 
     def __post_init__(self) -> None:
         require_id("id", self.id, HANDOFF)
@@ -89,3 +102,33 @@ class Handoff:
         if self.run is not None:
             require_id("run", self.run, RUN)
         require_digest("initiated", self.initiated)
+        require_integer("seq", self.seq, least=1)
+        if self.scope is not None:
+            require_stream("scope", self.scope)
+        if self.key is not None:
+            require_digest("key", self.key)
+        if self.deadline is not None:
+            require_utc("deadline", self.deadline)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """A statement of what a human wants: where its words are, who said it and when."""
+
+    item: ContentId
+    root: RunId
+    digest: Digest
+    by: PrincipalId
+    at: datetime
+
+    def __post_init__(self) -> None:
+        require_id("item", self.item, CONTENT)
+        require_id("root", self.root, RUN)
+        require_digest("digest", self.digest)
+        require_principal("by", self.by)
+        require_utc("at", self.at)
+
+    @property
+    def id(self) -> ContentId:
+        """Return what names it among the derived rows."""
+        return self.item

@@ -39,6 +39,13 @@ def require_fence(stream: Stream | None, at: ChildHead) -> None:
         raise StaleHeadError(at.run, at.seq + 1)
 
 
+def require_anchor(handoff: Handoff, stream: Stream | None, moved: HandoffMoved) -> None:
+    """Refuse an attempt that does not hang from the last thing that happened to its handoff."""
+    last = handoff.initiated if stream is None else stream.head
+    if moved.anchor not in {None, last}:
+        raise StaleHeadError(handoff.id, 1 if stream is None else stream.seq)
+
+
 def next_state(handoff: Handoff, moved: HandoffMoved) -> State:
     """Return the state in which an event leaves a handoff. Raises `IllegalTransitionError`."""
     current = handoff.attempt + (moved.event is Event.ACCEPT)

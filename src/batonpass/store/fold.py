@@ -7,15 +7,15 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from batonpass.errors import DuplicateReceiptError, NotFoundError
+from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError
 from batonpass.model.bodies import ChildHead
-from batonpass.model.ids import Digest, HandoffId, KeyId, RunId, StreamId
+from batonpass.model.ids import ContentId, Digest, HandoffId, KeyId, RunId, StreamId
 from batonpass.model.key import Key
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, RunEnded
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff, Run
+from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.stream import Stream
-from batonpass.store.admission import next_state, require_fence
+from batonpass.store.admission import next_state, require_anchor, require_fence
 
 Name = TypeVar("Name")
 Row = TypeVar("Row")
@@ -29,6 +29,8 @@ class Derived:
     runs: MutableMapping[RunId, Run] = field(default_factory=dict)
     handoffs: MutableMapping[HandoffId, Handoff] = field(default_factory=dict)
     keys: MutableMapping[KeyId, Key] = field(default_factory=dict)
+    stated: MutableMapping[ContentId, Stated] = field(default_factory=dict)
+    offers: MutableMapping[tuple[StreamId, Digest], HandoffId] = field(default_factory=dict)  # by scope and key
 
     def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
         """Take in one receipt that was found to be the next of its stream. Raises what `LedgerStore.append` raises."""
@@ -47,9 +49,11 @@ class Derived:
         if change.run_ended is not None:
             self._end(change.run_ended)
         if change.handoff_opened is not None:
-            add_new(self.handoffs, change.handoff_opened.id, change.handoff_opened)
+            self._open(change.handoff_opened)
         if change.handoff_moved is not None:
             self._move(change.handoff_moved)
+        for statement in change.stated:
+            add_new(self.stated, statement.item, statement)
         if change.key_added is not None:
             add_new(self.keys, change.key_added.id, change.key_added)
         if change.key_changed is not None:
@@ -60,15 +64,25 @@ class Derived:
         require_fence(stream, at)
         self.streams[StreamId(at.run)] = replace(get_row(self.streams, StreamId(at.run), "stream"), open=False)
 
+    def _open(self, handoff: Handoff) -> None:
+        if handoff.scope is not None and handoff.key is not None:
+            taken = self.offers.setdefault((handoff.scope, handoff.key), handoff.id)
+            if taken != handoff.id:
+                raise OfferedAlreadyError(taken)
+        add_new(self.handoffs, handoff.id, handoff)
+
     def _end(self, ended: RunEnded) -> None:
         run = get_row(self.runs, ended.run, "run")
         self.runs[ended.run] = replace(run, state=ended.state, ended_at=ended.at)
 
     def _move(self, moved: HandoffMoved) -> None:
         handoff = get_row(self.handoffs, moved.handoff, "handoff")
+        require_anchor(handoff, self.streams.get(StreamId(handoff.id)), moved)
         handoff = replace(handoff, state=next_state(handoff, moved))
         if moved.run is not None and moved.attempt is not None:
             handoff = replace(handoff, attempt=moved.attempt, run=moved.run)
+        if moved.to is not None:
+            handoff = replace(handoff, to=moved.to)
         self.handoffs[handoff.id] = handoff
 
     def _change(self, changed: KeyChanged) -> None:

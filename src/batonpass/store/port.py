@@ -4,18 +4,19 @@ A store checks order and enrolment, not signatures: trust is decided by the ledg
 afterwards. The conformance suite in `batonpass.testing.conformance` is this page as tests.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from batonpass.model.content import StoredContent
 from batonpass.model.entry import Entry
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, LedgerId, PublicKey, ReceiptId, RunId, StreamId
 from batonpass.model.key import Key
+from batonpass.model.lease import Lease
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run
+from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream, genesis
 from batonpass.store.migrate import AppliedMigration
@@ -109,14 +110,27 @@ class LedgerView(Protocol):
         agent: AgentId | None = None,
         root: RunId | None = None,
         parent: RunId | None = None,
+        series: str | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
 
     def get_handoff(self, handoff: HandoffId) -> Handoff:
         """Return one handoff. Raises `NotFoundError`."""
 
-    def find_handoffs(self, *, root: RunId | None = None) -> Iterator[Handoff]:
-        """Yield handoffs, the latest first."""
+    def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
+        """Return the handoff that was offered under a key in a scope. Raises `NotFoundError`."""
+
+    def find_handoffs(self, *, root: RunId | None = None, parent: RunId | None = None) -> Iterator[Handoff]:
+        """Yield handoffs, the latest first. One that a worker holds under a lease and has not begun is claimed."""
+
+    def find_overdue(self) -> Iterator[Handoff]:
+        """Yield the handoffs that have not ended and whose deadline has passed by the store's clock, oldest first."""
+
+    def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
+        """Yield what humans said they want, in the order in which it was recorded."""
+
+    def find_leases(self) -> Iterator[Lease]:
+        """Yield the leases that are held, also those that have run out, by handoff."""
 
     def find_keys(self) -> Iterator[Key]:
         """Yield every key that is or was enrolled, the root key first."""
@@ -160,8 +174,24 @@ class LedgerStore(Protocol):
         `IllegalTransitionError` if a handoff cannot go there, `DuplicateReceiptError` if an id is taken,
         `ContentTooLargeError` if a content does not fit, and a `StoreError` if the store cannot do it.
         An entry that is already there with the same bytes, as head of its stream, is a success: the answer to a
-        commit whose outcome was unknown.
+        commit whose outcome was unknown. An entry with a lease's token raises `LeaseLostError` if that lease is no
+        longer held; an offer whose key is taken in its scope raises `OfferedAlreadyError`.
         """
+
+    def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
+        """Take the oldest ready handoff to one of these agents; None if there is none that nobody holds.
+
+        Its end is computed by the store's clock. None may come back while work is queued and others claim it.
+        """
+
+    def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
+        """Hold a lease for longer, counted from now. Raises `LeaseLostError` if another has it, or it is over."""
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back: a handoff that was not begun can be claimed again. One that is lost stays lost."""
+
+    def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
+        """Take over one lease that has run out, so that nobody else ends its attempt; None if there is none."""
 
     def sequence(self) -> int:
         """Give every committed receipt its position and return how many got one. Safe to run twice at once."""

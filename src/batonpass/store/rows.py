@@ -8,9 +8,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 from batonpass.errors import DerivedStateError, InvalidValueError
 from batonpass.model.content import Place, StoredContent
 from batonpass.model.key import Key, KeyRole, KeyStatus
+from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run, RunState
+from batonpass.model.run import Handoff, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 
@@ -60,7 +61,7 @@ def stream(row: Row) -> Stream:
 @_naming("run")
 def run(row: Row) -> Run:
     """Return a row of runs."""
-    identifier, root, parent, handoff_id, attempt, agent, principal, state, started_at, ended_at = row
+    identifier, root, parent, handoff_id, attempt, agent, principal, state, started_at, ended_at, series = row
     return Run(
         id=identifier,
         root=root,
@@ -72,13 +73,14 @@ def run(row: Row) -> Run:
         state=RunState(state),
         started_at=moment(started_at),
         ended_at=None if ended_at is None else moment(ended_at),
+        series=series,
     )
 
 
 @_naming("handoff")
 def handoff(row: Row) -> Handoff:
     """Return a row of handoffs."""
-    identifier, root, parent, agent, carrier, state, attempt, run_id, initiated = row
+    identifier, root, parent, agent, carrier, state, attempt, run_id, initiated, seq, scope, offer_key, deadline = row
     return Handoff(
         id=identifier,
         root=root,
@@ -89,7 +91,25 @@ def handoff(row: Row) -> Handoff:
         attempt=attempt,
         run=run_id,
         initiated=initiated,
+        seq=seq,
+        scope=scope,
+        key=offer_key,
+        deadline=None if deadline is None else moment(deadline),
     )
+
+
+@_naming("statement")
+def stated(row: Row) -> Stated:
+    """Return a row of statements."""
+    item, root, digest, by, at = row
+    return Stated(item=item, root=root, digest=digest, by=by, at=moment(at))
+
+
+@_naming("lease")
+def lease(row: Row) -> Lease:
+    """Return a row of leases that are held."""
+    identifier, holder, token, until = row
+    return Lease(handoff=identifier, holder=holder, token=token, until=moment(until))
 
 
 @_naming("key")

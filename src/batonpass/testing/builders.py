@@ -6,7 +6,8 @@ from batonpass.clock import Clock, SystemClock
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.erasure import Erasure
 from batonpass.ledger.ledger import Ledger
-from batonpass.ledger.recording import Recording, Working
+from batonpass.ledger.recording import Recording
+from batonpass.ledger.standing import Working
 from batonpass.model.ids import AgentId, HandoffId, PrincipalId
 from batonpass.model.key import RunKeys, Signer
 from batonpass.signing.keyring import Keyring, RelayIdentity

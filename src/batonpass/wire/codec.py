@@ -26,7 +26,8 @@ PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 _UNKNOWN_FIELD: Final = re.compile("unknown field `(.*?)`")
 _PAE_HEAD: Final = b"DSSEv1 %d %s " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode())
 _BODIES: Final[Mapping[str, type[Body]]] = {body.kind: body for body in get_args(Body) if body is not UnknownBody}
-_FIELDS: Final = {body: tuple(field.name for field in fields(body)) for body in _BODIES.values()}
+# What has its default is not written: a receipt says only what is particular about it, and stays short.
+_FIELDS: Final = {body: tuple((field.name, field.default) for field in fields(body)) for body in _BODIES.values()}
 
 
 class _Subject(msgspec.Struct):
@@ -101,7 +102,7 @@ def encode_receipt(receipt: Receipt) -> bytes:
         "at": receipt.at,
         "mode": receipt.mode,
         "recorder": {"relay": receipt.relay, "key": receipt.relay_key},
-        "body": {name: value for name in _FIELDS[type(body)] if (value := getattr(body, name)) is not None},
+        "body": {name: value for name, default in _FIELDS[type(body)] if (value := getattr(body, name)) != default},
     }
     optional = (("cosigner", receipt.cosigner), ("root", receipt.root), ("session", receipt.session))
     predicate.update((name, value) for name, value in optional if value is not None)

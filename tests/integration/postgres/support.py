@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 from batonpass.model.entry import Entry
 from batonpass.model.ids import Digest, StreamId
 from batonpass.model.stream import Stream

@@ -14,7 +14,7 @@ from batonpass.errors import (
     StoreError,
     StoreFullError,
 )
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 from batonpass.model.content import new_content
 from batonpass.model.entry import Entry
 from batonpass.model.ids import StreamId

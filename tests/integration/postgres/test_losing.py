@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreUnavailableError
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 from batonpass.model.stream import Stream
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres.store import PostgresStore

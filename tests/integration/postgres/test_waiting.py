@@ -8,7 +8,10 @@ import psycopg
 import pytest
 
 from batonpass.errors import IllegalTransitionError, StaleHeadError, StoreBusyError, UnknownRelayError
-from batonpass.model.ids import AgentId
+from batonpass.ledger.draft import Draft
+from batonpass.ledger.standing import child_head
+from batonpass.model.bodies import HandoffLapsed
+from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.key import KeyStatus
 from batonpass.model.lifecycle import Carrier
 from batonpass.store.port import ReceiptQuery
@@ -185,9 +188,13 @@ def test_a_run_that_moved_meanwhile_is_not_fenced(
     handoff = scribe.recording.offer(scribe.start(), AgentId("editor"), "edit", carrier=Carrier.WORKER)
     editor = scribe.recording.accept(handoff)
     head = head_of(store, editor)
+    with store.view() as view:
+        known = view.get_handoff(handoff)
+    body = HandoffLapsed(handoff=handoff, attempt=1, ended=child_head(head))
+    lapsed = Draft(stream=StreamId(handoff), body=body, root=known.root, anchor=known.initiated)
     with a_transaction(postgres, postgres_url) as other:
         write(other, [an_entry(scribe, editor, head)])
-        with meanwhile(lambda: scribe.recording.lapse(handoff)) as lapse:
+        with meanwhile(lambda: scribe.ledger.append(lapsed)) as lapse:
             eventually(lambda: waiting_backends(postgres, postgres_url))
             other.commit()
             with pytest.raises(StaleHeadError, match=editor.run.id):

@@ -9,7 +9,7 @@ import pytest
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import ContentMismatchError, DuplicateReceiptError, StaleHeadError
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 from batonpass.model.content import Content, Place, new_content
 from batonpass.model.entry import Entry
 from batonpass.model.ids import ContentId

@@ -1,5 +1,6 @@
 """The right to write, among processes: one at a time, each in turn, and never lost."""
 
+import fcntl
 import os
 import threading
 import time
@@ -21,6 +22,15 @@ def three(tmp_path: Path) -> Iterator[tuple[Turnstile, Turnstile, Turnstile]]:
     yield turnstiles
     for turnstile in turnstiles:
         turnstile.close()
+
+
+def is_taken(lock: Path) -> bool:
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def soon() -> float:
@@ -55,7 +65,7 @@ def test_one_at_a_time(three: tuple[Turnstile, ...]) -> None:
         first.enter(time.monotonic() + 0.05)
 
 
-def test_whoever_just_wrote_stands_behind_who_waits(three: tuple[Turnstile, ...]) -> None:
+def test_whoever_just_wrote_stands_behind_who_waits(tmp_path: Path, three: tuple[Turnstile, ...]) -> None:
     """A process that writes again and again lets the next in line go first, every time."""
     greedy, patient, _ = three
     order: list[str] = []
@@ -70,7 +80,7 @@ def test_whoever_just_wrote_stands_behind_who_waits(three: tuple[Turnstile, ...]
     waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
     while True:
-        until(lambda: patient._waiting is not None or not waiting.is_alive())
+        until(lambda: (patient._waiting and is_taken(tmp_path / "turn.lock")) or not waiting.is_alive())
         if not waiting.is_alive():
             break
         # The other stands in line before we let go: it must come before we come again.
@@ -121,6 +131,24 @@ def test_a_holder_that_left_no_name_is_unknown(tmp_path: Path, three: tuple[Turn
 
     with pytest.raises(StoreBusyError, match="process unknown has been writing"):
         second.enter(time.monotonic())
+
+
+def test_who_stands_in_line_when_the_store_is_closed_harms_nobody(tmp_path: Path) -> None:
+    """A number that was given back may be another file by the time the lock comes: that file is not touched."""
+    first, impatient = Turnstile(tmp_path), Turnstile(tmp_path)
+    first.enter(soon())
+    with pytest.raises(StoreBusyError):
+        impatient.enter(time.monotonic() + 0.05)
+    impatient.close()
+    other = [(tmp_path / name).open("wb") for name in ("one", "two")]
+    first.leave()
+    until(lambda: not any(thread.name == "batonpass-turnstile" for thread in threading.enumerate()))
+
+    assert [False, False] == [is_taken(tmp_path / name) for name in ("one", "two")]
+    first.enter(soon())
+    first.close()
+    for file in other:
+        file.close()
 
 
 def test_closing_twice_is_harmless(tmp_path: Path) -> None:

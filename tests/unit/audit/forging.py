@@ -4,11 +4,11 @@ The forger holds every key: signatures are good unless a test spoils them, so th
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
-from batonpass.ledger.recording import Recording, Working
+from batonpass.ledger.recording import Recording
 from batonpass.model.bodies import Body
 from batonpass.model.ids import HandoffId, RunId, StreamId
 from batonpass.model.key import Signer
@@ -21,6 +21,9 @@ from batonpass.testing import FrozenClock
 from batonpass.testing.builders import Scribe, a_scribe
 from batonpass.testing.clock import NOON
 from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
+
+if TYPE_CHECKING:
+    from batonpass.ledger.standing import Working
 
 
 class KeptKeys(RunKeysInMemory):

@@ -8,7 +8,7 @@ import pytest
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import UnlinkedError
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 from batonpass.model.bodies import (
     ChildHead,
     HandoffAccepted,

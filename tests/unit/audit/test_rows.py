@@ -10,7 +10,7 @@ import pytest
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import ContentMismatchError, DerivedStateError, MissingError
 from batonpass.model.content import Place, StoredContent, new_content
-from batonpass.model.ids import ContentId
+from batonpass.model.ids import ContentId, HandoffId
 from batonpass.model.key import KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import RunState
@@ -158,6 +158,7 @@ DERIVED: dict[str, dict[str, Any]] = {
         "state": RunState.FAILED,
         "started_at": NOON - timedelta(microseconds=1),
         "ended_at": None,
+        "series": "quarterly",
     },
     "handoffs": {
         "root": an_id("run", 9),
@@ -168,6 +169,16 @@ DERIVED: dict[str, dict[str, Any]] = {
         "attempt": 2,
         "run": None,
         "initiated": DIGEST,
+        "seq": 3,
+        "scope": an_id("run", 9),
+        "key": DIGEST,
+        "deadline": NOON,
+    },
+    "stated": {
+        "root": an_id("run", 9),
+        "digest": DIGEST,
+        "by": "user:eve",
+        "at": NOON - timedelta(microseconds=1),
     },
     "keys": {
         "role": KeyRole.ROOT,
@@ -176,6 +187,8 @@ DERIVED: dict[str, dict[str, Any]] = {
         "status": KeyStatus.REVOKED,
     },
 }
+# What names a row, and what people call it.
+NAMES = {"stated": ("item", "statement")}
 CHANGES = [
     pytest.param(table, column, value, id=f"the {column} of one of the {table}")
     for table, columns in DERIVED.items()
@@ -189,6 +202,7 @@ def row_of(forger: Forger, table: str) -> tuple[str, Any]:
         "streams": forger.stream("child"),
         "runs": forger.child.run.id,
         "handoffs": forger.handoff,
+        "stated": content_of(forger, "lead", 1),
         "keys": forger.scribe.identity.signer.key,
     }[table]
     return wanted, getattr(forger.tables, table)[wanted]
@@ -212,7 +226,7 @@ def test_no_derived_column_is_left_out(table: str) -> None:
     """The table above has every column, besides the id."""
     _, row = row_of(Forger(), table)
 
-    assert {field.name for field in fields(row)} == {"id", *DERIVED[table]}
+    assert {field.name for field in fields(row)} == {NAMES.get(table, ("id",))[0], *DERIVED[table]}
 
 
 @pytest.mark.parametrize("table", DERIVED, ids="a row of {}".format)
@@ -221,7 +235,7 @@ def test_a_row_that_no_receipt_supports_is_found(table: str) -> None:
     forger = Forger()
     key, row = row_of(forger, table)
     invented = DIGEST if table == "keys" else an_id(key.partition("_")[0], 9)
-    getattr(forger.tables, table)[invented] = replace(row, id=invented)
+    getattr(forger.tables, table)[invented] = replace(row, **{NAMES.get(table, ("id",))[0]: invented})
 
     with pytest.raises(DerivedStateError, match="no receipt supports") as found:
         verify_ledger(forger.store)
@@ -229,20 +243,43 @@ def test_a_row_that_no_receipt_supports_is_found(table: str) -> None:
     assert invented == found.value.stream
 
 
-@pytest.mark.parametrize("table", ["runs", "handoffs", "keys"], ids="a row of {}".format)
+@pytest.mark.parametrize("table", ["runs", "handoffs", "stated", "keys"], ids="a row of {}".format)
 def test_a_row_that_is_gone_is_found(table: str) -> None:
     """A removed row is counted."""
     forger = Forger()
     getattr(forger.tables, table).pop(row_of(forger, table)[0])
 
-    with pytest.raises(MissingError, match=f"1 of . {table.removesuffix('s')} rows are gone"):
+    what = NAMES[table][1] if table in NAMES else table.removesuffix("s")
+    with pytest.raises(MissingError, match=f"1 of . {what} rows are gone"):
         verify_ledger(forger.store)
+
+
+def a_worker_has_claimed(forger: Forger) -> HandoffId:
+    """Return a handoff that a worker holds under a lease and has not begun."""
+    forger.scribe.recording.offer(forger.scribe.start(), forger.child.run.agent, "x", carrier=Carrier.WORKER)
+    lease = forger.store.claim(holder="worker", lease_for=timedelta(hours=1))
+    assert lease is not None
+    return lease.handoff
 
 
 def test_a_claim_is_not_derived_from_receipts() -> None:
     """A ready handoff that a worker has claimed is as good as one that is ready: a lease is not a receipt."""
     forger = Forger()
-    handoff = forger.scribe.recording.offer(forger.scribe.start(), forger.child.run.agent, "x", carrier=Carrier.WORKER)
+    handoff = a_worker_has_claimed(forger)
+
+    with forger.store.view() as view:
+        assert State.CLAIMED == view.get_handoff(handoff).state
+    assert 2 == verify_ledger(forger.store).handoffs
+
+
+def test_a_row_that_says_claimed_without_a_lease_is_found() -> None:
+    """Nobody holds it, and still its row keeps workers away: no receipt supports that."""
+    forger = Forger()
+    handoff = a_worker_has_claimed(forger)
+    forger.tables.leases.clear()
     forger.tables.handoffs[handoff] = replace(forger.tables.handoffs[handoff], state=State.CLAIMED)
 
-    assert 2 == verify_ledger(forger.store).handoffs
+    with pytest.raises(DerivedStateError, match="the row says claimed and the receipts say ready") as found:
+        verify_ledger(forger.store)
+
+    assert (handoff, None, "state") == (found.value.stream, found.value.seq, found.value.field)

@@ -8,7 +8,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from batonpass.cli.main import cli
-from batonpass.ledger.recording import Recording, Working
+from batonpass.ledger.recording import Recording
+from batonpass.ledger.standing import Working
 from batonpass.model.ids import AgentId, PrincipalId
 from batonpass.relay import Relay
 

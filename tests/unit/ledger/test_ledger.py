@@ -16,7 +16,7 @@ from batonpass.errors import (
     UnknownRelayError,
 )
 from batonpass.ledger.draft import Draft
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 from batonpass.model.bodies import Kind, ToolRequested
 from batonpass.model.entry import Entry
 from batonpass.model.ids import ContentId, Digest, HandoffId, StreamId, new_call_id

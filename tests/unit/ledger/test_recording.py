@@ -9,68 +9,38 @@ import pytest
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import (
     FencedError,
-    IllegalTransitionError,
     KeyMissingError,
     NotFoundError,
-    StaleHeadError,
-    StreamClosedError,
 )
 from batonpass.ledger.recording import Recording
+from batonpass.ledger.standing import Acceptance
 from batonpass.model.bodies import (
-    ChildHead,
+    Carried,
     HandoffAccepted,
-    HandoffCancelled,
     HandoffCompleted,
     HandoffFailed,
-    HandoffLapsed,
     Kind,
     Outcome,
+    Part,
     RunClosed,
+    RunRecorded,
     RunRekeyed,
+    RunStarted,
     ToolFailed,
 )
-from batonpass.model.ids import HandoffId, RunId, SessionId, StreamId
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import Mode, Receipt
-from batonpass.model.run import RunState
+from batonpass.model.content import new_content
+from batonpass.model.ids import HandoffId, RunId, SessionId
+from batonpass.model.lifecycle import State
+from batonpass.model.receipt import Mode
 from batonpass.store.memory import MemoryStore
-from batonpass.store.port import LedgerStore, ReceiptQuery
+from batonpass.store.port import ReceiptQuery
 from batonpass.testing import FrozenClock
-from batonpass.testing.builders import ANA, Scribe, a_scribe
+from batonpass.testing.builders import ANA, a_scribe
 from batonpass.testing.clock import NOON
 from batonpass.wire.codec import decode_receipt
+from tests.unit.ledger.reading import head_of, last_in, receipts_in, state_of, words_of
 from tests.unit.ledger.stores import RacingStore, two_processes
-from tests.unit.model.examples import EDITOR, SESSION
-
-
-def receipts_in(store: LedgerStore, stream: str) -> list[Receipt]:
-    with store.view() as view:
-        found = view.find_receipts(ReceiptQuery(stream=StreamId(stream)))
-        return [decode_receipt(stored.payload) for stored in found]
-
-
-def last_in(store: LedgerStore, stream: str) -> Receipt:
-    return receipts_in(store, stream)[-1]
-
-
-def words_of(store: LedgerStore, receipt: Receipt) -> dict[str, bytes | None]:
-    with store.view() as view:
-        return {name: view.get_content(ref.id).body for name, ref in receipt.content.items()}
-
-
-def head_of(store: LedgerStore, run: RunId) -> ChildHead:
-    with store.view() as view:
-        stream = view.get_stream(StreamId(run))
-    return ChildHead(run=run, seq=stream.seq, head=stream.head)
-
-
-def state_of(store: LedgerStore, handoff: HandoffId) -> State:
-    with store.view() as view:
-        return view.get_handoff(handoff).state
-
-
-def offered_to_workers(scribe: Scribe) -> HandoffId:
-    return scribe.recording.offer(scribe.start(), EDITOR, "edit", carrier=Carrier.WORKER)
+from tests.unit.model.examples import EDITOR, SESSION, an_id
 
 
 def test_a_handoff_is_three_receipts_in_three_commits() -> None:
@@ -213,91 +183,6 @@ def test_a_closed_run_has_no_key_any_more() -> None:
         scribe.run_keys.get(lead.run.id)
 
 
-def test_a_lapse_ends_the_attempt_and_not_the_handoff() -> None:
-    """A worker that died is named with where it stood; the next attempt hangs from that; the dead one is shut out."""
-    store = MemoryStore()
-    scribe = a_scribe(store)
-    handoff = offered_to_workers(scribe)
-    dead = scribe.recording.accept(handoff)
-    scribe.call(dead)
-    stood = head_of(store, dead.run.id)
-    scribe.recording.lapse(handoff)
-    lapsed = last_in(store, handoff)
-    heir = scribe.recording.accept(handoff)
-
-    assert HandoffLapsed(handoff=handoff, attempt=1, ended=stood) == lapsed.body
-    with store.view() as view:
-        assert view.get_stream(StreamId(handoff)).head == receipts_in(store, heir.run.id)[0].previous
-    assert 2 == heir.run.attempt
-    with pytest.raises(StreamClosedError):
-        scribe.call(dead)
-    with store.view() as view:
-        assert RunState.LAPSED == view.get_run(dead.run.id).state
-    scribe.recording.close(heir)
-    assert 3 == verify_ledger(store).runs
-
-
-def test_a_lapse_of_a_run_that_just_moved_is_refused() -> None:
-    """Whoever declares a worker dead while it writes is told that it lives, and nothing is written."""
-    store = RacingStore()
-    scribe = a_scribe(store)
-    handoff = offered_to_workers(scribe)
-    alive = scribe.recording.accept(handoff)
-    store.first.append(lambda: scribe.call(alive))
-
-    with pytest.raises(StaleHeadError, match=alive.run.id):
-        scribe.recording.lapse(handoff)
-
-    assert State.RUNNING == state_of(store, handoff)
-    scribe.call(alive)
-
-
-@pytest.mark.parametrize("taken", [False, True], ids=["before anybody took it", "after somebody took it"])
-def test_only_a_workers_handoff_lapses(taken: bool) -> None:  # noqa: FBT001
-    """A handoff that its caller carries has no lease that could run out."""
-    scribe = a_scribe(store := MemoryStore())
-    handoff = scribe.offer(scribe.start())
-    if taken:
-        scribe.recording.accept(handoff)
-    before = verify_ledger(store).receipts
-
-    with pytest.raises((IllegalTransitionError, NotFoundError)):
-        scribe.recording.lapse(handoff)
-
-    assert before == verify_ledger(store).receipts
-
-
-def test_a_cancelled_offer_ends_nothing_else() -> None:
-    """Before anybody took it, cancelling is one receipt that names who did it."""
-    store = MemoryStore()
-    scribe = a_scribe(store)
-    handoff = scribe.offer(scribe.start())
-    scribe.recording.cancel(handoff, by=ANA, reason="changed my mind")
-
-    assert HandoffCancelled(handoff=handoff, by=ANA) == last_in(store, handoff).body
-    assert State.CANCELLED == state_of(store, handoff)
-    with pytest.raises(IllegalTransitionError):
-        scribe.recording.cancel(handoff, by=ANA, reason="again")
-    assert 1 == verify_ledger(store).handoffs
-
-
-def test_a_cancelled_run_is_fenced() -> None:
-    """Cancelling a running handoff ends its run where it stood."""
-    store = MemoryStore()
-    scribe = a_scribe(store)
-    handoff = scribe.offer(scribe.start())
-    child = scribe.recording.accept(handoff)
-    stood = head_of(store, child.run.id)
-    scribe.recording.cancel(handoff, by=ANA, reason="stop")
-
-    assert HandoffCancelled(handoff=handoff, by=ANA, ended=stood) == last_in(store, handoff).body
-    with pytest.raises(StreamClosedError):
-        scribe.recording.close(child)
-    with store.view() as view:
-        assert RunState.CANCELLED == view.get_run(child.run.id).state
-    assert 2 == verify_ledger(store).runs
-
-
 def test_a_rekeyed_run_goes_on_in_the_next_epoch() -> None:
     """After its key was lost a run goes on with another; the old holder is fenced; both keys' receipts verify."""
     store = MemoryStore()
@@ -343,6 +228,53 @@ def test_two_who_rekey_at_once_have_one_winner() -> None:
     other.call(lead)
 
     assert 5 == verify_ledger(store).receipts
+
+
+def test_what_a_human_says_besides_is_recorded_with_the_beginning() -> None:
+    """A root's constraints are items of a second receipt in the same commit, signed by the run, named by id."""
+    store = RacingStore()
+    scribe = a_scribe(store)
+    store.tried.clear()
+    said = new_content("constraint.1", "at most 3", NOON)
+    secret = new_content("secret", b"s" * 32, NOON)
+    working = scribe.recording.start(
+        "why",
+        agent=EDITOR,
+        by=ANA,
+        series="nightly",
+        continues=RunId(an_id("run", 9)),
+        contents=(secret,),
+        items=((Part.CONSTRAINT, said),),
+    )
+    started, recorded = receipts_in(store, working.run.id)
+
+    assert [[Kind.RUN_STARTED, Kind.RUN_RECORDED]] == [
+        [entry.signed.receipt.kind for entry in batch] for batch in store.tried
+    ]
+    assert isinstance(started.body, RunStarted)
+    assert ("nightly", an_id("run", 9)) == (started.body.series, started.body.continues)
+    assert {"intent": b"why", "secret": b"s" * 32} == words_of(store, started)
+    named = Carried(item=said.ref.id, digest=said.ref.digest, part=Part.CONSTRAINT)
+    assert RunRecorded(run=working.run.id, by=ANA, items=(named,)) == recorded.body
+    assert {"constraint.1": b"at most 3"} == words_of(store, recorded)
+    assert "nightly" == working.run.series
+    assert 3 == verify_ledger(store).receipts
+
+
+def test_an_acceptance_says_what_was_found_in_the_baton() -> None:
+    """Which revision was countersigned, what validation found, and that it would have asked, are in the receipt."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    handoff = scribe.offer(scribe.start())
+    with store.view() as view:
+        initiated = view.get_handoff(handoff).initiated
+    said = Acceptance(baton=initiated, problems=("gap.inputs",), would_ask=True)
+    child = scribe.recording.accept(handoff, acceptance=said)
+    accepted = last_in(store, child.run.id).body
+
+    assert isinstance(accepted, HandoffAccepted)
+    assert (initiated, ("gap.inputs",), True) == (accepted.baton, accepted.problems, accepted.would_ask)
+    assert 2 == verify_ledger(store).runs
 
 
 def test_mode_and_session_are_on_every_receipt_of_a_run() -> None:

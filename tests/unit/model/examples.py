@@ -1,30 +1,56 @@
 """One valid example of everything, with fixed ids: a test changes the one part that it is about."""
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.model.bodies import (
     Body,
+    Carried,
+    CheckpointSaved,
     ChildHead,
     ContentErased,
+    ErrorType,
     HandoffAccepted,
+    HandoffAnswered,
+    HandoffApproved,
+    HandoffAsked,
     HandoffCancelled,
     HandoffCompleted,
+    HandoffDeclined,
+    HandoffDenied,
+    HandoffExpired,
     HandoffFailed,
+    HandoffHeld,
     HandoffInitiated,
     HandoffLapsed,
+    HandoffLate,
+    HandoffReplaced,
+    HandoffRetried,
+    HandoffSettled,
     Kind,
+    Method,
     Outcome,
+    Part,
+    Relation,
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
     RunClosed,
+    RunRecorded,
     RunRekeyed,
+    RunRelaxed,
+    RunSettled,
     RunStarted,
+    Settlement,
     ToolCompleted,
+    ToolDenied,
     ToolFailed,
     ToolRequested,
+    VerificationFailed,
+    VerificationPassed,
+    VerificationRepeated,
+    VerificationWaived,
 )
 from batonpass.model.content import Content, ContentRef, content_digest
 from batonpass.model.ids import (
@@ -43,9 +69,10 @@ from batonpass.model.ids import (
     StreamId,
 )
 from batonpass.model.key import Key, KeyRole, KeyStatus
+from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Mode, Receipt
-from batonpass.model.run import Handoff, Run, RunState
+from batonpass.model.run import Handoff, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 
@@ -80,34 +107,110 @@ HEAD: Final = ChildHead(run=CHILD, seq=3, head=DIGEST)
 REF: Final = ContentRef(id=CONTENT, digest=content_digest(SALT, b"words"), size=5, media_type="text/plain")
 WORDS: Final = Content(name="task", ref=REF, salt=SALT, body=b"words")
 
+DECIDED: Final = Carried(item=CONTENT, digest=DIGEST, part=Part.DECISION)
+DECLINED: Final = HandoffId(an_id("handoff", 2))
+REVIEWER: Final = AgentId("reviewer")
+_ON: Final[Any] = {"handoff": HANDOFF}
+_BY_ANA: Final[Any] = {**_ON, "by": ANA}
+_OF_CHILD: Final[Any] = {**_ON, "parent": PARENT, "run": CHILD, "attempt": 1}
+_CLOSED: Final[Any] = {"children": (HEAD,), "effects": (CALL,), "unverified": (DECLINED,)}
+_JUDGED: Final[Any] = {
+    **_BY_ANA,
+    "attempt": 1,
+    "method": Method.COMMAND,
+    "by_producer": True,
+    "exit_code": 1,
+    "output": DIGEST,
+}
+
+# Every field has another value than its default: a receipt that says all that its kind can say.
 BODIES: Final[dict[Kind, Body]] = {
     body.kind: body
     for body in (
-        RunStarted(run=PARENT, agent=AgentId("lead"), principal=ANA, run_key=RUN_KEY),
+        RunStarted(
+            run=PARENT,
+            agent=AgentId("lead"),
+            principal=ANA,
+            run_key=RUN_KEY,
+            continues=RunId(an_id("run", 3)),
+            series="quarterly",
+        ),
         RunRekeyed(run=PARENT, run_key=NEW_KEY),
-        RunClosed(run=PARENT, outcome=Outcome.COMPLETED, children=(HEAD,)),
-        HandoffInitiated(handoff=HANDOFF, run=PARENT, to=EDITOR, carrier=Carrier.CALLER, state=State.OFFERED),
-        HandoffAccepted(
+        RunRecorded(run=PARENT, by=ANA, items=(DECIDED,)),
+        RunRelaxed(run=PARENT, item=CONTENT, by=ANA),
+        RunSettled(run=PARENT, by=ANA, call=CALL, settlement=Settlement.REPEAT),
+        RunClosed(run=PARENT, outcome=Outcome.FAILED, **_CLOSED),
+        CheckpointSaved(run=CHILD, after=CALL),
+        HandoffInitiated(
             handoff=HANDOFF,
-            parent=PARENT,
-            run=CHILD,
-            attempt=1,
+            run=PARENT,
+            to=EDITOR,
+            carrier=Carrier.CALLER,
+            state=State.OFFERED,
+            relation=Relation.PEER_TO_PEER,
+            scope=StreamId(PARENT),
+            key=DIGEST,
+            fingerprint=Digest("ba" * 32),
+            deadline=LATER,
+            carries=(DECIDED,),
+            missing=("rationale", Part.QUESTION),
+            unverified=(DECLINED,),
+        ),
+        HandoffAccepted(
+            **_OF_CHILD,
             agent=EDITOR,
             principal=ANA,
             run_key=RUN_KEY,
+            baton=DIGEST,
+            problems=("gap.inputs",),
+            would_ask=True,
         ),
-        HandoffCompleted(handoff=HANDOFF, parent=PARENT, run=CHILD, attempt=1),
-        HandoffFailed(handoff=HANDOFF, parent=PARENT, run=CHILD, attempt=1, children=(HEAD,)),
-        HandoffLapsed(handoff=HANDOFF, attempt=1, ended=HEAD),
-        HandoffCancelled(handoff=HANDOFF, by=ANA, ended=HEAD),
-        ToolRequested(run=CHILD, call=CALL, tool="write_file"),
-        ToolCompleted(run=CHILD, call=CALL),
+        HandoffCompleted(**_OF_CHILD, **_CLOSED, kept=2, gives=(DECIDED,), flags=("expects.untouched",)),
+        HandoffFailed(**_OF_CHILD, **_CLOSED, kept=2, gives=(DECIDED,), flags=("expects.untouched",), error="timeout"),
+        HandoffHeld(**_ON, attempt=1, ended=HEAD, reason="call.irreversible"),
+        HandoffApproved(**_BY_ANA, shown=DIGEST, looked_ms=1200, proven=True),
+        HandoffDenied(**_BY_ANA),
+        HandoffAsked(**_BY_ANA, error=ErrorType.DATA_GAP, check="gap.inputs", question=DIGEST),
+        HandoffAnswered(**_BY_ANA, revision=1),
+        HandoffDeclined(**_BY_ANA, code="no-time"),
+        HandoffLapsed(**_ON, attempt=1, ended=HEAD),
+        HandoffExpired(**_ON, ended=HEAD),
+        HandoffCancelled(**_BY_ANA, ended=HEAD),
+        HandoffRetried(**_BY_ANA),
+        HandoffReplaced(**_BY_ANA, to=REVIEWER),
+        HandoffSettled(**_BY_ANA, call=CALL, settlement=Settlement.SKIP),
+        HandoffLate(**_ON, run=CHILD, call=CALL, completed=True),
+        VerificationPassed(**_JUDGED),
+        VerificationFailed(**_JUDGED),
+        VerificationRepeated(**_JUDGED, passed=True),
+        VerificationWaived(**_BY_ANA, attempt=1),
+        ToolRequested(
+            run=CHILD,
+            call=CALL,
+            tool="write_file",
+            key=DIGEST,
+            target=Digest("ba" * 32),
+            idempotent=True,
+            reversible=True,
+            reads=True,
+            flags=("would_deny.budget",),
+        ),
+        ToolCompleted(run=CHILD, call=CALL, cost=7, flags=("result.constraint",)),
         ToolFailed(run=CHILD, call=CALL, error="timeout"),
+        ToolDenied(run=CHILD, call=CALL, tool="write_file", rule="constraint"),
         RelayEnrolled(relay=RELAY, public_key=RUN_KEY),
         RelayRotated(relay=RELAY, old_key=RUN_KEY, public_key=NEW_KEY),
         RelayRevoked(relay=RELAY, public_key=RUN_KEY),
         ContentErased(contents=(CONTENT,), by=ANA),
     )
+}
+
+# The same kinds with nothing but what they cannot do without.
+BARE: Final[dict[Kind, Body]] = {
+    kind: type(body)(
+        **{field.name: getattr(body, field.name) for field in fields(body) if field.default is MISSING},
+    )
+    for kind, body in BODIES.items()
 }
 
 RUN: Final = Run(
@@ -121,6 +224,7 @@ RUN: Final = Run(
     state=RunState.COMPLETED,
     started_at=AT,
     ended_at=LATER,
+    series="quarterly",
 )
 OFFER: Final = Handoff(
     id=HANDOFF,
@@ -132,7 +236,13 @@ OFFER: Final = Handoff(
     attempt=1,
     run=CHILD,
     initiated=DIGEST,
+    seq=2,
+    scope=StreamId(PARENT),
+    key=DIGEST,
+    deadline=LATER,
 )
+STATED: Final = Stated(item=CONTENT, root=PARENT, digest=DIGEST, by=ANA, at=AT)
+LEASE: Final = Lease(handoff=HANDOFF, holder="worker-1", token=3, until=LATER)
 STREAM: Final = Stream(id=StreamId(CHILD), root=PARENT, seq=3, head=DIGEST, epoch=1, open=True)
 KEY: Final = Key(
     id=RELAY_KEY,
@@ -146,15 +256,17 @@ SEAL: Final = Seal(size=5, previous=2, root=DIGEST, note="seal", frontier=bytes(
 
 def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
-    match body:
-        case HandoffLapsed() | HandoffCancelled():
-            return StreamId(HANDOFF)
-        case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased():
+    match body.kind.partition("."):
+        case ("relay" | "content", *_):
             return StreamId(RELAY)
-        case (
-            HandoffAccepted() | HandoffCompleted() | HandoffFailed() | ToolRequested() | ToolCompleted() | ToolFailed()
-        ):
+        case ("tool" | "checkpoint", *_):
             return StreamId(CHILD)
+        case ("handoff", _, "accepted" | "completed" | "failed"):
+            return StreamId(CHILD)
+        case ("handoff", _, name) if name != "initiated":
+            return StreamId(HANDOFF)
+        case ("verification", *_):
+            return StreamId(HANDOFF)
         case _:
             return StreamId(PARENT)
 

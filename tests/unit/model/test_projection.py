@@ -2,21 +2,24 @@
 
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
 from batonpass.model.bodies import (
+    Carried,
     HandoffAccepted,
-    HandoffCancelled,
     HandoffInitiated,
     Kind,
     Outcome,
+    Part,
     RelayEnrolled,
     RunClosed,
+    RunRecorded,
     RunStarted,
     UnknownBody,
 )
-from batonpass.model.ids import AgentId, KeyId, PublicKey
+from batonpass.model.ids import AgentId, ContentId, KeyId, PrincipalId, PublicKey, RunId, StreamId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, Event, State
 from batonpass.model.projection import (
@@ -30,22 +33,29 @@ from batonpass.model.projection import (
     project,
     root_key,
 )
-from batonpass.model.run import Handoff, Run, RunState
+from batonpass.model.run import Handoff, Run, RunState, Stated
 from tests.unit.model.examples import (
     ANA,
     AT,
+    BARE,
     BODIES,
     CHILD,
     CONTENT,
+    DECIDED,
     DIGEST,
     EDITOR,
     HANDOFF,
     HEAD,
+    LATER,
     NEW_KEY,
     PARENT,
+    REF,
     RELAY,
+    REVIEWER,
     RUN_KEY,
+    WORDS,
     a_receipt,
+    an_id,
 )
 
 ROOT_RUN = Run(
@@ -59,8 +69,9 @@ ROOT_RUN = Run(
     state=RunState.OPEN,
     started_at=AT,
     ended_at=None,
+    series="quarterly",
 )
-CHILD_RUN = replace(ROOT_RUN, id=CHILD, parent=PARENT, handoff=HANDOFF, agent=EDITOR)
+CHILD_RUN = replace(ROOT_RUN, id=CHILD, parent=PARENT, handoff=HANDOFF, agent=EDITOR, series=None)
 OFFERED = Handoff(
     id=HANDOFF,
     root=PARENT,
@@ -71,7 +82,21 @@ OFFERED = Handoff(
     attempt=0,
     run=None,
     initiated=DIGEST,
+    seq=1,
+    scope=StreamId(PARENT),
+    key=DIGEST,
+    deadline=LATER,
 )
+
+
+def ended(state: RunState, run: RunId = CHILD) -> RunEnded:
+    """Return that a run got its last state."""
+    return RunEnded(run=run, state=state, at=AT)
+
+
+def moved(event: Event, **parts: Any) -> HandoffMoved:  # noqa: ANN401 - any part of it
+    """Return that an event happened to the handoff."""
+    return HandoffMoved(handoff=HANDOFF, event=event, **parts)
 
 
 def digest_of(public_key: PublicKey) -> KeyId:
@@ -93,35 +118,63 @@ def an_enrolled(public_key: PublicKey) -> Key:
 EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_STARTED: Projection(run_opened=ROOT_RUN),
     Kind.RUN_REKEYED: Projection(bumps=True),
-    Kind.RUN_CLOSED: Projection(closes=True, run_ended=RunEnded(run=PARENT, state=RunState.COMPLETED, at=AT)),
+    Kind.RUN_RECORDED: NOTHING,
+    Kind.RUN_RELAXED: NOTHING,
+    Kind.RUN_SETTLED: NOTHING,
+    Kind.RUN_CLOSED: Projection(closes=True, run_ended=ended(RunState.FAILED, PARENT)),
+    Kind.CHECKPOINT_SAVED: NOTHING,
     Kind.HANDOFF_INITIATED: Projection(handoff_opened=OFFERED),
     Kind.HANDOFF_ACCEPTED: Projection(
         run_opened=CHILD_RUN,
-        handoff_moved=HandoffMoved(handoff=HANDOFF, event=Event.ACCEPT, attempt=1, run=CHILD),
+        handoff_moved=moved(Event.ACCEPT, attempt=1, run=CHILD, anchor=DIGEST),
     ),
     Kind.HANDOFF_COMPLETED: Projection(
         closes=True,
-        run_ended=RunEnded(run=CHILD, state=RunState.COMPLETED, at=AT),
-        handoff_moved=HandoffMoved(handoff=HANDOFF, event=Event.COMPLETE, attempt=1, ends=CHILD),
+        run_ended=ended(RunState.COMPLETED),
+        handoff_moved=moved(Event.COMPLETE, attempt=1, ends=CHILD),
     ),
     Kind.HANDOFF_FAILED: Projection(
         closes=True,
-        run_ended=RunEnded(run=CHILD, state=RunState.FAILED, at=AT),
-        handoff_moved=HandoffMoved(handoff=HANDOFF, event=Event.FAIL, attempt=1, ends=CHILD),
+        run_ended=ended(RunState.FAILED),
+        handoff_moved=moved(Event.FAIL, attempt=1, ends=CHILD),
     ),
+    Kind.HANDOFF_HELD: Projection(
+        fences=HEAD,
+        run_ended=ended(RunState.SUSPENDED),
+        handoff_moved=moved(Event.HOLD, attempt=1, ends=CHILD),
+    ),
+    Kind.HANDOFF_APPROVED: Projection(handoff_moved=moved(Event.APPROVE)),
+    Kind.HANDOFF_DENIED: Projection(handoff_moved=moved(Event.DENY)),
+    Kind.HANDOFF_ASKED: Projection(handoff_moved=moved(Event.ASK)),
+    Kind.HANDOFF_ANSWERED: Projection(handoff_moved=moved(Event.ANSWER)),
+    Kind.HANDOFF_DECLINED: Projection(handoff_moved=moved(Event.DECLINE)),
     Kind.HANDOFF_LAPSED: Projection(
         fences=HEAD,
-        run_ended=RunEnded(run=CHILD, state=RunState.LAPSED, at=AT),
-        handoff_moved=HandoffMoved(handoff=HANDOFF, event=Event.LAPSE, attempt=1, ends=CHILD),
+        run_ended=ended(RunState.LAPSED),
+        handoff_moved=moved(Event.LAPSE, attempt=1, ends=CHILD),
+    ),
+    Kind.HANDOFF_EXPIRED: Projection(
+        fences=HEAD,
+        run_ended=ended(RunState.EXPIRED),
+        handoff_moved=moved(Event.EXPIRE, ends=CHILD),
     ),
     Kind.HANDOFF_CANCELLED: Projection(
         fences=HEAD,
-        run_ended=RunEnded(run=CHILD, state=RunState.CANCELLED, at=AT),
-        handoff_moved=HandoffMoved(handoff=HANDOFF, event=Event.CANCEL, ends=CHILD),
+        run_ended=ended(RunState.CANCELLED),
+        handoff_moved=moved(Event.CANCEL, ends=CHILD),
     ),
+    Kind.HANDOFF_RETRIED: Projection(handoff_moved=moved(Event.RETRY)),
+    Kind.HANDOFF_REPLACED: Projection(handoff_moved=moved(Event.REPLACE, to=REVIEWER)),
+    Kind.HANDOFF_SETTLED: NOTHING,
+    Kind.HANDOFF_LATE: NOTHING,
+    Kind.VERIFICATION_PASSED: Projection(handoff_moved=moved(Event.VERIFY, attempt=1)),
+    Kind.VERIFICATION_FAILED: Projection(handoff_moved=moved(Event.REFUTE, attempt=1)),
+    Kind.VERIFICATION_REPEATED: NOTHING,
+    Kind.VERIFICATION_WAIVED: NOTHING,
     Kind.TOOL_REQUESTED: NOTHING,
     Kind.TOOL_COMPLETED: NOTHING,
     Kind.TOOL_FAILED: NOTHING,
+    Kind.TOOL_DENIED: NOTHING,
     Kind.RELAY_ENROLLED: Projection(key_added=an_enrolled(RUN_KEY)),
     Kind.RELAY_ROTATED: Projection(
         key_added=an_enrolled(NEW_KEY),
@@ -156,20 +209,49 @@ def test_a_root_run_ends_as_it_says(outcome: Outcome) -> None:
     assert RunEnded(run=PARENT, state=RunState(outcome.value), at=AT) == ended
 
 
-def test_a_cancelled_offer_ends_no_run() -> None:
-    """A handoff that nobody took yet is cancelled without fencing anything."""
-    change = project(a_receipt(HandoffCancelled(handoff=HANDOFF, by=ANA)), DIGEST)
+@pytest.mark.parametrize(
+    ("kind", "event"),
+    [(Kind.HANDOFF_CANCELLED, Event.CANCEL), (Kind.HANDOFF_EXPIRED, Event.EXPIRE)],
+    ids=["cancelled", "expired"],
+)
+def test_an_offer_that_nobody_took_ends_no_run(kind: Kind, event: Event) -> None:
+    """A handoff that nobody works on ends without fencing anything."""
+    assert Projection(handoff_moved=moved(event)) == project(a_receipt(BARE[kind]), DIGEST)
 
-    assert Projection(handoff_moved=HandoffMoved(handoff=HANDOFF, event=Event.CANCEL)) == change
+
+def test_the_intent_of_a_root_run_is_stated() -> None:
+    """What the human wanted at the start is the first of what they said."""
+    change = project(a_receipt(BODIES[Kind.RUN_STARTED], content={"intent": REF, "task": WORDS.ref}), DIGEST)
+
+    assert (Stated(item=REF.id, root=PARENT, digest=REF.digest, by=ANA, at=AT),) == change.stated
+
+
+def test_what_the_human_says_later_is_stated_too() -> None:
+    """Of what a run writes down, only the human's own statements are kept beside the intent, in their order."""
+    first, second = (
+        Carried(item=ContentId(an_id("content", number)), digest=DIGEST, part=Part.INTENT) for number in (5, 4)
+    )
+    body = RunRecorded(run=CHILD, by=PrincipalId("user:ben"), items=(first, DECIDED, second))
+    change = project(a_receipt(body, stream=StreamId(CHILD)), DIGEST)
+    expected = Stated(item=first.item, root=PARENT, digest=DIGEST, by=PrincipalId("user:ben"), at=AT)
+
+    assert Projection(stated=(expected, replace(expected, item=second.item))) == change
+
+
+def test_only_a_root_names_a_series() -> None:
+    """A bare root belongs to no series, and a child never does."""
+    assert [None, None] == [
+        change.run_opened and change.run_opened.series
+        for change in (project(a_receipt(BARE[kind]), DIGEST) for kind in (Kind.RUN_STARTED, Kind.HANDOFF_ACCEPTED))
+    ]
 
 
 def test_a_held_offer_begins_held() -> None:
     """A handoff opens in the state that its receipt says."""
     body = HandoffInitiated(handoff=HANDOFF, run=PARENT, to=EDITOR, carrier=Carrier.WORKER, state=State.HELD)
+    held = replace(OFFERED, carrier=Carrier.WORKER, state=State.HELD, seq=7, scope=None, key=None, deadline=None)
 
-    assert replace(OFFERED, carrier=Carrier.WORKER, state=State.HELD) == (
-        project(a_receipt(body), DIGEST).handoff_opened
-    )
+    assert held == project(a_receipt(body, seq=7), DIGEST).handoff_opened
 
 
 def test_a_second_attempt_opens_a_run_of_that_attempt() -> None:
@@ -179,7 +261,7 @@ def test_a_second_attempt_opens_a_run_of_that_attempt() -> None:
     change = project(a_receipt(replace(body, attempt=2)), DIGEST)
 
     assert replace(CHILD_RUN, attempt=2) == change.run_opened
-    assert HandoffMoved(handoff=HANDOFF, event=Event.ACCEPT, attempt=2, run=CHILD) == change.handoff_moved
+    assert moved(Event.ACCEPT, attempt=2, run=CHILD, anchor=DIGEST) == change.handoff_moved
 
 
 def test_the_root_key_is_an_active_key_of_no_relay() -> None:

@@ -1,14 +1,23 @@
 """Every value refuses, by name, a field that cannot be right; and none can be changed afterwards."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import FrozenInstanceError, replace
-from datetime import UTC, datetime, timedelta, timezone
+from dataclasses import MISSING, FrozenInstanceError, fields, replace
+from datetime import UTC, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.bodies import Body, ChildHead, HandoffInitiated, Kind, RunClosed, UnknownBody
+from batonpass.model.bodies import (
+    Body,
+    ChildHead,
+    HandoffInitiated,
+    Kind,
+    Part,
+    RunClosed,
+    RunRecorded,
+    UnknownBody,
+)
 from batonpass.model.checks import LARGEST_INTEGER
 from batonpass.model.ids import KeyId, StreamId
 from batonpass.model.lifecycle import Carrier, State
@@ -16,201 +25,28 @@ from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN
 from batonpass.model.stream import StreamKind, genesis, kind_of
 from tests.unit.model.examples import (
     AT,
+    BARE,
     BODIES,
     CHILD,
-    CONTENT,
-    HANDOFF,
+    DECIDED,
     HEAD,
     KEY,
     OFFER,
-    PARENT,
-    REF,
     RELAY,
     RUN,
     RUN_KEY,
-    SEAL,
     SESSION,
+    STATED,
     STREAM,
-    WORDS,
     a_receipt,
     an_id,
     names_of,
 )
+from tests.unit.model.wrongs import NAMES, STARTED, WRONG, WRONG_IN_BODIES
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-NOT_IDS: Final = ("", "last", f"{PARENT}\n", an_id("ledger"), 7, None)
-NOT_OPTIONAL_IDS: Final = NOT_IDS[:-1]
-NOT_DIGESTS: Final = ("", "AB" * 32, "ab" * 31, "ab" * 33, "gh" * 32, bytes(32), None)
-NOT_NUMBERS: Final = (-1, 2**53, 1.0, "1", True, None)
-NOT_COUNTS: Final = (0, *NOT_NUMBERS)
-NOT_CODES: Final = ("", "Time out", "é", "9lives", "x" * 65, 7, None)
-NOT_TIMES: Final = (
-    datetime(2026, 1, 2),  # noqa: DTZ001 - a time without a zone is what must be refused
-    datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=2))),
-    "2026-01-02T12:00:00Z",
-    1_767_355_200,
-    None,
-)
-NOT_AGENTS: Final = ("", "the editor", "e" * 129, 7, None)
-NOT_PRINCIPALS: Final = ("", "ana", "user:", 7, None)
-NOT_MEMBERS: Final = ("", "odd", "COMPLETED", 7, None)
-NOT_HEADS: Final[Sequence[object]] = ([], (HEAD, HEAD), ("run",), None)
-
-# What each field of each value must refuse. A field that is not here is missed by the test below the table.
-CLOSE_OUT: Final[Mapping[str, Sequence[object]]] = {
-    "handoff": NOT_IDS,
-    "parent": NOT_IDS,
-    "run": NOT_IDS,
-    "attempt": NOT_COUNTS,
-    "children": NOT_HEADS,
-}
-CALL_OUTCOME: Final[Mapping[str, Sequence[object]]] = {"run": NOT_IDS, "call": NOT_IDS}
-ENROLMENT: Final[Mapping[str, Sequence[object]]] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
-WRONG_IN_BODIES: Final[Mapping[Kind, Mapping[str, Sequence[object]]]] = {
-    Kind.RUN_STARTED: {
-        "run": NOT_IDS,
-        "agent": NOT_AGENTS,
-        "principal": NOT_PRINCIPALS,
-        "run_key": NOT_DIGESTS,
-    },
-    Kind.RUN_REKEYED: {"run": NOT_IDS, "run_key": NOT_DIGESTS},
-    Kind.RUN_CLOSED: {"run": NOT_IDS, "outcome": NOT_MEMBERS, "children": NOT_HEADS},
-    Kind.HANDOFF_INITIATED: {
-        "handoff": NOT_IDS,
-        "run": NOT_IDS,
-        "to": NOT_AGENTS,
-        "carrier": NOT_MEMBERS,
-        "state": (State.RUNNING, State.READY, *NOT_MEMBERS),
-    },
-    Kind.HANDOFF_ACCEPTED: {
-        "handoff": NOT_IDS,
-        "parent": NOT_IDS,
-        "run": NOT_IDS,
-        "attempt": NOT_COUNTS,
-        "agent": NOT_AGENTS,
-        "principal": NOT_PRINCIPALS,
-        "run_key": NOT_DIGESTS,
-    },
-    Kind.HANDOFF_COMPLETED: CLOSE_OUT,
-    Kind.HANDOFF_FAILED: CLOSE_OUT,
-    Kind.HANDOFF_LAPSED: {"handoff": NOT_IDS, "attempt": NOT_COUNTS, "ended": ("", (HEAD,), None)},
-    Kind.HANDOFF_CANCELLED: {"handoff": NOT_IDS, "by": NOT_PRINCIPALS, "ended": ("", (HEAD,))},
-    Kind.TOOL_REQUESTED: {**CALL_OUTCOME, "tool": NOT_AGENTS},
-    Kind.TOOL_COMPLETED: CALL_OUTCOME,
-    Kind.TOOL_FAILED: {**CALL_OUTCOME, "error": NOT_CODES},
-    Kind.RELAY_ENROLLED: ENROLMENT,
-    Kind.RELAY_ROTATED: {**ENROLMENT, "old_key": NOT_DIGESTS},
-    Kind.RELAY_REVOKED: ENROLMENT,
-    Kind.CONTENT_ERASED: {
-        "contents": ((), [CONTENT], (CONTENT, CONTENT), ("words",), None),
-        "by": NOT_PRINCIPALS,
-    },
-}
-STARTED: Final = a_receipt(BODIES[Kind.RUN_STARTED])
-WRONG: Final[Sequence[tuple["DataclassInstance", Mapping[str, Sequence[object]]]]] = (
-    *((BODIES[kind], wrong) for kind, wrong in WRONG_IN_BODIES.items()),
-    (UnknownBody("memory.taken"), {"kind": ("", "two words", "\x1b[2J", "é", "k" * 65, 7, None)}),
-    (HEAD, {"run": NOT_IDS, "seq": NOT_COUNTS, "head": NOT_DIGESTS}),
-    (REF, {"id": NOT_IDS, "digest": NOT_DIGESTS, "size": NOT_NUMBERS, "media_type": ("", "text", "text/plain; a", 7)}),
-    (
-        WORDS,
-        {
-            "name": NOT_CODES,
-            "ref": (None, "content"),
-            "salt": (b"", bytes(15), bytes(17), "s" * 16, None),
-            "body": ("words", None),
-        },
-    ),
-    (
-        RUN,
-        {
-            "id": NOT_IDS,
-            "root": NOT_IDS,
-            "parent": NOT_OPTIONAL_IDS,
-            "handoff": NOT_OPTIONAL_IDS,
-            "attempt": NOT_COUNTS,
-            "agent": NOT_AGENTS,
-            "principal": NOT_PRINCIPALS,
-            "state": NOT_MEMBERS,
-            "started_at": NOT_TIMES,
-            "ended_at": NOT_TIMES[:-1],
-        },
-    ),
-    (
-        OFFER,
-        {
-            "id": NOT_IDS,
-            "root": NOT_IDS,
-            "parent": NOT_IDS,
-            "to": NOT_AGENTS,
-            "carrier": NOT_MEMBERS,
-            "state": NOT_MEMBERS,
-            "attempt": NOT_NUMBERS,
-            "run": NOT_OPTIONAL_IDS,
-            "initiated": NOT_DIGESTS,
-        },
-    ),
-    (
-        STREAM,
-        {
-            "id": (*NOT_IDS, CONTENT),
-            "root": NOT_OPTIONAL_IDS,
-            "seq": NOT_COUNTS,
-            "head": NOT_DIGESTS,
-            "epoch": NOT_COUNTS,
-            "open": (1, "yes", None),
-        },
-    ),
-    (
-        KEY,
-        {
-            "id": NOT_DIGESTS,
-            "role": NOT_MEMBERS,
-            "public_key": NOT_DIGESTS,
-            "relay": NOT_OPTIONAL_IDS,
-            "status": NOT_MEMBERS,
-        },
-    ),
-    (
-        SEAL,
-        {
-            "size": (0, *NOT_NUMBERS),
-            "previous": (5, 6, *NOT_NUMBERS),
-            "root": NOT_DIGESTS,
-            "note": ("", 7, None),
-            "frontier": (b"", bytes(63), bytes(96), "f" * 64, None),
-        },
-    ),
-    (
-        STARTED,
-        {
-            "id": NOT_IDS,
-            "stream": (*NOT_IDS, CHILD, RELAY, HANDOFF),
-            "seq": NOT_COUNTS,
-            "previous": NOT_DIGESTS,
-            "epoch": NOT_COUNTS,
-            "at": NOT_TIMES,
-            "mode": NOT_MEMBERS,
-            "relay": NOT_IDS,
-            "relay_key": NOT_DIGESTS,
-            "cosigner": NOT_DIGESTS,
-            "root": NOT_OPTIONAL_IDS,
-            "session": (*NOT_OPTIONAL_IDS, PARENT),
-            "body": (None, "run.started"),
-            "content": ({"The task": REF}, {"task": None}, {7: REF}, None),
-        },
-    ),
-)
-# A value that others hold says whose field it is, and a value of one field says what it is.
-NAMES: Final[Mapping[tuple[str, str], str]] = {
-    **{("ChildHead", name): f"children.{name}" for name in ("run", "seq", "head")},
-    **{("ContentRef", name): f"content.{name}" for name in ("id", "digest", "size", "media_type")},
-    **{("Content", name): f"content.{name}" for name in ("name", "ref", "salt", "body")},
-    ("Principal", "id"): "principal",
-    ("Agent", "id"): "agent",
-}
 CASES: Final = [
     pytest.param(value, name, wrongs, id=f"the {name} of a {type(value).__name__}")
     for value, table in WRONG
@@ -265,6 +101,16 @@ def test_a_value_cannot_be_changed(value: "DataclassInstance") -> None:
 def test_a_valid_value_is_equal_to_its_copy(body: Body) -> None:
     """The examples are valid, and values are compared by what they hold."""
     assert a_receipt(body) == a_receipt(replace(body))
+
+
+@pytest.mark.parametrize("kind", Kind, ids="a bare {}".format)
+def test_what_has_a_default_may_be_left_out(kind: Kind) -> None:
+    """A receipt needs to say only what its kind cannot do without; the example says something else everywhere."""
+    full, bare = BODIES[kind], BARE[kind]
+    defaults = {field.name for field in fields(bare) if field.default is not MISSING}
+
+    assert defaults == {name for name in names_of(bare) if getattr(full, name) != getattr(bare, name)}
+    assert a_receipt(bare).body == bare
 
 
 @pytest.mark.parametrize(
@@ -326,6 +172,31 @@ def test_two_children_of_one_name_are_refused() -> None:
     assert "children" == refused.value.field
 
 
+def test_two_items_of_one_id_are_refused() -> None:
+    """An item that is named twice, as two different parts, would mean two things."""
+    recorded = BODIES[Kind.RUN_RECORDED]
+    assert isinstance(recorded, RunRecorded)
+    with pytest.raises(InvalidValueError, match="twice") as refused:
+        replace(recorded, items=(DECIDED, replace(DECIDED, part=Part.CLAIM)))
+
+    assert "items" == refused.value.field
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("key",), ("scope",), ("fingerprint",), ("key", "scope"), ("key", "fingerprint"), ("scope", "fingerprint")],
+    ids=" and ".join,
+)
+def test_a_key_its_scope_and_a_fingerprint_come_together(given: tuple[str, ...]) -> None:
+    """An offer has all three of them or none; with one or two it could not be recognised."""
+    left_out: dict[str, Any] = dict.fromkeys({"key", "scope", "fingerprint"} - set(given))
+    with pytest.raises(InvalidValueError, match="come together") as refused:
+        replace(_initiated(), **left_out)
+
+    assert "key" == refused.value.field
+    assert replace(_initiated(), key=None, scope=None, fingerprint=None).key is None
+
+
 @pytest.mark.parametrize("number", [1, LARGEST_INTEGER], ids=["the least", "the largest"])
 def test_the_limits_themselves_are_allowed(number: int) -> None:
     """Numbers go from 1 to the largest that JSON keeps exact."""
@@ -349,9 +220,11 @@ def test_an_error_shows_no_more_than_a_line() -> None:
 
 def test_an_optional_part_may_be_left_out() -> None:
     """A root run has no parent, an open one no end, a relay's stream no tree, a root key no relay."""
-    run = replace(RUN, parent=None, handoff=None, ended_at=None)
+    run = replace(RUN, parent=None, handoff=None, ended_at=None, series=None)
+    offer = replace(OFFER, scope=None, key=None, deadline=None)
 
-    assert (None, None, None) == (run.parent, run.handoff, run.ended_at)
+    assert (None, None, None, None) == (run.parent, run.handoff, run.ended_at, run.series)
+    assert (None, None, None) == (offer.scope, offer.key, offer.deadline)
     assert replace(STREAM, id=StreamId(RELAY), root=None).root is None
     assert replace(KEY, relay=None).relay is None
     assert replace(OFFER, run=None, attempt=0).run is None
@@ -366,6 +239,11 @@ def test_an_id_tells_its_kind_of_stream(kind: StreamKind) -> None:
     stream = StreamId(an_id(kind))
 
     assert kind == kind_of(stream) == replace(STREAM, id=stream).kind
+
+
+def test_a_statement_goes_by_the_id_of_its_words() -> None:
+    """Among derived rows, what a human said is named by the content that holds it."""
+    assert STATED.item == STATED.id
 
 
 def test_a_genesis_binds_ledger_and_root_key() -> None:

@@ -28,7 +28,7 @@ with Relay.open(sys.argv[1], home=Path(sys.argv[2]), keys_in_files=True) as rela
 GO_ON = """
 from pathlib import Path
 from batonpass.relay import Relay
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 with Relay.open(sys.argv[1], home=Path(sys.argv[2]), keys_in_files=True) as relay:
     with relay.store.view() as view:
         working = Working(run=view.get_run(sys.argv[3]))

@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from hashlib import sha256
 from itertools import chain
 from typing import Any
 
+import msgspec
 import pytest
 import rfc8785
 from hypothesis import given
@@ -21,7 +22,7 @@ from batonpass.model.receipt import Mode, Receipt
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt, encode_receipt, known_kind, signing_bytes
 from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE
-from tests.unit.model.examples import DIGEST, PARENT, REF, a_receipt
+from tests.unit.model.examples import BARE, BODIES, DIGEST, PARENT, REF, a_receipt, names_of
 from tests.unit.wire.signed import receipt_of
 
 OURS = (InvalidValueError, NewerVersionError)
@@ -53,12 +54,41 @@ def texts_in(value: object) -> Iterator[str]:
             yield from chain.from_iterable(map(texts_in, value.values()))
 
 
+def nested_in(body: dict[str, Any]) -> Iterator[object]:
+    """Yield what stands in the lists of a body, and the objects in its fields."""
+    for value in body.values():
+        yield from value if isinstance(value, list) else [value]
+
+
 @pytest.mark.parametrize("kind", Kind, ids="a {} receipt".format)
 def test_a_receipt_comes_back_as_it_was(kind: Kind) -> None:
     """What is encoded is decoded to the same value."""
     receipt = receipt_of(kind)
 
     assert receipt == decode_receipt(encode_receipt(receipt))
+
+
+@pytest.mark.parametrize("kind", Kind, ids="a bare {} receipt".format)
+def test_what_has_its_default_is_not_written(kind: Kind) -> None:
+    """A body has exactly the fields that say something particular; what is left out comes back as its default."""
+    receipt = a_receipt(BARE[kind])
+    payload = encode_receipt(receipt)
+    needed = {field.name for field in fields(BARE[kind]) if field.default is MISSING}
+
+    assert needed == json.loads(payload)["predicate"]["body"].keys()
+    assert receipt == decode_receipt(payload)
+    assert set(names_of(BODIES[kind])) == json.loads(encode_receipt(receipt_of(kind)))["predicate"]["body"].keys()
+
+
+@pytest.mark.parametrize("kind", Kind, ids="a wordy {} receipt".format)
+def test_a_default_that_is_written_is_read(kind: Kind) -> None:
+    """Another writer may spell defaults out: it says the same, in other bytes."""
+    statement = json.loads(encode_receipt(a_receipt(BARE[kind])))
+    statement["predicate"]["body"] |= {
+        field.name: msgspec.to_builtins(field.default) for field in fields(BARE[kind]) if field.default is not MISSING
+    }
+
+    assert a_receipt(BARE[kind]) == decode_receipt(json.dumps(statement).encode())
 
 
 @pytest.mark.parametrize(
@@ -136,7 +166,7 @@ def test_fields_of_the_future_are_passed_over(kind: Kind) -> None:
         predicate["body"],
         predicate["content"]["task"],
         statement["subject"][0],
-        *predicate["body"].get("children", ()),
+        *(part for part in nested_in(predicate["body"]) if isinstance(part, dict)),
     ):
         part.update(NOVELTY)
 

@@ -13,14 +13,16 @@ from batonpass.errors import (
     BatonpassError,
     ContentTooLargeError,
     DuplicateReceiptError,
+    LeaseLostError,
     NotFoundError,
+    OfferedAlreadyError,
     StaleHeadError,
     UnknownRelayError,
 )
 from batonpass.model.entry import Entry
 from batonpass.model.lifecycle import Carrier, Event, sources, target
 from batonpass.model.projection import HandoffMoved, Projection, enrols_itself
-from batonpass.model.run import Handoff, Run
+from batonpass.model.run import Handoff, Run, Stated
 from batonpass.store import rows
 from batonpass.store.admission import next_state, require_next
 from batonpass.store.postgres.arrays import BytesArray, TextArray
@@ -110,7 +112,7 @@ def refusal(error: psycopg.Error, entries: Sequence[Entry]) -> BatonpassError | 
     match error.sqlstate:
         case "23505":
             return DuplicateReceiptError(taken["id"] if (taken := _TAKEN.search(detail)) else "an id")
-        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005":
+        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005" | "BP006" | "BP007":
             try:
                 _refuse(error.sqlstate, json.loads(detail), entries)
             except BatonpassError as refused:
@@ -132,6 +134,11 @@ def _refuse(state: str, detail: Mapping[str, Any], entries: Sequence[Entry]) -> 
             moved = _named(detail, entries).change.handoff_moved
             if moved is not None:
                 next_state(rows.handoff(detail["handoff"]), moved)
+        case "BP006":
+            taken = detail["handoff"]
+            raise DuplicateReceiptError(taken) if taken == detail["offered"] else OfferedAlreadyError(taken)
+        case "BP007":
+            raise LeaseLostError(detail["handoff"])
         case _:
             raise NotFoundError(detail["what"], detail["id"])
 
@@ -163,12 +170,12 @@ def _arguments(entry: Entry) -> dict[str, object]:
         "content_ids": TextArray([content.ref.id for content in contents]) if contents else None,
         "content_salts": BytesArray([content.salt for content in contents]) if contents else None,
         "content_bodies": BytesArray([content.body for content in contents]) if contents else None,
-        "change": json.dumps(fields) if (fields := dict(_fields(change))) else None,
+        "change": json.dumps(fields) if (fields := dict(_fields(change, entry.token))) else None,
         "enrols_itself": enrols_itself(receipt),
     }
 
 
-def _fields(change: Projection) -> Iterator[tuple[str, object]]:
+def _fields(change: Projection, token: int | None) -> Iterator[tuple[str, object]]:
     """Yield the parts of a projection that change another row than the receipt's own stream."""
     if (fenced := change.fences) is not None:
         yield "fences", {"run": fenced.run, "seq": fenced.seq, "head": fenced.head}
@@ -179,7 +186,9 @@ def _fields(change: Projection) -> Iterator[tuple[str, object]]:
     if change.handoff_opened is not None:
         yield "handoff_opened", _handoff_row(change.handoff_opened)
     if change.handoff_moved is not None:
-        yield "handoff_moved", _move(change.handoff_moved)
+        yield "handoff_moved", _move(change.handoff_moved, token)
+    if change.stated:
+        yield "stated", [_statement_row(stated) for stated in change.stated]
     if change.key_added is not None:
         yield "key_added", asdict(change.key_added)
     if change.key_changed is not None:
@@ -197,10 +206,27 @@ def _run_row(run: Run) -> dict[str, object]:
 
 def _handoff_row(handoff: Handoff) -> dict[str, object]:
     row = asdict(handoff)
-    return row | {"agent": row.pop("to")}
+    deadline = None if handoff.deadline is None else rows.micros(handoff.deadline)
+    return row | {"agent": row.pop("to"), "deadline": deadline}
 
 
-def _move(moved: HandoffMoved) -> dict[str, object]:
+def _statement_row(stated: Stated) -> dict[str, object]:
+    row = asdict(stated)
+    return row | {"author": row.pop("by"), "at": rows.micros(stated.at)}
+
+
+def _move(moved: HandoffMoved, token: int | None) -> dict[str, object]:
     held = None if moved.attempt is None else moved.attempt - (moved.event is Event.ACCEPT)
-    begun = {"attempt": moved.attempt, "run": moved.run} if moved.run is not None else {}
-    return {"handoff": moved.handoff, "held_attempt": held, "ends": moved.ends, **begun, **_STEPS[moved.event]}
+    begun: dict[str, object] = {"attempt": moved.attempt, "run": moved.run} if moved.run is not None else {}
+    shown = {} if token is None else {"token": token}
+    if moved.anchor is not None:
+        begun["anchor"] = moved.anchor
+    return {
+        "handoff": moved.handoff,
+        "held_attempt": held,
+        "ends": moved.ends,
+        "to": moved.to,
+        **begun,
+        **shown,
+        **_STEPS[moved.event],
+    }

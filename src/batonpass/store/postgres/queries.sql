@@ -6,7 +6,10 @@ SELECT
 FROM pg_tables
 WHERE
     schemaname = ANY (current_schemas(false))
-    AND tablename IN ('schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'runs', 'handoffs', 'keys', 'seals');
+    AND tablename IN (
+        'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'runs', 'handoffs', 'leases', 'statements',
+        'keys', 'seals'
+    );
 
 -- name: lock_schema
 SELECT pg_advisory_xact_lock(hashtextextended('batonpass.schema.' || current_schema(), 0));
@@ -95,7 +98,9 @@ SELECT
     (SELECT count(*) FROM seals),
     (
         SELECT sum(pg_total_relation_size(name))::bigint
-        FROM unnest('{ledger,streams,receipts,positions,unsequenced,contents,runs,handoffs,keys,seals}'::regclass[]) AS name
+        FROM unnest(
+            '{ledger,streams,receipts,positions,unsequenced,contents,runs,handoffs,leases,statements,keys,seals}'::regclass[]
+        ) AS name
     );
 
 -- name: get_stream
@@ -148,13 +153,16 @@ WHERE contents.id = ANY (%(ids)s);
 SELECT id FROM contents ORDER BY id;
 
 -- name: get_run
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at FROM runs WHERE id = %(id)s;
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+FROM runs WHERE id = %(id)s;
 
 -- ARRAY(…) and not IN: a tree is small, and the planner then looks its members up one by one instead of joining.
 -- name: find_runs
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at FROM runs
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+FROM runs
 WHERE
     (%(agent)s::text IS NULL OR agent = %(agent)s)
+    AND (%(series)s::text IS NULL OR series = %(series)s)
     AND (%(parent)s::text IS NULL OR parent = %(parent)s)
     AND (
         %(root)s::text IS NULL
@@ -163,14 +171,41 @@ WHERE
 ORDER BY id DESC;
 
 -- name: get_handoff
-SELECT id, root, parent, agent, carrier, state, attempt, run, initiated FROM handoffs WHERE id = %(id)s;
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen WHERE id = %(id)s;
+
+-- name: get_offer
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen WHERE scope = %(scope)s AND key = %(key)s;
 
 -- name: find_handoffs
-SELECT id, root, parent, agent, carrier, state, attempt, run, initiated FROM handoffs
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen
 WHERE
-    %(root)s::text IS NULL
-    OR root = %(root)s AND parent = ANY (ARRAY(SELECT streams.id FROM streams WHERE streams.root = %(root)s))
+    (%(parent)s::text IS NULL OR parent = %(parent)s)
+    AND (
+        %(root)s::text IS NULL
+        OR root = %(root)s AND parent = ANY (ARRAY(SELECT streams.id FROM streams WHERE streams.root = %(root)s))
+    )
 ORDER BY id DESC;
+
+-- The lists of states from which a handoff can expire come from the one table. Asked once for the time, and not for every
+-- row, the planner can look it up in the index.
+-- name: find_overdue
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen
+WHERE id IN (
+    SELECT id FROM handoffs
+    WHERE
+        deadline <= (SELECT batonpass_now())
+        AND state = ANY (CASE carrier WHEN 'caller' THEN %(caller)s::text[] ELSE %(worker)s::text[] END)
+)
+ORDER BY deadline, id;
+
+-- name: find_statements
+SELECT item, root, digest, author, at FROM statements
+WHERE %(root)s::text IS NULL OR root = %(root)s
+ORDER BY number;
 
 -- name: find_keys
 SELECT id, role, public_key, relay, status FROM keys ORDER BY role DESC, id;

@@ -1,6 +1,6 @@
 """The PostgreSQL store: one statement appends, a lost answer is asked for, and a server that restarts is waited for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import timedelta
@@ -10,11 +10,13 @@ import psycopg
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreError, StoreShutError
 from batonpass.model.entry import Entry
+from batonpass.model.ids import AgentId
+from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo
-from batonpass.store.postgres import schema
+from batonpass.store.postgres import leasing, schema
 from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.appending import LARGEST_CONTENT, Append, require_fitting, write
 from batonpass.store.postgres.connections import QUERIES, Connection, Connections
@@ -85,6 +87,26 @@ class PostgresStore:
             ) from None
         if any(entry.change.erased for entry in entries):
             self._forget()
+
+    def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
+        """Take the oldest ready handoff to one of these agents."""
+        self._require_current()
+        return self._connections.repeat(leasing.claiming(holder, lease_for, agents).run)
+
+    def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
+        """Hold a lease for longer, counted from now."""
+        self._require_current()
+        return self._connections.repeat(lambda connection: leasing.renew(connection, lease, lease_for))
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back."""
+        self._require_current()
+        self._connections.repeat(lambda connection: leasing.release(connection, lease))
+
+    def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
+        """Take over one lease that has run out."""
+        self._require_current()
+        return self._connections.repeat(leasing.seizing(holder, lease_for).run)
 
     def sequence(self) -> int:
         """Give every committed receipt its position and return how many got one; 0 if another process is at it."""

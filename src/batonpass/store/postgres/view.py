@@ -9,20 +9,24 @@ import psycopg
 
 from batonpass.errors import NotALedgerError, NotFoundError
 from batonpass.model.content import StoredContent
-from batonpass.model.ids import RECEIPT, AgentId, ContentId, HandoffId, ReceiptId, RunId, StreamId, first_id
+from batonpass.model.ids import RECEIPT, AgentId, ContentId, Digest, HandoffId, ReceiptId, RunId, StreamId, first_id
 from batonpass.model.key import Key
+from batonpass.model.lease import Lease
+from batonpass.model.lifecycle import Carrier, Event, sources
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run
+from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
 from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
 from batonpass.store.postgres.connections import QUERIES, Connection
 from batonpass.store.postgres.failures import translated
+from batonpass.store.postgres.leasing import QUERIES as LEASING
 
 Value = TypeVar("Value")
 
 _NOTHING: Final[Mapping[str, object]] = {}
+_EXPIRING: Final = {carrier.value: [state.value for state in sources(Event.EXPIRE, carrier)] for carrier in Carrier}
 _FETCHED_AT_ONCE: Final = 500
 _BODIES_AT_ONCE: Final = 8  # of up to 16 MiB
 
@@ -110,19 +114,41 @@ class PostgresView:
         agent: AgentId | None = None,
         root: RunId | None = None,
         parent: RunId | None = None,
+        series: str | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
         read = self._stream if root is None and parent is None else self._all
-        return read("find_runs", {"agent": agent, "root": root, "parent": parent}, rows.run)
+        return read("find_runs", {"agent": agent, "root": root, "parent": parent, "series": series}, rows.run)
 
     def get_handoff(self, handoff: HandoffId) -> Handoff:
         """Return one handoff."""
         return self._get("get_handoff", handoff, rows.handoff, "handoff")
 
-    def find_handoffs(self, *, root: RunId | None = None) -> Iterator[Handoff]:
+    def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
+        """Return the handoff that was offered under a key in a scope."""
+        row = self._first("get_offer", {"scope": scope, "key": key})
+        if row is None:
+            raise NotFoundError("offer", f"{key} in {scope}")
+        return rows.handoff(row)
+
+    def find_handoffs(self, *, root: RunId | None = None, parent: RunId | None = None) -> Iterator[Handoff]:
         """Yield handoffs, the latest first."""
+        read = self._stream if root is None and parent is None else self._all
+        return read("find_handoffs", {"root": root, "parent": parent}, rows.handoff)
+
+    def find_overdue(self) -> Iterator[Handoff]:
+        """Yield the handoffs whose deadline has passed."""
+        return self._all("find_overdue", _EXPIRING, rows.handoff)
+
+    def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
+        """Yield what humans said they want, in the order in which it was recorded."""
         read = self._stream if root is None else self._all
-        return read("find_handoffs", {"root": root}, rows.handoff)
+        return read("find_statements", {"root": root}, rows.stated)
+
+    def find_leases(self) -> Iterator[Lease]:
+        """Yield the leases that are held."""
+        with self._translated():
+            return map(rows.lease, self._connection.execute(LEASING["find_leases"], binary=True).fetchall())
 
     def find_keys(self) -> Iterator[Key]:
         """Yield every key that is or was enrolled, the root key first."""

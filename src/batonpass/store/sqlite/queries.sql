@@ -53,19 +53,25 @@ INSERT INTO contents (id, receipt, place, salt, body) VALUES (?, ?, ?, ?, ?);
 UPDATE contents SET place = 'erased', salt = NULL, body = NULL WHERE id = ?;
 
 -- name: add_run
-INSERT INTO runs (id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO runs (
+    id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: end_run
 UPDATE runs SET state = ?, ended_at = ? WHERE id = ?;
 
 -- name: add_handoff
-INSERT INTO handoffs (id, root, parent, agent, carrier, state, attempt, run, initiated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO handoffs (
+    id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- The lists of states from which the event may happen come from the one table, between commas.
 -- name: move_handoff
 UPDATE handoffs
 SET
+    agent = coalesce(:new_agent, agent),
     state = CASE carrier WHEN 'caller' THEN :caller_target ELSE :worker_target END,
     attempt = coalesce(:new_attempt, attempt),
     run = coalesce(:new_run, run)
@@ -73,8 +79,17 @@ WHERE
     id = :handoff
     AND (:attempt IS NULL OR attempt = :attempt)
     AND :ends IS CASE state WHEN 'running' THEN run END
+    AND (:anchor IS NULL OR :anchor = coalesce((SELECT head FROM streams WHERE streams.id = :handoff), initiated))
     AND instr(CASE carrier WHEN 'caller' THEN :caller_sources ELSE :worker_sources END, ',' || state || ',')
-RETURNING id;
+RETURNING carrier, state, agent;
+
+-- As it is stored, without what its lease adds.
+-- name: get_handoff_row
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs WHERE id = ?;
+
+-- name: add_statement
+INSERT INTO statements (item, root, digest, author, at) VALUES (?, ?, ?, ?, ?);
 
 -- name: add_key
 INSERT INTO keys (id, role, public_key, relay, status) VALUES (?, ?, ?, ?, ?);
@@ -169,34 +184,58 @@ JOIN contents ON contents.id = wanted.value
 LEFT JOIN receipts ON receipts.position = contents.receipt;
 
 -- name: get_run
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at FROM runs WHERE id = ?;
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+FROM runs WHERE id = ?;
 
 -- name: find_runs
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at FROM runs
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+FROM runs
 WHERE (:agent IS NULL OR agent = :agent)
 ORDER BY id DESC;
 
 -- name: find_children
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at FROM runs
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+FROM runs
 WHERE parent = :parent AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root)
 ORDER BY id DESC;
 
+-- name: find_series
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+FROM runs
+WHERE
+    series = :series
+    AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
+ORDER BY id DESC;
+
+-- CROSS JOIN keeps the order: the planner would rather walk all runs that there are than sort those of one tree.
 -- name: find_runs_of_tree
 WITH RECURSIVE tree (run) AS (
     SELECT :root
     UNION
     SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.run
 )
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at
-FROM tree JOIN runs ON runs.id = tree.run
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+FROM tree CROSS JOIN runs ON runs.id = tree.run
 WHERE (:agent IS NULL OR agent = :agent)
 ORDER BY id DESC;
 
 -- name: get_handoff
-SELECT id, root, parent, agent, carrier, state, attempt, run, initiated FROM handoffs WHERE id = ?;
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen WHERE id = ?;
+
+-- name: get_offer
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen WHERE scope = ? AND key = ?;
 
 -- name: find_handoffs
-SELECT id, root, parent, agent, carrier, state, attempt, run, initiated FROM handoffs ORDER BY id DESC;
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen ORDER BY id DESC;
+
+-- name: find_handoffs_of_run
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen
+WHERE parent = :parent AND (:root IS NULL OR root = :root)
+ORDER BY id DESC;
 
 -- name: find_handoffs_of_tree
 WITH RECURSIVE tree (run) AS (
@@ -204,9 +243,27 @@ WITH RECURSIVE tree (run) AS (
     UNION
     SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.run
 )
-SELECT id, root, parent, agent, carrier, state, attempt, handoffs.run, initiated
-FROM tree JOIN handoffs ON handoffs.parent = tree.run
+SELECT id, root, parent, agent, carrier, state, attempt, handoffs_seen.run, initiated, seq, scope, key, deadline
+FROM tree CROSS JOIN handoffs_seen ON handoffs_seen.parent = tree.run
 ORDER BY id DESC;
+
+-- The lists of states from which a handoff can expire come from the one table, between commas.
+-- name: find_overdue
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen
+WHERE id IN (
+    SELECT id FROM handoffs
+    WHERE
+        deadline <= CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+        AND instr(CASE carrier WHEN 'caller' THEN :caller_sources ELSE :worker_sources END, ',' || state || ',')
+)
+ORDER BY deadline, id;
+
+-- name: find_statements
+SELECT item, root, digest, author, at FROM statements ORDER BY rowid;
+
+-- name: find_statements_of_tree
+SELECT item, root, digest, author, at FROM statements WHERE root = :root ORDER BY rowid;
 
 -- name: find_keys
 SELECT id, role, public_key, relay, status FROM keys ORDER BY role DESC, id;

@@ -1,28 +1,25 @@
 """The SQLite store: durable when `append` returns, shared by threads and processes, each waiting its turn."""
 
-import contextlib
-import os
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import apsw
 
 from batonpass.errors import (
     NotALedgerError,
     StaleHeadError,
-    StoreError,
     StoreFullError,
     StoreReadOnlyError,
     StoreShutError,
     StoreUnavailableError,
 )
 from batonpass.model.entry import Entry
-from batonpass.model.ids import ContentId
+from batonpass.model.ids import AgentId, ContentId, HandoffId, require_agent
+from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store import rows
@@ -30,27 +27,23 @@ from batonpass.store.home import home_of, prepare_home
 from batonpass.store.migrate import AppliedMigration, Migration, find_migrations, pending
 from batonpass.store.port import LedgerInfo
 from batonpass.store.process import OwnProcess
+from batonpass.store.sqlite import leasing
 from batonpass.store.sqlite.blobs import Blobs
-from batonpass.store.sqlite.commit import GroupCommit
 from batonpass.store.sqlite.connection import (
     APPLICATION_ID,
-    BUSY_MILLISECONDS,
-    grow_log,
     open_reader,
-    open_writer,
     require_folded,
     require_place,
     translated,
 )
-from batonpass.store.sqlite.turnstile import Turnstile
 from batonpass.store.sqlite.view import SqliteView
+from batonpass.store.sqlite.writer import Writer
 from batonpass.store.sqlite.writing import QUERIES, add_key, is_blob, write_entries, write_entry
+
+Answer = TypeVar("Answer")
 
 _WAIT_SECONDS: Final = 30.0
 _IDLE_READERS: Final = 8
-# A process that writes this often is not a hook that is gone in a moment; and an erasure may have emptied the log.
-_GROWN_AFTER: Final = 32
-_GROWN_EVERY: Final = 4096
 
 
 class SqliteStore:
@@ -89,20 +82,17 @@ class SqliteStore:
 
     def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
         """Make this empty store the ledger `info` with its first receipt, and return who it is."""
-        found: list[LedgerInfo] = []
 
-        def apply(connection: apsw.Connection) -> None:
-            found.clear()  # a command may be run again, after another in its transaction was refused
+        def apply(connection: apsw.Connection) -> LedgerInfo:
             row = connection.execute(QUERIES["read_ledger"]).fetchone()
             if row is not None:
-                found.append(LedgerInfo(id=row[0], root_key=row[1]))
-                return
+                return LedgerInfo(id=row[0], root_key=row[1])
             connection.execute(QUERIES["add_ledger"], (info.id, info.root_key))
             add_key(connection, root_key(info.root_key))
             write_entry(connection, first)
+            return info
 
-        self._write(apply)
-        return found[0] if found else info
+        return self._answer(apply)
 
     @contextmanager
     def view(self) -> Iterator[SqliteView]:
@@ -127,6 +117,22 @@ class SqliteStore:
             self._forget(erased)
         if self._unclean and self._writer is not None:
             self._unclean = not self._writer.checkpoint()
+
+    def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
+        """Take the oldest ready handoff to one of these agents."""
+        return self._take(lambda connection: leasing.find_free(connection, agents), holder, lease_for)
+
+    def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
+        """Hold a lease for longer, counted from now."""
+        return self._answer(lambda connection: leasing.renew(connection, lease, lease_for))
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back."""
+        self._write(lambda connection: leasing.release(connection, lease))
+
+    def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
+        """Take over one lease that has run out."""
+        return self._take(leasing.find_lapsed, holder, lease_for)
 
     def sequence(self) -> int:
         """Give every committed receipt its position: one writer at a time gives it inside the commit."""
@@ -199,6 +205,25 @@ class SqliteStore:
                 self._writer = self._writer or Writer(self._path, self.home, self._wait_for)
         self._writer.run(apply)
 
+    def _answer(self, apply: Callable[[apsw.Connection], Answer]) -> Answer:
+        """Write, and return what the last run said: a command runs again after another beside it was refused."""
+        answers: list[Answer] = []
+        self._write(lambda connection: answers.append(apply(connection)))
+        return answers[-1]
+
+    def _take(
+        self,
+        find: Callable[[apsw.Connection], HandoffId | None],
+        holder: str,
+        lease_for: timedelta,
+    ) -> Lease | None:
+        require_agent("holder", holder)
+        # Workers ask all the time and mostly there is nothing: whoever only looks keeps nobody from writing.
+        with self._reading() as reader:
+            if find(reader) is None:
+                return None
+        return self._answer(lambda connection: leasing.take(connection, find, holder, lease_for))
+
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
         self._require_usable()
@@ -256,86 +281,6 @@ class SqliteStore:
         self._process.require()
         if self._shut:
             raise StoreShutError("this ledger was closed; open it again")
-
-
-class Writer:
-    """The one connection of this process that writes, behind the turnstile that it shares with other processes."""
-
-    def __init__(self, path: Path, home: Path, wait_for: float) -> None:
-        require_place(path)
-        prepare_home(home)
-        self._path = path
-        self._turnstile = Turnstile(home)
-        # Two processes that make one file at once must not both switch it to write-ahead logging.
-        self._turnstile.enter(time.monotonic() + wait_for)
-        try:
-            # Whatever lies in a ledger is its owner's business, wherever the file is; SQLite's own files follow it.
-            # Only if it is new: to close a file drops every lock that SQLite holds on it in this process.
-            with contextlib.suppress(FileExistsError):
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            self._connection = open_writer(path)
-        except OSError as error:
-            raise StoreReadOnlyError(f"cannot write {path}: {error.strerror}; the ledger can be read only") from None
-        finally:
-            self._turnstile.leave()
-        self._file = _identity(path)
-        self._entered = 0
-        self._commits = GroupCommit(self._connection, self, wait_for)
-
-    def run(self, apply: Callable[[apsw.Connection], object]) -> None:
-        """Run a command in a transaction and return when it is durable."""
-        self._commits.run(apply)
-
-    def enter(self, deadline: float) -> None:
-        """Take the right to write, as long as the file is still the one that was opened."""
-        self._turnstile.enter(deadline)
-        if _identity(self._path) != self._file:
-            self._turnstile.leave()
-            raise StoreUnavailableError(
-                f"{self._path} was replaced or removed while it was open; nothing was recorded: "
-                "open the ledger again and verify it with the last seal",
-            )
-        self._entered += 1
-        if self._entered % _GROWN_EVERY == _GROWN_AFTER:
-            grow_log(self._path)
-
-    def explain(self) -> str:
-        """Say which process has the right to write."""
-        return self._turnstile.explain()
-
-    def leave(self) -> None:
-        """Give the right to write to the next in line."""
-        self._turnstile.leave()
-
-    def checkpoint(self) -> bool:
-        """Empty the write-ahead log and return True, unless somebody is still reading from it."""
-        try:
-            self._commits.run_alone(_empty_log)
-        except StoreError:
-            return False
-        return True
-
-    def close(self) -> None:
-        """Finish what is under way and let go."""
-        self._commits.shut()
-        self._connection.close()
-        self._turnstile.close()
-
-
-def _empty_log(connection: apsw.Connection) -> None:
-    connection.set_busy_timeout(0)
-    try:
-        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    finally:
-        connection.set_busy_timeout(BUSY_MILLISECONDS)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - pathlib costs twice as much, and this is on the way of every append
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _apply_migrations(connection: apsw.Connection, migrations: Sequence[Migration]) -> None:

@@ -51,6 +51,12 @@ class Turnstile:
         for descriptor in descriptors:
             os.close(descriptor)
 
+    def forget(self) -> None:
+        """Let go of the lock files in a process that was forked, where nobody stands in line for us."""
+        self.close()
+        if self._waiting is not None:
+            self._waiting.close()
+
     def _enter_at_once(self) -> bool:
         try:
             fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -89,8 +95,11 @@ class _Waiter:
     """A thread that stands in line. There is never more than one: two would share one lock without knowing it."""
 
     def __init__(self, turn: int, writer: int) -> None:
-        self._turn = turn
-        self._writer = writer
+        # Numbers of its own for the same locks: a store may be closed while this still stands in line, and the
+        # numbers that it gave back may be other files by the time the lock comes.
+        self._turn = os.dup(turn)
+        self._writer = os.dup(writer)
+        self._open = True
         self._mutex = threading.Lock()
         self._wanted = True
         self._gone = False
@@ -111,18 +120,25 @@ class _Waiter:
             self._wanted = not self._gone
             return self._wanted
 
+    def close(self) -> None:
+        """Give the numbers back, once."""
+        if self._open:
+            self._open = False
+            os.close(self._turn)
+            os.close(self._writer)
+
     def _stand(self) -> None:
-        # A closed store closes these descriptors under us; then there is nothing left to lock.
-        with contextlib.suppress(OSError, ValueError):
-            fcntl.flock(self._turn, fcntl.LOCK_EX)
-            fcntl.flock(self._writer, fcntl.LOCK_EX)
-            fcntl.flock(self._turn, fcntl.LOCK_UN)
-            with self._mutex:
-                if self._wanted:
-                    self._entered.set()
-                else:
-                    fcntl.flock(self._writer, fcntl.LOCK_UN)
-                    self._gone = True
+        fcntl.flock(self._turn, fcntl.LOCK_EX)
+        fcntl.flock(self._writer, fcntl.LOCK_EX)
+        fcntl.flock(self._turn, fcntl.LOCK_UN)
+        with self._mutex:
+            if self._wanted:
+                self._entered.set()
+            else:
+                fcntl.flock(self._writer, fcntl.LOCK_UN)
+                self._gone = True
+            # Whoever entered holds the lock by the numbers of the turnstile; if those are closed, this frees it.
+            self.close()
 
 
 def _open(path: Path) -> int:
@@ -138,6 +154,6 @@ def _forget_in_forks(turnstile: Turnstile) -> None:
 
     def forget() -> None:
         if (alive := reference()) is not None:
-            alive.close()
+            alive.forget()
 
     os.register_at_fork(after_in_child=forget)

@@ -10,17 +10,31 @@ import apsw
 
 from batonpass.errors import EditedError, NotALedgerError, NotFoundError
 from batonpass.model.content import Place, StoredContent
-from batonpass.model.ids import CONTENT, RECEIPT, AgentId, ContentId, HandoffId, ReceiptId, RunId, StreamId, first_id
+from batonpass.model.ids import (
+    CONTENT,
+    RECEIPT,
+    AgentId,
+    ContentId,
+    Digest,
+    HandoffId,
+    ReceiptId,
+    RunId,
+    StreamId,
+    first_id,
+)
 from batonpass.model.key import Key
+from batonpass.model.lease import Lease
+from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run
+from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
 from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import translated
-from batonpass.store.sqlite.writing import QUERIES
+from batonpass.store.sqlite.leasing import QUERIES as LEASING
+from batonpass.store.sqlite.writing import MOVES, QUERIES
 
 Value = TypeVar("Value")
 Parameters = Mapping[str, object] | Sequence[object]
@@ -132,9 +146,12 @@ class SqliteView:
         agent: AgentId | None = None,
         root: RunId | None = None,
         parent: RunId | None = None,
+        series: str | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
-        values = {"agent": agent, "root": root, "parent": parent}
+        values = {"agent": agent, "root": root, "parent": parent, "series": series}
+        if series is not None:
+            return self._find("find_series", values, rows.run)
         if parent is not None:
             return self._find("find_children", values, rows.run)
         return self._find("find_runs" if root is None else "find_runs_of_tree", values, rows.run)
@@ -143,11 +160,32 @@ class SqliteView:
         """Return one handoff."""
         return self._get("get_handoff", handoff, rows.handoff, "handoff")
 
-    def find_handoffs(self, *, root: RunId | None = None) -> Iterator[Handoff]:
+    def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
+        """Return the handoff that was offered under a key in a scope."""
+        row = self._first("get_offer", (scope, key))
+        if row is None:
+            raise NotFoundError("offer", f"{key} in {scope}")
+        return rows.handoff(row)
+
+    def find_handoffs(self, *, root: RunId | None = None, parent: RunId | None = None) -> Iterator[Handoff]:
         """Yield handoffs, the latest first."""
-        if root is None:
-            return self._find("find_handoffs", (), rows.handoff)
-        return self._find("find_handoffs_of_tree", {"root": root}, rows.handoff)
+        values = {"root": root, "parent": parent}
+        if parent is not None:
+            return self._find("find_handoffs_of_run", values, rows.handoff)
+        return self._find("find_handoffs" if root is None else "find_handoffs_of_tree", values, rows.handoff)
+
+    def find_overdue(self) -> Iterator[Handoff]:
+        """Yield the handoffs whose deadline has passed."""
+        return self._find("find_overdue", MOVES[Event.EXPIRE], rows.handoff)
+
+    def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
+        """Yield what humans said they want, in the order in which it was recorded."""
+        name = "find_statements" if root is None else "find_statements_of_tree"
+        return self._find(name, {"root": root}, rows.stated)
+
+    def find_leases(self) -> Iterator[Lease]:
+        """Yield the leases that are held."""
+        return map(rows.lease, self._rows(LEASING["find_leases"], ()))
 
     def find_keys(self) -> Iterator[Key]:
         """Yield every key that is or was enrolled, the root key first."""

@@ -2,30 +2,31 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NoReturn
 
 import apsw
 
-from batonpass.errors import DuplicateReceiptError, NotFoundError, UnknownRelayError
+from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError, UnknownRelayError
 from batonpass.model.bodies import ChildHead
 from batonpass.model.content import Content, Place
 from batonpass.model.entry import Entry
 from batonpass.model.ids import KeyId, StreamId
 from batonpass.model.key import Key, KeyRole, KeyStatus
-from batonpass.model.lifecycle import Carrier, Event, sources, target
+from batonpass.model.lifecycle import Carrier, Event, State, sources, target
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, enrols_itself
 from batonpass.model.receipt import SignedReceipt
-from batonpass.model.run import Handoff, Run
+from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.stream import Stream
 from batonpass.store import rows
-from batonpass.store.admission import is_there, next_state, require_fence, require_next
+from batonpass.store.admission import is_there, next_state, require_anchor, require_fence, require_next
 from batonpass.store.sql import Queries
+from batonpass.store.sqlite import leasing
 
 QUERIES: Final = Queries("batonpass.store.sqlite")
 LARGEST_ROW_BODY: Final = 64 * 1024
 
 _MOVE_HANDOFF: Final = QUERIES["move_handoff"]
-_MOVES: Final = {
+MOVES: Final = {
     event: {
         "caller_sources": f",{','.join(sources(event, Carrier.CALLER))},",
         "worker_sources": f",{','.join(sources(event, Carrier.WORKER))},",
@@ -72,7 +73,7 @@ def write_entry(connection: apsw.Connection, entry: Entry) -> None:
             connection.execute(_ADD_CONTENT, (content.ref.id, position, *_placed(content)))
     except apsw.ConstraintError:
         raise DuplicateReceiptError(receipt.id) from None
-    _apply(connection, change)
+    _apply(connection, change, entry.token)
 
 
 def is_blob(content: Content) -> bool:
@@ -122,7 +123,7 @@ def _placed(content: Content) -> tuple[str, bytes, bytes | None]:
     return (Place.FILE, content.salt, None) if is_blob(content) else (Place.ROW, content.salt, content.body)
 
 
-def _apply(connection: apsw.Connection, change: Projection) -> None:
+def _apply(connection: apsw.Connection, change: Projection, token: int | None) -> None:
     if change.fences is not None:
         _fence(connection, change.fences)
     if change.run_opened is not None:
@@ -132,7 +133,9 @@ def _apply(connection: apsw.Connection, change: Projection) -> None:
     if change.handoff_opened is not None:
         _add_handoff(connection, change.handoff_opened)
     if change.handoff_moved is not None:
-        _move_handoff(connection, change.handoff_moved)
+        _move_handoff(connection, change.handoff_moved, token)
+    for stated in change.stated:
+        _add_statement(connection, stated)
     if change.key_added is not None:
         add_key(connection, change.key_added)
     if change.key_changed is not None:
@@ -161,6 +164,7 @@ def _add_run(connection: apsw.Connection, run: Run) -> None:
             run.state,
             rows.micros(run.started_at),
             _optional_micros(run.ended_at),
+            run.series,
         ),
     )
 
@@ -179,28 +183,64 @@ def _add_handoff(connection: apsw.Connection, handoff: Handoff) -> None:
                 handoff.attempt,
                 handoff.run,
                 handoff.initiated,
+                handoff.seq,
+                handoff.scope,
+                handoff.key,
+                _optional_micros(handoff.deadline),
             ),
         )
     except apsw.ConstraintError:
-        raise DuplicateReceiptError(handoff.id) from None
+        _refuse_handoff(connection, handoff)
+    if handoff.carrier is Carrier.WORKER and handoff.state is State.READY:
+        leasing.follow(connection, handoff.id, handoff.state, handoff.to)
 
 
-def _move_handoff(connection: apsw.Connection, moved: HandoffMoved) -> None:
+def _refuse_handoff(connection: apsw.Connection, handoff: Handoff) -> NoReturn:
+    row = connection.execute(QUERIES["get_offer"], (handoff.scope, handoff.key)).fetchone()
+    if row is not None and row[0] != handoff.id:
+        raise OfferedAlreadyError(row[0])
+    raise DuplicateReceiptError(handoff.id)
+
+
+def _move_handoff(connection: apsw.Connection, moved: HandoffMoved, token: int | None) -> None:
     accepts = moved.event is Event.ACCEPT
-    values = _MOVES[moved.event] | {
+    values = MOVES[moved.event] | {
         "handoff": moved.handoff,
         "attempt": moved.attempt if moved.attempt is None else moved.attempt - accepts,
         "new_attempt": moved.attempt if accepts else None,
         "new_run": moved.run,
+        "new_agent": moved.to,
         "ends": moved.ends,
+        "anchor": moved.anchor,
     }
-    if connection.execute(_MOVE_HANDOFF, values).fetchone() is not None:
-        return
-    row = connection.execute(QUERIES["get_handoff"], (moved.handoff,)).fetchone()
+    row = connection.execute(_MOVE_HANDOFF, values).fetchone()
+    if row is None:
+        _refuse_move(connection, moved)
+    carrier, state, agent = row
+    if token is not None:
+        leasing.require_lease(connection, moved.handoff, token)
+    if carrier == Carrier.WORKER:
+        leasing.follow(connection, moved.handoff, state, agent)
+
+
+def _refuse_move(connection: apsw.Connection, moved: HandoffMoved) -> NoReturn:
+    row = connection.execute(QUERIES["get_handoff_row"], (moved.handoff,)).fetchone()
     if row is None:
         raise NotFoundError("handoff", moved.handoff)
-    next_state(rows.handoff(row), moved)
+    handoff = rows.handoff(row)
+    next_state(handoff, moved)
+    require_anchor(handoff, _find_stream(connection, StreamId(handoff.id)), moved)
     raise AssertionError("a step that the table allows was refused")
+
+
+def _add_statement(connection: apsw.Connection, stated: Stated) -> None:
+    try:
+        connection.execute(
+            QUERIES["add_statement"],
+            (stated.item, stated.root, stated.digest, stated.by, rows.micros(stated.at)),
+        )
+    except apsw.ConstraintError:
+        raise DuplicateReceiptError(stated.item) from None
 
 
 def add_key(connection: apsw.Connection, key: Key) -> None:

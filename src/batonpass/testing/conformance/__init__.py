@@ -10,8 +10,11 @@ Subclass it in your test suite and give it a `store` fixture that returns an emp
 from batonpass.testing.conformance.appending import Appending
 from batonpass.testing.conformance.deriving import Deriving
 from batonpass.testing.conformance.enrolling import Enrolling
+from batonpass.testing.conformance.leasing import Leasing
+from batonpass.testing.conformance.offering import Offering
+from batonpass.testing.conformance.queueing import Queueing
 from batonpass.testing.conformance.reading import Reading
 
 
-class LedgerStoreConformance(Appending, Enrolling, Deriving, Reading):
+class LedgerStoreConformance(Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading):
     """What a `LedgerStore` promises."""

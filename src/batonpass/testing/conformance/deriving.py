@@ -10,7 +10,7 @@ from batonpass.errors import (
     NotFoundError,
     StreamClosedError,
 )
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 from batonpass.model.content import Place, new_content
 from batonpass.model.entry import Entry
 from batonpass.model.ids import AgentId, ContentId, RunId, StreamId

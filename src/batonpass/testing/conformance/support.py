@@ -14,7 +14,7 @@ from batonpass.errors import (
 )
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
-from batonpass.ledger.recording import Working
+from batonpass.ledger.standing import Working
 from batonpass.model.bodies import RelayEnrolled, ToolRequested
 from batonpass.model.content import new_content
 from batonpass.model.entry import Entry

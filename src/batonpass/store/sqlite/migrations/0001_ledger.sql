@@ -1,5 +1,6 @@
--- Everything that a ledger is. Receipts, contents and seals are the truth; streams, runs, handoffs and keys are derived
--- from receipts and are checked against them by the verifier, column by column.
+-- Everything that a ledger is. Receipts, contents and seals are the truth; streams, runs, handoffs, statements and keys are
+-- derived from receipts and are checked against them by the verifier, column by column. Leases are neither: they only say
+-- who works on what just now.
 
 CREATE TABLE ledger (
     only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -47,13 +48,18 @@ CREATE TABLE runs (
     attempt INTEGER NOT NULL,
     agent TEXT NOT NULL,
     principal TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('open', 'completed', 'failed', 'cancelled', 'lapsed')),
+    state TEXT NOT NULL CHECK (
+        state IN ('open', 'completed', 'failed', 'cancelled', 'lapsed', 'suspended', 'expired')
+    ),
     started_at INTEGER NOT NULL,
-    ended_at INTEGER
+    ended_at INTEGER,
+    series TEXT
 ) WITHOUT ROWID;
 
 CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
+CREATE INDEX runs_by_series ON runs (series, id) WHERE series IS NOT NULL;
 
+-- Never 'claimed' here: a claim leaves no receipt, it is a lease.
 CREATE TABLE handoffs (
     id TEXT NOT NULL PRIMARY KEY,
     root TEXT NOT NULL,
@@ -68,10 +74,52 @@ CREATE TABLE handoffs (
     ),
     attempt INTEGER NOT NULL,
     run TEXT,
-    initiated TEXT NOT NULL
+    initiated TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    scope TEXT,
+    key TEXT,
+    deadline INTEGER
 ) WITHOUT ROWID;
 
 CREATE INDEX handoffs_by_parent ON handoffs (parent);
+CREATE UNIQUE INDEX handoffs_by_key ON handoffs (scope, key) WHERE key IS NOT NULL;
+CREATE INDEX handoffs_by_deadline ON handoffs (deadline) WHERE deadline IS NOT NULL;
+
+-- One row for each worker-carried handoff that can be claimed (nobody holds it), is claimed, or runs under a lease. What is
+-- claimed next is found here alone, however many handoffs there are.
+CREATE TABLE leases (
+    handoff TEXT NOT NULL PRIMARY KEY,
+    agent TEXT NOT NULL,
+    holder TEXT,
+    token INTEGER,
+    until INTEGER
+) WITHOUT ROWID;
+
+CREATE INDEX leases_free ON leases (agent, handoff) WHERE holder IS NULL;
+CREATE INDEX leases_held ON leases (until) WHERE until IS NOT NULL;
+
+-- The handoffs as a reader sees them: one that waits and is held by a worker is claimed.
+CREATE VIEW handoffs_seen AS
+SELECT
+    id, root, parent, agent, carrier,
+    CASE
+        WHEN state = 'ready' AND EXISTS (SELECT 1 FROM leases WHERE handoff = handoffs.id AND holder IS NOT NULL)
+            THEN 'claimed'
+        ELSE state
+    END AS state,
+    attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs;
+
+-- What humans said they want. The row numbers are the order in which it was recorded: nothing is ever deleted here.
+CREATE TABLE statements (
+    item TEXT NOT NULL PRIMARY KEY,
+    root TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    author TEXT NOT NULL,
+    at INTEGER NOT NULL
+);
+
+CREATE INDEX statements_by_root ON statements (root);
 
 CREATE TABLE keys (
     id TEXT NOT NULL PRIMARY KEY,

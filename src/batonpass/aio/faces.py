@@ -1,0 +1,76 @@
+"""How a synchronous object becomes an asynchronous one: each method has a twin that does the same in a thread."""
+
+import functools
+from collections.abc import Callable, Coroutine, Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from batonpass.aio.threads import in_thread
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+Sync = TypeVar("Sync")
+Opened = TypeVar("Opened")
+Opened_co = TypeVar("Opened_co", covariant=True)
+Inside = TypeVar("Inside")
+
+
+class Face(Generic[Sync]):
+    """One of our objects as asynchronous programs see it; `sync` is the same one for code that runs in a thread."""
+
+    def __init__(self, sync: Sync) -> None:
+        self.sync = sync
+
+
+class Opening(Generic[Opened_co]):
+    """Something that is being opened: await it, or enter it at once with `async with`."""
+
+    def __init__(self, opening: Coroutine[Any, Any, Opened_co]) -> None:
+        self._opening = opening
+
+    def __await__(self) -> Generator[Any, Any, Opened_co]:
+        return self._opening.__await__()
+
+    async def __aenter__(self: "Opening[AbstractAsyncContextManager[Inside]]") -> Inside:
+        self._opened = await self._opening
+        return await self._opened.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._opened.__aexit__(kind, error, trace)
+
+
+def twin(
+    method: Callable[Concatenate[Sync, Arguments], Returned],
+) -> Callable[Concatenate[Face[Sync], Arguments], Coroutine[Any, Any, Returned]]:
+    """Return a method that does in a thread what a synchronous one does."""
+
+    @functools.wraps(method)
+    async def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+        return await in_thread(functools.partial(method, face.sync, *args, **kwargs))
+
+    return act
+
+
+def opens(
+    method: Callable[Concatenate[Sync, Arguments], Returned],
+    face_of: Callable[[Returned], Opened],
+    undo: Callable[[Returned], object] | None = None,
+) -> Callable[Concatenate[Face[Sync], Arguments], Opening[Opened]]:
+    """Return a method that does in a thread what a synchronous one does, and gives what that opens as its own face."""
+
+    @functools.wraps(method)
+    def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Opening[Opened]:
+        async def opening() -> Opened:
+            return face_of(await in_thread(functools.partial(method, face.sync, *args, **kwargs), undo=undo))
+
+        return Opening(opening())
+
+    return act

@@ -1,0 +1,108 @@
+"""The relay as asynchronous programs see it."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from batonpass.aio.faces import Face, Opening, opens, twin
+from batonpass.aio.run import AsyncHandoff, AsyncRun, AsyncRunner, end_cancelled
+from batonpass.aio.threads import in_thread
+from batonpass.clock import Clock
+from batonpass.handoff.running import Runner
+from batonpass.handoff.tools import is_async
+from batonpass.model.card import Card
+from batonpass.model.ids import AgentId, RunId
+from batonpass.model.policy import HandoffPolicy
+from batonpass.relay import Relay
+from batonpass.store.port import LedgerStore
+
+AnyRunner = TypeVar("AnyRunner", bound=Runner)
+
+
+class AsyncRelay(Face[Relay]):
+    """Records in one ledger and answers for it; `AsyncRelay(relay)` is another face of a relay that is open already.
+
+    What touches the ledger is awaited; `async with relay.start(...)` and `async with run.hand_off(...)` need no await.
+    """
+
+    @classmethod
+    def open(
+        cls,
+        ledger: str,
+        *,
+        home: Path | None = None,
+        clock: Clock | None = None,
+        keys_in_files: bool = False,
+        create: bool = True,
+        policy: HandoffPolicy | None = None,
+    ) -> Opening[Self]:
+        """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it."""
+        act = functools.partial(
+            Relay.open,
+            ledger,
+            home=home,
+            clock=clock,
+            keys_in_files=keys_in_files,
+            create=create,
+            policy=policy,
+        )
+
+        async def opening() -> Self:
+            return cls(await in_thread(act, undo=Relay.close))
+
+        return Opening(opening())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def store(self) -> LedgerStore:
+        """Return the store, for reading; it blocks."""
+        return self.sync.store
+
+    @property
+    def runners(self) -> Mapping[AgentId, Runner]:
+        """Return who runs here."""
+        return self.sync.runners
+
+    def register(self, agent: str, runner: AnyRunner, *, card: Card | None = None) -> AnyRunner:
+        """Let a runner work on what is handed to an agent; a coroutine function gets an `AsyncRun` wherever it runs."""
+        self.sync.register(agent, AsyncRunner(runner) if is_async(runner) else runner, card=card)
+        return runner
+
+    def agent(self, name: str, *, card: Card | None = None) -> Callable[[AnyRunner], AnyRunner]:
+        """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""
+        return lambda runner: self.register(name, runner, card=card)
+
+    async def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
+        """Return the lines of a bundle, all of them read: the whole tree that a run belongs to."""
+        return iter(await in_thread(lambda: list(self.sync.export(run, with_content=with_content))))
+
+    start = opens(Relay.start, AsyncRun, end_cancelled)
+    resume = opens(Relay.resume, AsyncRun)
+    handoff = opens(Relay.handoff, AsyncHandoff)
+    claim = twin(Relay.claim)
+    heartbeat = twin(Relay.heartbeat)
+    release = twin(Relay.release)
+    sweep = twin(Relay.sweep)
+    identity = twin(Relay.identity)
+    verify = twin(Relay.verify)
+    seal = twin(Relay.seal)
+    erase = twin(Relay.erase)
+    read = twin(Relay.read)
+    keys = twin(Relay.keys)
+    enroll = twin(Relay.enroll)
+    rotate = twin(Relay.rotate)
+    revoke = twin(Relay.revoke)
+    import_ = twin(Relay.import_)
+    close = twin(Relay.close)

@@ -1,0 +1,295 @@
+"""Runs and handoffs as asynchronous programs see them."""
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar, overload
+
+from batonpass.aio.faces import Face, opens, twin
+from batonpass.aio.threads import in_own_thread, in_thread, until_done
+from batonpass.errors import FencedError, HandoffError, StreamClosedError
+from batonpass.handoff.calling import Begun, Replayed, begin_call, fail_call, finish_call
+from batonpass.handoff.context import CallContext, entered
+from batonpass.handoff.handoff import LiveHandoff, Result, pauses
+from batonpass.handoff.resuming import Resumption
+from batonpass.handoff.run import LiveRun
+from batonpass.handoff.running import Runner, fail_run, take_report
+from batonpass.handoff.tools import ToolCall, declared_of, is_async
+from batonpass.model.baton import Baton
+from batonpass.model.ids import AgentId, PrincipalId, RunId
+from batonpass.model.items import Item, Report
+from batonpass.model.lease import Lease
+from batonpass.model.lifecycle import State
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+def end_cancelled(run: LiveRun) -> None:
+    """End a run that became durable while whoever asked for it went away: nobody holds it, and it would stay open."""
+    fail_run(run, asyncio.CancelledError())
+
+
+class AsyncRunner:
+    """A coroutine function as a runner: it works on an `AsyncRun`, also where a synchronous worker runs it."""
+
+    def __init__(self, function: Runner) -> None:
+        self.function = function
+
+    def __call__(self, run: LiveRun) -> Any:  # noqa: ANN401 - whatever a runner returns
+        """Begin to work on a run."""
+        return self.function(AsyncRun(run))
+
+
+class AsyncHandoff(Face[LiveHandoff]):
+    """One task that was handed to an agent. Use it as a context to work on it here."""
+
+    def __init__(self, sync: LiveHandoff) -> None:
+        super().__init__(sync)
+        self.id = sync.id
+
+    @property
+    def state(self) -> Coroutine[Any, Any, State]:
+        """Return where it is now, to be awaited."""
+        return in_thread(lambda: self.sync.state)
+
+    look = twin(LiveHandoff.look)
+    baton = twin(LiveHandoff.baton)
+    result = twin(LiveHandoff.result)
+    accept = opens(LiveHandoff.accept, lambda run: AsyncRun(run), end_cancelled)  # noqa: PLW0108 - it is defined below
+    ask = twin(LiveHandoff.ask)
+    answer = twin(LiveHandoff.answer)
+    decline = twin(LiveHandoff.decline)
+    approve = twin(LiveHandoff.approve)
+    deny = twin(LiveHandoff.deny)
+    refute = twin(LiveHandoff.refute)
+    accept_unverified = twin(LiveHandoff.accept_unverified)
+    retry = twin(LiveHandoff.retry)
+    replace = twin(LiveHandoff.replace)
+    settle = twin(LiveHandoff.settle)
+    cancel = twin(LiveHandoff.cancel)
+
+    async def __aenter__(self) -> "AsyncRun":
+        return AsyncRun(await in_thread(self.sync.__enter__, undo=end_cancelled))
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))
+
+    async def run(self, runner: Runner | None = None, *, lease: Lease | None = None) -> Result:
+        """Take it, let a runner work on it, and close it; whatever the runner does, return what came of it.
+
+        A coroutine function works on an `AsyncRun`; anything else works on a `LiveRun` in a thread of its own, where
+        no cancellation reaches it.
+        """
+        chosen = await in_thread(lambda: self.sync._choose(runner))  # noqa: SLF001 - the other face of it
+        function = chosen.function if isinstance(chosen, AsyncRunner) else chosen
+        if not is_async(function):
+            return await asyncio.shield(in_own_thread(lambda: self.sync.run(chosen, lease=lease)))
+        try:
+            child = await self.accept(lease=lease)
+        except HandoffError:
+            return await self.result()
+        try:
+            take_report(child.sync, await function(child))
+            await child.close()
+        except BaseException as error:
+            await in_thread(functools.partial(fail_run, child.sync, error))
+            if not isinstance(error, Exception):
+                raise
+        return await in_thread(self.sync._learned)  # noqa: SLF001 - as above
+
+    async def wait(self, timeout: timedelta | None = None) -> Result:  # noqa: ASYNC109 - the synchronous face has it
+        """Return what came of it: run it here if it is ours to run, else wait until it ended or needs somebody.
+
+        Raises `TimeoutError`; nothing is lost by that.
+        """
+        runner = await in_thread(self.sync._find_own)  # noqa: SLF001 - the other face of it
+        if runner is not None and (result := await self.run(runner)).settled:
+            return result
+        for pause in pauses(timeout):
+            await asyncio.sleep(pause)
+            if (settled := await in_thread(self.sync._find_settled)) is not None:  # noqa: SLF001 - as above
+                return settled
+        raise TimeoutError(f"{self.id} is {await self.state} after {timeout}")
+
+    async def verify(
+        self,
+        *,
+        by: str | None = None,
+        command: Sequence[str] | None = None,
+        check: Callable[[], object] | None = None,
+        verdict: str | None = None,
+        cwd: Path | None = None,
+    ) -> bool:
+        """Judge what was delivered by exactly one kind of evidence; return whether it holds."""
+        loop = asyncio.get_running_loop()
+        decide = check
+        if check is not None and is_async(check):
+            question: Callable[[], Coroutine[Any, Any, object]] = check  # type: ignore[assignment]
+            decide = lambda: asyncio.run_coroutine_threadsafe(question(), loop).result()  # noqa: E731 - one line says it
+        judge = functools.partial(self.sync.verify, by=by, command=command, check=decide, verdict=verdict, cwd=cwd)
+        return await asyncio.shield(in_own_thread(judge))
+
+
+class AsyncRun(Face[LiveRun]):
+    """One agent working once on one task, in this process. Use it as a context: leaving it closes the run.
+
+    What touches the ledger is awaited. `report` and `give` only note what will be written at the close.
+    """
+
+    @property
+    def id(self) -> RunId:
+        """Return the run's id."""
+        return self.sync.id
+
+    @property
+    def root(self) -> RunId:
+        """Return the root of its tree."""
+        return self.sync.root
+
+    @property
+    def agent(self) -> AgentId:
+        """Return who works."""
+        return self.sync.agent
+
+    @property
+    def principal(self) -> PrincipalId:
+        """Return for whom."""
+        return self.sync.principal
+
+    @property
+    def attempt(self) -> int:
+        """Return the how-manyth attempt at its handoff this is."""
+        return self.sync.attempt
+
+    @property
+    def baton(self) -> Baton | None:
+        """Return what it was given; None for a root."""
+        return self.sync.baton
+
+    @property
+    def given(self) -> Baton:
+        """Return what it was given. Raises `InvalidValueError` for a root, which was given only its intent."""
+        return self.sync.given
+
+    @property
+    def task(self) -> str:
+        """Return the exact task; of a root, nothing: its intent says it."""
+        return self.sync.task
+
+    @property
+    def earlier(self) -> Resumption:
+        """Return what earlier attempts finished, left in doubt and handed off."""
+        return self.sync.earlier
+
+    @property
+    def notes(self) -> tuple[Item, ...]:
+        """Return everything that travels with what it hands off."""
+        return self.sync.notes
+
+    @property
+    def said(self) -> Report | None:
+        """Return what was reported so far."""
+        return self.sync.said
+
+    record = twin(LiveRun.record)
+    say = twin(LiveRun.say)
+    relax = twin(LiveRun.relax)
+    attach = twin(LiveRun.attach)
+    read = twin(LiveRun.read)
+    checkpoint = twin(LiveRun.checkpoint)
+    messages = twin(LiveRun.messages)
+    settle = twin(LiveRun.settle)
+    hand_off = opens(LiveRun.hand_off, AsyncHandoff)
+    close = twin(LiveRun.close)
+    fail = twin(LiveRun.fail)
+
+    def report(self, result: str = "", **parts: Any) -> None:  # noqa: ANN401 - the parts of a Report
+        """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is."""
+        self.sync.report(result, **parts)
+
+    def give(self, report: Report) -> None:
+        """Say what comes of the task, as a report made elsewhere."""
+        self.sync.give(report)
+
+    @overload
+    async def call(
+        self,
+        function: Callable[Arguments, Awaitable[Returned]],
+        /,
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Returned: ...
+
+    @overload
+    async def call(
+        self,
+        function: Callable[Arguments, Returned],
+        /,
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Returned: ...
+
+    async def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a tool: the request is recorded before, the outcome after; what is finished is not done again.
+
+        A coroutine function is awaited, and fails if it is cancelled. Any other runs in a thread of its own, where
+        nothing can interrupt it: a cancellation waits for its outcome, so that what is recorded is what happened.
+        Raises `CallInDoubtError` for a call of which nobody knows whether it happened.
+        """
+        desk, holding = self.sync._desk, self.sync._holding  # noqa: SLF001 - the other face of it
+        planned: ToolCall[Any] = ToolCall(declared_of(function), function, args, kwargs)
+
+        def not_made(begun: Begun | Replayed) -> None:
+            if isinstance(begun, Begun):
+                fail_call(desk, holding, begun, asyncio.CancelledError())
+
+        begun = await in_thread(lambda: begin_call(desk, holding, planned), undo=not_made)
+        if isinstance(begun, Replayed):
+            return begun.value
+        cancelled = False
+        try:
+            with entered(CallContext(run=self.id, call=begun.call, key=begun.key, attempt=begun.attempt)):
+                if is_async(function):
+                    result = await function(*args, **kwargs)
+                else:
+                    made = in_own_thread(lambda: function(*args, **kwargs))
+                    cancelled = await until_done(made)
+                    result = await made
+                    if inspect.isawaitable(result):
+                        result = await result
+        except BaseException as error:
+            await self._failed(functools.partial(fail_call, desk, holding, begun, error), error)
+            raise
+        await in_thread(lambda: finish_call(desk, holding, begun, planned, result))
+        if cancelled:
+            raise asyncio.CancelledError
+        return result
+
+    async def _failed(self, record: Callable[[], None], error: BaseException) -> None:
+        try:
+            await in_thread(record)
+        except (FencedError, StreamClosedError):
+            # Whoever cancels waits for that very error; that the run is over comes second.
+            if not isinstance(error, asyncio.CancelledError):
+                raise
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))

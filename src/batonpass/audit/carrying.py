@@ -1,0 +1,98 @@
+"""What travels with handoffs, followed through receipts alone: the same id and digest at every hop."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from batonpass.errors import UnlinkedError
+from batonpass.model.baton import INHERITED
+from batonpass.model.bodies import (
+    Carried,
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    Part,
+    RunRecorded,
+    RunRelaxed,
+    RunStarted,
+)
+from batonpass.model.ids import ContentId, Digest, HandoffId, RunId
+from batonpass.model.receipt import Receipt
+
+
+@dataclass(slots=True)
+class CarriedItems:
+    """Which items there are, where each came from, and what every run is bound to hand on."""
+
+    known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # of which tree, as what
+    binding: dict[RunId, dict[ContentId, Carried]] = field(default_factory=dict)  # constraints and exclusions of a run
+    stated: dict[RunId, dict[ContentId, Digest]] = field(default_factory=dict)  # what humans said, by tree
+    offers: dict[HandoffId, tuple[Carried, ...]] = field(default_factory=dict)
+
+    def require(self, receipt: Receipt) -> None:
+        """Refuse a receipt that names an item that nobody recorded with this digest, as this part of a baton.
+
+        Raises `UnlinkedError`.
+        """
+        match receipt.body:
+            case RunRecorded() as body:
+                self._require(receipt, body.items, "items", anew=True)
+            case HandoffInitiated() as body:
+                self._require(receipt, body.carries, "carries")
+            case HandoffCompleted() | HandoffFailed() as body:
+                self._require(receipt, body.gives, "gives")
+            case RunRelaxed() as body if body.item not in self.binding.get(body.run, {}):
+                raise UnlinkedError(f"{body.item} does not bind this run", field="item")
+
+    def _require(self, receipt: Receipt, items: tuple[Carried, ...], name: str, *, anew: bool = False) -> None:
+        own = {ref.id: ref.digest for ref in receipt.content.values()}
+        for item in items:
+            if own.get(item.item) != item.digest and (anew or not self._is_known(receipt, item)):
+                raise UnlinkedError(f"it names {item.item}, which nobody recorded so", field=name)
+
+    def remember(self, receipt: Receipt) -> None:
+        """Take in what a receipt adds."""
+        match receipt.body:
+            case RunStarted() as body:
+                self._know(receipt, Part.INTENT, Part.INTENT)
+                if (intent := receipt.content.get(Part.INTENT)) is not None:
+                    self.stated.setdefault(body.run, {})[intent.id] = intent.digest
+            case RunRecorded() as body:
+                self._learn(receipt, body.items)
+                self._bind(body.run, body.items)
+                for item in body.items:
+                    if item.part is Part.INTENT and receipt.root is not None:
+                        self.stated.setdefault(receipt.root, {})[item.item] = item.digest
+            case RunRelaxed() as body:
+                self.binding.get(body.run, {}).pop(body.item, None)
+            case HandoffInitiated() as body:
+                self._learn(receipt, body.carries)
+                self.offers[body.handoff] = body.carries
+            case HandoffAccepted() as body:
+                self._bind(body.run, self.offers.get(body.handoff, ()))
+            case HandoffCompleted() | HandoffFailed():
+                self._know(receipt, "report", Part.COMPLETED)
+
+    def find_lost(self, receipt: Receipt, body: HandoffInitiated) -> Iterator[ContentId]:
+        """Yield what an offer should carry and does not: what humans said so far, and what binds its sender."""
+        carried = {(item.item, item.digest) for item in body.carries}
+        for stated, digest in self.stated.get(receipt.root or body.run, {}).items():
+            if (stated, digest) not in carried:
+                yield stated
+        for bound in self.binding.get(body.run, {}).values():
+            if (bound.item, bound.digest) not in carried:
+                yield bound.item
+
+    def _is_known(self, receipt: Receipt, item: Carried) -> bool:
+        return self.known.get(item.item) == (receipt.root, item.digest, item.part)
+
+    def _know(self, receipt: Receipt, name: str, part: Part) -> None:
+        if (ref := receipt.content.get(name)) is not None:
+            self.known[ref.id] = (receipt.root, ref.digest, part)
+
+    def _learn(self, receipt: Receipt, items: tuple[Carried, ...]) -> None:
+        self.known.update((item.item, (receipt.root, item.digest, item.part)) for item in items)
+
+    def _bind(self, run: RunId, items: tuple[Carried, ...]) -> None:
+        bound = self.binding.setdefault(run, {})
+        bound.update((item.item, item) for item in items if item.part in INHERITED and item.part is not Part.INTENT)

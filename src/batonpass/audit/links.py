@@ -1,0 +1,171 @@
+"""What one receipt says of others, held against what those say of themselves. Pure; step 8 of verification."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from batonpass.audit.carrying import CarriedItems
+from batonpass.errors import UnlinkedError
+from batonpass.model.bodies import (
+    ChildHead,
+    HandoffAccepted,
+    HandoffAnswered,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    HandoffLate,
+    RelayRevoked,
+    RelayRotated,
+    RunClosed,
+    RunRecorded,
+    RunRelaxed,
+    ToolCompleted,
+    ToolFailed,
+)
+from batonpass.model.ids import (
+    CallId,
+    ContentId,
+    Digest,
+    HandoffId,
+    KeyId,
+    PublicKey,
+    ReceiptId,
+    RelayId,
+    RunId,
+    StreamId,
+)
+from batonpass.model.projection import key_id
+from batonpass.model.receipt import Receipt
+from batonpass.model.run import Run
+from batonpass.store.fold import Derived
+
+
+@dataclass(slots=True)
+class Memory:
+    """What later receipts are compared with, beyond the derived rows."""
+
+    history: dict[StreamId, list[bytes]] = field(default_factory=dict)  # digests by seq, of runs
+    run_keys: dict[RunId, PublicKey] = field(default_factory=dict)
+    anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # what the next attempt may hang from
+    batons: dict[HandoffId, tuple[Digest, int]] = field(default_factory=dict)  # the latest revision, and its number
+    items: CarriedItems = field(default_factory=CarriedItems)
+    calls: dict[RunId, set[CallId]] = field(default_factory=dict)  # requested, no outcome yet
+    erased: dict[ContentId, ReceiptId] = field(default_factory=dict)
+    public_keys: dict[KeyId, bytes] = field(default_factory=dict)
+
+    def take_baton(self, body: HandoffInitiated | HandoffAnswered, digest: Digest) -> None:
+        """Remember the latest revision of a handoff's baton."""
+        if isinstance(body, HandoffInitiated):
+            self.anchors[body.handoff] = {digest}
+            self.batons[body.handoff] = (digest, 0)
+        else:
+            self.batons[body.handoff] = (digest, body.revision)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a rule looks at: the derived rows, what is remembered besides, and the receipt in question."""
+
+    derived: Derived
+    memory: Memory
+    receipt: Receipt
+
+
+def _require_call(facts: Facts, body: ToolCompleted | ToolFailed) -> None:
+    if body.call not in facts.memory.calls.get(body.run, ()):
+        raise UnlinkedError(f"{body.call} was not requested, or has an outcome already", field="call")
+
+
+def _require_late(facts: Facts, body: HandoffLate) -> None:
+    run = facts.derived.runs.get(body.run)
+    if run is None or run.handoff != body.handoff or body.call not in facts.memory.calls.get(body.run, ()):
+        raise UnlinkedError(f"{body.call} was not requested by an attempt at this handoff", field="call")
+
+
+def _require_close_out(facts: Facts, body: HandoffCompleted | HandoffFailed) -> None:
+    run = facts.derived.runs.get(body.run)
+    if run is None or (run.handoff, run.parent, run.attempt) != (body.handoff, body.parent, body.attempt):
+        raise UnlinkedError("the close-out is of another handoff than its run", field="handoff")
+    facts.memory.items.require(facts.receipt)
+    _require_children(facts, body.run, body.children)
+
+
+def _require_closed(facts: Facts, body: RunClosed) -> None:
+    _require_children(facts, body.run, body.children)
+
+
+def _require_revision(facts: Facts, body: HandoffAnswered) -> None:
+    known = facts.memory.batons.get(body.handoff)
+    if known is None or body.revision != known[1] + 1:
+        raise UnlinkedError(f"revision {body.revision} does not follow the one before it", field="revision")
+
+
+def _require_items(facts: Facts, _: HandoffInitiated | RunRecorded | RunRelaxed) -> None:
+    facts.memory.items.require(facts.receipt)
+
+
+def _require_rotated(facts: Facts, body: RelayRotated) -> None:
+    _require_owner(facts, body.old_key, body.relay)
+
+
+def _require_revoked(facts: Facts, body: RelayRevoked) -> None:
+    _require_owner(facts, body.public_key, body.relay)
+
+
+def _require_owner(facts: Facts, public_key: PublicKey, relay: RelayId) -> None:
+    key = facts.derived.keys.get(key_id(public_key))
+    if key is None or key.relay != relay:
+        raise UnlinkedError(f"the key that it names is not a key of {relay}", field="relay")
+
+
+def _require_attempt(facts: Facts, body: HandoffAccepted) -> None:
+    handoff = facts.derived.handoffs.get(body.handoff)
+    if handoff is None:
+        raise UnlinkedError("the handoff that it takes was never offered", field="handoff")
+    parent = facts.derived.runs.get(body.parent)
+    if parent is None or handoff.parent != body.parent:
+        raise UnlinkedError("its parent did not offer this handoff", field="parent")
+    if handoff.to != body.agent:
+        raise UnlinkedError(f"it was offered to {handoff.to} and taken by {body.agent}", field="agent")
+    if parent.principal != body.principal:
+        raise UnlinkedError("it acts for another principal than its parent", field="principal")
+    if body.baton not in {None, facts.memory.batons[body.handoff][0]}:
+        raise UnlinkedError("it countersigns another baton than the latest", field="baton")
+
+
+def _require_children(facts: Facts, parent: RunId, children: tuple[ChildHead, ...]) -> None:
+    for child in children:
+        run = facts.derived.runs.get(child.run)
+        if run is None or not _is_child(facts, run, parent):
+            raise UnlinkedError(f"it lists {child.run}, which is no child of it", field="children")
+        known = facts.memory.history[StreamId(child.run)]
+        if len(known) < child.seq or known[child.seq - 1].hex() != child.head:
+            raise UnlinkedError(f"it lists another head of {child.run} than there is", field="children")
+
+
+def _is_child(facts: Facts, run: Run, parent: RunId) -> bool:
+    """Return whether a run was handed off by a parent, or by an earlier attempt whose children it took up."""
+    if run.parent == parent:
+        return True
+    known = facts.derived.runs.get(parent)
+    before = None if run.parent is None else facts.derived.runs.get(run.parent)
+    if known is None or before is None or known.handoff is None:
+        return False
+    return known.handoff == before.handoff
+
+
+RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
+    ToolCompleted: _require_call,
+    ToolFailed: _require_call,
+    HandoffAccepted: _require_attempt,
+    HandoffCompleted: _require_close_out,
+    HandoffFailed: _require_close_out,
+    HandoffInitiated: _require_items,
+    HandoffAnswered: _require_revision,
+    HandoffLate: _require_late,
+    RunRecorded: _require_items,
+    RunRelaxed: _require_items,
+    RunClosed: _require_closed,
+    RelayRotated: _require_rotated,
+    RelayRevoked: _require_revoked,
+}

@@ -1,0 +1,154 @@
+"""`batonpass worker`: run what waits for an agent, until somebody says stop."""
+
+import importlib
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from queue import SimpleQueue
+from types import FrameType
+from typing import Final
+
+import click
+
+from batonpass.aio import AsyncRelay
+from batonpass.audit.lookup import ending
+from batonpass.cli.exits import NO
+from batonpass.cli.options import checked, json_option
+from batonpass.cli.printing import paint, say_json, tell
+from batonpass.cli.words import elapsed
+from batonpass.dispatch.worker import LEASE_FOR, Worked, Worker
+from batonpass.errors import BatonpassError, StoreError
+from batonpass.model.ids import require_agent
+from batonpass.model.lifecycle import State
+from batonpass.relay import Relay
+
+_STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+_GOOD: Final = frozenset({State.COMPLETED, State.VERIFIED})
+
+
+@click.command()
+@click.option(
+    "--app",
+    metavar="MODULE:NAME",
+    required=True,
+    help="Where your relay is: a module here, and in it a Relay, or a function that returns one.",
+)
+@click.option("--agents", metavar="A,B", help="Only for these agents.  [default: all that the app registers]")
+@click.option(
+    "--lease",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=LEASE_FOR.total_seconds(),
+    show_default=True,
+    help="After so long without a heartbeat, others take over.",
+)
+@click.option("--once", is_flag=True, help="Run one handoff and leave; exit code 1 if none waits.")
+@click.option(
+    "--name",
+    metavar="NAME",
+    callback=checked(lambda given: require_agent("name", given)),
+    help="What the leases are held under.  [default: this machine and process]",
+)
+@json_option
+def command(app: str, agents: str | None, lease: float, name: str | None, *, once: bool, as_json: bool) -> None:
+    """Run what waits for an agent, one handoff at a time, until a signal says stop.
+
+    SIGTERM or Ctrl-C lets the current handoff finish; the second one ends this process at once, and others take over.
+    """
+    with _relay_of(app) as relay:
+        worker = Worker(
+            relay,
+            name=name,
+            agents=None if agents is None else [agent.strip() for agent in agents.split(",")],
+            lease_for=timedelta(seconds=lease),
+            finished=_print_facts if as_json else _tell_words,
+            troubled=_tell_trouble,
+        )
+        if not relay.runners:
+            raise click.UsageError(f"{app} registers no agent; nothing would ever be run")
+        with _stopped_by_signals() as stop:
+            if not once:
+                tell(f"{worker.name} works for {', '.join(sorted(relay.runners))}")
+                worker.run_until(stop)
+                return
+            relay.sweep(holder=worker.name)
+            if not worker.work_one():
+                tell("nothing waits")
+                click.get_current_context().exit(NO)
+
+
+def _relay_of(app: str) -> Relay:
+    """Return the relay that an app names. What is not there, or is none, is wrong usage."""
+    module, _, attribute = app.partition(":")
+    if not module or not attribute:
+        raise click.UsageError(f"--app {app}: write MODULE:NAME, such as app:relay")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+        made = found() if callable(found) else found
+    except BatonpassError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever somebody else's module raises, it is not a mistake of ours
+        for line in traceback.format_exception(error):
+            tell(line.rstrip())
+        raise click.UsageError(f"--app {app}: {type(error).__name__}: {error}") from None
+    relay = made.sync if isinstance(made, AsyncRelay) else made
+    if not isinstance(relay, Relay):
+        raise click.UsageError(f"--app {app}: {type(made).__name__} is not a Relay")
+    return relay
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Give an event that the first signal sets; the second one ends us."""
+    stop = threading.Event()
+    signals: SimpleQueue[None] = SimpleQueue()
+
+    def note(*_: int | FrameType | None) -> None:
+        for number in _STOPPING:
+            signal.signal(number, signal.SIG_DFL)
+        # An event has a lock, which the code that was interrupted may hold just now; this queue has none.
+        signals.put(None)
+
+    def pass_on() -> None:
+        signals.get()
+        stop.set()
+
+    before = {number: signal.signal(number, note) for number in _STOPPING}
+    threading.Thread(target=pass_on, daemon=True).start()
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signals.put(None)
+
+
+def _print_facts(worked: Worked) -> None:
+    say_json(
+        {
+            "id": worked.handoff,
+            "agent": worked.agent,
+            "state": worked.state,
+            "attempt": worked.attempt,
+            "took": round(worked.took.total_seconds(), 6),
+        },
+        line=True,
+    )
+
+
+def _tell_words(worked: Worked) -> None:
+    state = paint(worked.state, "green" if worked.state in _GOOD else "red")
+    attempt = f" · attempt {worked.attempt}" if worked.attempt > 1 else ""
+    tell(f"{worked.agent} {ending(worked.handoff)} · ", state, f"{attempt} · {elapsed(worked.took)}")
+
+
+def _tell_trouble(error: StoreError) -> None:
+    tell("batonpass: ", paint(str(error), "yellow"), " ", paint(f"[{error.code}]", dim=True), "; going on")

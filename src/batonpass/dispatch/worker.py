@@ -1,0 +1,181 @@
+"""A worker: runs what waits, one handoff at a time, and ends what dead workers left behind."""
+
+import os
+import platform
+import random
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from batonpass.dispatch.heartbeat import Heartbeat
+from batonpass.errors import (
+    ContentErasedError,
+    IllegalTransitionError,
+    InvalidValueError,
+    LeaseLostError,
+    NotFoundError,
+    OutcomeUnknownError,
+    StaleHeadError,
+    StoreBusyError,
+    StoreError,
+    StoreUnavailableError,
+)
+from batonpass.handoff.handoff import LiveHandoff
+from batonpass.handoff.outcomes import Result
+from batonpass.handoff.run import LiveRun
+from batonpass.model.ids import AgentId, HandoffId, RunId, require_agent
+from batonpass.model.lease import Lease
+from batonpass.model.lifecycle import State
+from batonpass.model.run import RunState
+from batonpass.relay import Relay
+
+LEASE_FOR: Final = timedelta(seconds=30)
+POLL: Final = timedelta(seconds=1)
+
+_FIRST_PAUSE: Final = 0.01
+_NOT_BEGUN: Final = frozenset({State.READY, State.CLAIMED})
+# They pass; a worker that died of them would only be started again.
+_PASSING: Final = (StoreBusyError, StoreUnavailableError, OutcomeUnknownError)
+# No worker will ever be able to take such an offer, and it is the oldest: it would keep all others from their turn.
+_UNREADABLE: Final = (ContentErasedError, InvalidValueError, NotFoundError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worked:
+    """What became of one claim."""
+
+    handoff: HandoffId
+    agent: AgentId
+    state: State | RunState  # the handoff's; or, if somebody else ended our attempt, how
+    attempt: int
+    took: timedelta
+
+
+class Worker:
+    """Claims waiting handoffs under a lease and runs them, for the agents that are registered with a relay."""
+
+    def __init__(
+        self,
+        relay: Relay,
+        *,
+        name: str | None = None,
+        agents: Collection[str] | None = None,
+        lease_for: timedelta = LEASE_FOR,
+        finished: Callable[[Worked], None] | None = None,
+        troubled: Callable[[StoreError], None] | None = None,
+    ) -> None:
+        if lease_for <= timedelta(0):
+            raise InvalidValueError("lease_for", "a lease lasts for a while")
+        self.name = require_agent("name", name or _own_name())
+        self._relay = relay
+        self._agents = agents
+        self._lease_for = lease_for
+        self._finished = finished
+        self._troubled = troubled
+
+    def work_one(self) -> bool:
+        """Run the oldest waiting handoff. Return whether there was one."""
+        agents = [agent for agent in self._relay.runners if self._agents is None or agent in self._agents]
+        if not agents:
+            return False
+        lease = self._relay.claim(holder=self.name, lease_for=self._lease_for, agents=agents)
+        if lease is None:
+            return False
+        began = time.monotonic()
+        worked = self._work(lease, began)
+        if worked is not None and self._finished is not None:
+            self._finished(worked)
+        return True
+
+    def run_until(self, stop: threading.Event, *, poll: timedelta = POLL) -> None:
+        """Sweep and work until somebody says stop; what is under way then is finished first.
+
+        Nothing to claim does not mean that nothing waits, so it looks again, after a pause that grows up to `poll`.
+        """
+        longest = poll.total_seconds()
+        pause, sweep_at = _FIRST_PAUSE, 0.0
+        while not stop.is_set():
+            try:
+                if time.monotonic() >= sweep_at:
+                    self._relay.sweep(holder=self.name)
+                    sweep_at = time.monotonic() + longest
+                worked = self.work_one()
+            except _PASSING as error:
+                if self._troubled is not None:
+                    self._troubled(error)
+                worked = False
+            if worked:
+                pause = _FIRST_PAUSE
+                continue
+            # Workers that were started together would else ask together, for ever.
+            stop.wait(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
+            pause = min(pause * 2, longest)
+
+    def _work(self, lease: Lease, began: float) -> Worked | None:
+        """Work on what was claimed. Return what became of it; None if somebody else has it now."""
+        begun: list[LiveRun] = []
+        try:
+            handoff = self._relay.handoff(lease.handoff)
+            agent = handoff.look().to
+            runner = self._relay.runners[agent]
+
+            def begin(run: LiveRun) -> Any:  # noqa: ANN401 - whatever a runner returns
+                begun.append(run)
+                return runner(run)
+
+            with Heartbeat(self._relay, lease, self._lease_for):
+                result = self._run(handoff, begin, lease, begun)
+        except (LeaseLostError, IllegalTransitionError, StaleHeadError):
+            self._give_back(lease)  # it was withdrawn, or is another's by now
+            return None
+        except BaseException:
+            self._give_back(lease)
+            raise
+        if result.state in _NOT_BEGUN:
+            self._give_back(lease)
+        state, attempt = self._ended(result, begun)
+        took = timedelta(seconds=time.monotonic() - began)
+        return Worked(handoff=lease.handoff, agent=agent, state=state, attempt=attempt, took=took)
+
+    def _run(
+        self,
+        handoff: LiveHandoff,
+        runner: Callable[[LiveRun], Any],
+        lease: Lease,
+        begun: list[LiveRun],
+    ) -> Result:
+        try:
+            return handoff.run(runner, lease=lease)
+        except _UNREADABLE as error:
+            if begun:
+                raise
+            handoff.decline(f"it cannot be read: {error}", code="unreadable", lease=lease)
+            return handoff.result()
+
+    def _ended(self, result: Result, begun: list[LiveRun]) -> tuple[State | RunState, int]:
+        ours = begun[0] if begun else None
+        if ours is None or (ours.id == result.run and result.state not in _NOT_BEGUN):
+            return result.state, result.attempt
+        return self._state_of(ours.id), ours.attempt
+
+    def _state_of(self, run: RunId) -> RunState:
+        with self._relay.store.view() as view:
+            return view.get_run(run).state
+
+    def _give_back(self, lease: Lease) -> None:
+        # Only what was not begun: without its lease, nobody would ever find that an attempt has died. And if the store
+        # does not answer, the lease runs out by itself.
+        with suppress(StoreError):
+            if self._relay.handoff(lease.handoff).state in _NOT_BEGUN:
+                self._relay.release(lease)
+
+
+def _own_name() -> str:
+    node = re.sub(r"[^A-Za-z0-9.-]", "-", platform.node())[:64]
+    return f"worker:{node}:{os.getpid()}:{secrets.token_hex(2)}"

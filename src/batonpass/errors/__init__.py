@@ -1,0 +1,192 @@
+"""Every error that Batonpass raises on purpose.
+
+    BatonpassError
+    ├── InvalidValueError          value.invalid
+    │   └── UnknownFieldError      value.unknown_field
+    ├── IllegalTransitionError     lifecycle.illegal
+    ├── LookupFailedError
+    │   ├── NotFoundError          id.not_found
+    │   └── AmbiguousIdError       id.ambiguous
+    ├── ContentTooLargeError       content.too_large
+    ├── ContentErasedError         content.erased
+    ├── KeyFailedError
+    │   ├── KeyRefusedError        key.refused
+    │   └── KeyMissingError        key.missing
+    ├── HandoffError
+    │   ├── IncompleteBatonError   handoff.incomplete
+    │   ├── KeyReusedError         handoff.key_reused
+    │   ├── NotEntitledError       handoff.not_entitled
+    │   ├── HandoffAskedError      handoff.asked
+    │   ├── HandoffDeclinedError   handoff.declined
+    │   ├── HandoffEndedError      handoff.ended
+    │   ├── HandoffHeldError       handoff.held
+    │   ├── UnverifiedError        handoff.unverified
+    │   └── RunnerError            handoff.runner
+    ├── CallError
+    │   ├── CallInDoubtError       call.in_doubt
+    │   ├── CallHeldError          call.held
+    │   ├── ConstraintViolatedError  call.constraint
+    │   └── CallReplayError        call.replay
+    ├── LedgerError
+    │   ├── StaleHeadError         ledger.stale_head
+    │   ├── FencedError            ledger.fenced
+    │   ├── StreamClosedError      ledger.stream_closed
+    │   ├── RewoundError           ledger.rewound
+    │   ├── DuplicateReceiptError  ledger.duplicate
+    │   ├── LedgerExistsError      ledger.exists
+    │   ├── OfferedAlreadyError    ledger.offered
+    │   ├── LeaseLostError         ledger.lease_lost
+    │   └── UnknownRelayError      ledger.unknown_relay
+    ├── StoreError
+    │   ├── StoreBusyError         store.busy
+    │   ├── StoreUnavailableError  store.unavailable
+    │   ├── StoreRefusedError      store.refused
+    │   ├── StoreReadOnlyError     store.read_only
+    │   ├── StoreFullError         store.full
+    │   ├── NotALedgerError        store.not_a_ledger
+    │   ├── SchemaError            store.schema
+    │   ├── NewerSchemaError       store.newer_schema
+    │   ├── ForkedError            store.forked
+    │   ├── StoreShutError         store.shut
+    │   └── OutcomeUnknownError    store.outcome_unknown
+    └── VerificationError          verify.* (one code for each thing that can be wrong)
+
+The code is stable and belongs to machines; the sentence is for people and ends with what to do about it.
+Exit codes and HTTP statuses are the doors' business and are not written here.
+"""
+
+from batonpass.errors.base import (
+    AmbiguousIdError,
+    BatonpassError,
+    ContentErasedError,
+    ContentTooLargeError,
+    IllegalTransitionError,
+    InvalidValueError,
+    KeyFailedError,
+    KeyMissingError,
+    KeyRefusedError,
+    LookupFailedError,
+    NotFoundError,
+    UnknownFieldError,
+)
+from batonpass.errors.handing import (
+    CallError,
+    CallHeldError,
+    CallInDoubtError,
+    CallReplayError,
+    ConstraintViolatedError,
+    HandoffAskedError,
+    HandoffDeclinedError,
+    HandoffEndedError,
+    HandoffError,
+    HandoffHeldError,
+    IncompleteBatonError,
+    KeyReusedError,
+    NotEntitledError,
+    RunnerError,
+    UnverifiedError,
+)
+from batonpass.errors.recording import (
+    DuplicateReceiptError,
+    FencedError,
+    ForkedError,
+    LeaseLostError,
+    LedgerError,
+    LedgerExistsError,
+    NewerSchemaError,
+    NotALedgerError,
+    OfferedAlreadyError,
+    OutcomeUnknownError,
+    RewoundError,
+    SchemaError,
+    StaleHeadError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreRefusedError,
+    StoreShutError,
+    StoreUnavailableError,
+    StreamClosedError,
+    UnknownRelayError,
+)
+from batonpass.errors.verifying import (
+    ChainError,
+    ContentMismatchError,
+    DerivedStateError,
+    EditedError,
+    MissingError,
+    NewerVersionError,
+    PositionError,
+    RevokedKeyError,
+    SealError,
+    SignatureError,
+    UnknownKeyError,
+    UnlinkedError,
+    VerificationError,
+)
+
+__all__ = [
+    "AmbiguousIdError",
+    "BatonpassError",
+    "CallError",
+    "CallHeldError",
+    "CallInDoubtError",
+    "CallReplayError",
+    "ChainError",
+    "ConstraintViolatedError",
+    "ContentErasedError",
+    "ContentMismatchError",
+    "ContentTooLargeError",
+    "DerivedStateError",
+    "DuplicateReceiptError",
+    "EditedError",
+    "FencedError",
+    "ForkedError",
+    "HandoffAskedError",
+    "HandoffDeclinedError",
+    "HandoffEndedError",
+    "HandoffError",
+    "HandoffHeldError",
+    "IllegalTransitionError",
+    "IncompleteBatonError",
+    "InvalidValueError",
+    "KeyFailedError",
+    "KeyMissingError",
+    "KeyRefusedError",
+    "KeyReusedError",
+    "LeaseLostError",
+    "LedgerError",
+    "LedgerExistsError",
+    "LookupFailedError",
+    "MissingError",
+    "NewerSchemaError",
+    "NewerVersionError",
+    "NotALedgerError",
+    "NotEntitledError",
+    "NotFoundError",
+    "OfferedAlreadyError",
+    "OutcomeUnknownError",
+    "PositionError",
+    "RevokedKeyError",
+    "RewoundError",
+    "RunnerError",
+    "SchemaError",
+    "SealError",
+    "SignatureError",
+    "StaleHeadError",
+    "StoreBusyError",
+    "StoreError",
+    "StoreFullError",
+    "StoreReadOnlyError",
+    "StoreRefusedError",
+    "StoreShutError",
+    "StoreUnavailableError",
+    "StreamClosedError",
+    "UnknownFieldError",
+    "UnknownKeyError",
+    "UnknownRelayError",
+    "UnlinkedError",
+    "UnverifiedError",
+    "VerificationError",
+]

@@ -1,0 +1,105 @@
+"""What all errors are, and those about single values, ids, contents and keys."""
+
+from typing import ClassVar
+
+
+class BatonpassError(Exception):
+    """Something that Batonpass refuses or cannot do, in one sentence, with a stable `code`."""
+
+    code: ClassVar[str] = "batonpass.error"
+
+
+class InvalidValueError(BatonpassError):
+    """A value was constructed or received with a field that cannot be right."""
+
+    code = "value.invalid"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class UnknownFieldError(InvalidValueError):
+    """An input has a field that its schema does not know; inputs are closed."""
+
+    code = "value.unknown_field"
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field, "there is no such field; was it written by a newer version?")
+
+
+class IllegalTransitionError(BatonpassError):
+    """A handoff cannot go where an event would take it from the state it is in."""
+
+    code = "lifecycle.illegal"
+
+    def __init__(self, state: str, event: str, carrier: str) -> None:
+        super().__init__(f"a {carrier}-carried handoff that is {state} cannot {event}")
+        self.state = state
+        self.event = event
+
+
+class LookupFailedError(BatonpassError):
+    """Something was asked for and not exactly one thing answers."""
+
+
+class NotFoundError(LookupFailedError):
+    """Nothing has this id."""
+
+    code = "id.not_found"
+
+    def __init__(self, what: str, given: str) -> None:
+        super().__init__(f"no {what} {given!r} in this ledger")
+        self.what = what
+        self.given = given
+
+
+class AmbiguousIdError(LookupFailedError):
+    """Several things have an id that ends like this."""
+
+    code = "id.ambiguous"
+
+    def __init__(self, what: str, given: str, candidates: tuple[str, ...]) -> None:
+        shown = "\n".join(f"  {candidate}" for candidate in candidates)
+        super().__init__(f"{given!r} could be any of these {what}s; give more of its last characters:\n{shown}")
+        self.candidates = candidates
+
+
+class ContentTooLargeError(BatonpassError):
+    """A text or file is larger than this store takes."""
+
+    code = "content.too_large"
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"the content has {size:,} bytes and this store takes at most {limit:,}; "
+            "keep it in a file or an object store and attach its digest",
+        )
+        self.size = size
+        self.limit = limit
+
+
+class ContentErasedError(BatonpassError):
+    """The content was there, and was erased on purpose."""
+
+    code = "content.erased"
+
+    def __init__(self, content: str) -> None:
+        super().__init__(f"{content} was erased; its receipt still proves that it existed")
+
+
+class KeyFailedError(BatonpassError):
+    """A key cannot be used."""
+
+
+class KeyRefusedError(KeyFailedError):
+    """A key is malformed, weak, readable by others, or not entitled to what it was used for."""
+
+    code = "key.refused"
+
+
+class KeyMissingError(KeyFailedError):
+    """A key that is needed here is not on this machine."""
+
+    code = "key.missing"

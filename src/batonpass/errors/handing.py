@@ -1,0 +1,156 @@
+"""Errors of a handoff: something was refused, asked, declined or is in doubt, and nothing is lost."""
+
+from batonpass.errors.base import BatonpassError
+
+
+class HandoffError(BatonpassError):
+    """A handoff does not go on as it was asked to."""
+
+
+class IncompleteBatonError(HandoffError):
+    """The policy requires parts of the baton that the sender left out."""
+
+    code = "handoff.incomplete"
+
+    def __init__(self, missing: tuple[str, ...], relation: str) -> None:
+        super().__init__(
+            f"a {relation} handoff must say {', '.join(missing)}; give them, or say explicitly that there are none "
+            f"with none={list(missing)!r}",
+        )
+        self.missing = missing
+
+
+class KeyReusedError(HandoffError):
+    """The same idempotency key was used for something else."""
+
+    code = "handoff.key_reused"
+
+    def __init__(self, handoff: str, differences: tuple[str, ...]) -> None:
+        what = ", ".join(differences) or "what was asked for"
+        super().__init__(f"{handoff} has this key already and differs in {what}; use another key for another task")
+        self.handoff = handoff
+        self.differences = differences
+
+
+class NotEntitledError(HandoffError):
+    """Somebody tried to relax what only its author or the root's principal may relax."""
+
+    code = "handoff.not_entitled"
+
+    def __init__(self, item: str, by: str, entitled: tuple[str, ...]) -> None:
+        super().__init__(f"{by} may not relax {item}; ask {' or '.join(entitled)}")
+        self.item = item
+
+
+class HandoffAskedError(HandoffError):
+    """The receiver asks before it acts; answer, and go on."""
+
+    code = "handoff.asked"
+
+    def __init__(self, handoff: str, question: str) -> None:
+        super().__init__(f"{handoff} asks: {question} Answer with `batonpass handoff answer {handoff[-6:]} TEXT`")
+        self.handoff = handoff
+        self.question = question
+
+
+class HandoffDeclinedError(HandoffError):
+    """The receiver did not take the handoff."""
+
+    code = "handoff.declined"
+
+    def __init__(self, handoff: str, reason: str) -> None:
+        super().__init__(f"{handoff} was declined: {reason}; retry it, replace the agent, or ask for something else")
+        self.handoff = handoff
+        self.reason = reason
+
+
+class HandoffEndedError(HandoffError):
+    """The handoff is over, or somebody else works on it: there is nothing to take."""
+
+    code = "handoff.ended"
+
+    def __init__(self, handoff: str, state: str) -> None:
+        super().__init__(f"{handoff} is {state}; see `batonpass handoff show {handoff[-6:]}`")
+        self.handoff = handoff
+        self.state = state
+
+
+class HandoffHeldError(HandoffError):
+    """Somebody has to approve first."""
+
+    code = "handoff.held"
+
+    def __init__(self, handoff: str) -> None:
+        super().__init__(f"{handoff} is held; approve it with `batonpass handoff approve {handoff[-6:]}`")
+        self.handoff = handoff
+
+
+class UnverifiedError(HandoffError):
+    """The policy does not let a lead go on with results that nobody verified."""
+
+    code = "handoff.unverified"
+
+    def __init__(self, handoffs: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{', '.join(handoffs)} delivered and nobody has verified it; verify it, accept it with a reason, "
+            "or send it back",
+        )
+        self.handoffs = handoffs
+
+
+class RunnerError(HandoffError):
+    """An agent's program did not keep to the protocol, or ended without an answer."""
+
+    code = "handoff.runner"
+
+
+class CallError(BatonpassError):
+    """A tool call was not made."""
+
+
+class CallInDoubtError(CallError):
+    """An earlier attempt requested this very call and nobody knows whether it happened."""
+
+    code = "call.in_doubt"
+
+    def __init__(self, tool: str, call: str) -> None:
+        super().__init__(
+            f"{tool} was requested before and its outcome is unknown ({call}); find out, then settle it with "
+            f"`batonpass handoff settle HANDOFF {call[-6:]} --repeat` or `--skip`",
+        )
+        self.tool = tool
+        self.call = call
+
+
+class CallHeldError(CallError):
+    """The call would change what an earlier attempt has changed already."""
+
+    code = "call.held"
+
+    def __init__(self, tool: str, earlier: str) -> None:
+        super().__init__(
+            f"{tool} would change a target that an earlier attempt changed ({earlier}); read what it did and go on "
+            "from there, or have the call approved",
+        )
+        self.tool = tool
+        self.earlier = earlier
+
+
+class ConstraintViolatedError(CallError):
+    """An argument or a result breaks a constraint that travels with the task."""
+
+    code = "call.constraint"
+
+    def __init__(self, constraint: str, found: str) -> None:
+        super().__init__(f"{constraint} does not hold: {found}; keep to it, or have it relaxed by whoever set it")
+        self.constraint = constraint
+
+
+class CallReplayError(CallError):
+    """A finished handoff is gone through again and asks for something that it never did."""
+
+    code = "call.replay"
+
+    def __init__(self, tool: str, handoff: str) -> None:
+        super().__init__(f"{handoff} is finished and never called {tool} like this; start another handoff for new work")
+        self.tool = tool

@@ -1,0 +1,1 @@
+"""Guards: each decides one question about values, says why, and touches nothing."""

@@ -1,0 +1,105 @@
+"""Typed constraints that bind to an argument or a result: whether they hold.
+
+A constraint binds to `call:TOOL.ARGUMENT`, where TOOL may be `*`, or to `result:FIELD`. ARGUMENT and FIELD may be
+dotted paths into objects. What cannot be compared is broken, and so is a constraint whose value is not there: whoever
+leaves an argument out gets the tool's default, and nobody can see whether that keeps to it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from batonpass.guard.comparison import Fit, compare, is_refusing
+from batonpass.model.checks import shorten
+from batonpass.model.items import Constraint, Operator
+
+_CALL: Final = "call:"
+_RESULT: Final = "result:"
+_ANY_TOOL: Final = "*"
+_SHOWN: Final = 200
+_ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A constraint that does not hold, and what was found instead."""
+
+    constraint: Constraint
+    found: str
+
+
+def find_broken_by_call(
+    constraints: Iterable[Constraint],
+    tool: str,
+    arguments: Mapping[str, object],
+) -> Iterator[Broken]:
+    """Yield the constraints that a call breaks by an argument, or by leaving it out."""
+    for constraint in constraints:
+        for bound_tool in (tool, _ANY_TOOL):
+            path = _argument(constraint, bound_tool)
+            if path is None:
+                continue
+            # Not every tool has the argument that is bound for all of them.
+            optional = bound_tool == _ANY_TOOL or _only_refuses(constraint)
+            if (broken := _check(constraint, arguments, path, optional=optional)) is not None:
+                yield broken
+            break
+
+
+def find_broken_by_result(constraints: Iterable[Constraint], value: object) -> Iterator[Broken]:
+    """Yield the constraints that a result breaks by a field, or by not having it."""
+    for constraint in constraints:
+        if constraint.binds_to is not None and constraint.binds_to.startswith(_RESULT):
+            path = constraint.binds_to.removeprefix(_RESULT)
+            if (broken := _check(constraint, value, path, optional=False)) is not None:
+                yield broken
+
+
+def _argument(constraint: Constraint, tool: str) -> str | None:
+    # Names of tools have dots as well, so where the tool ends is known only by comparing it with the one called.
+    bound = constraint.binds_to or ""
+    if bound == f"{_CALL}{tool}":
+        return ""  # it names no argument: nothing can be found there, so it is broken
+    prefix = f"{_CALL}{tool}."
+    return bound.removeprefix(prefix) if bound.startswith(prefix) else None
+
+
+def _only_refuses(constraint: Constraint) -> bool:
+    return constraint.operator is not None and is_refusing(Operator(constraint.operator))
+
+
+def _check(constraint: Constraint, value: object, path: str, *, optional: bool) -> Broken | None:
+    if constraint.operator is None or constraint.value is None:
+        return None  # prose: nothing that a program could compare
+    found = _at(value, path)
+    if found is _ABSENT:
+        missing = f"{shorten(path[:_SHOWN])} is not given"
+        return None if optional and path else Broken(constraint=constraint, found=missing)
+    if compare(Operator(constraint.operator), constraint.value, found) is Fit.HOLDS:
+        return None
+    return Broken(constraint=constraint, found=f"{shorten(path[:_SHOWN])} is {_shown(found)}")
+
+
+def _at(value: object, path: str) -> object:
+    for name in path.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return _ABSENT
+        value = value[name]
+    return value
+
+
+def _shown(found: object) -> str:
+    # Not every value can be written out: an integer may have too many digits, a list may be nested too deeply.
+    match found:
+        case str():
+            return shorten(found[:_SHOWN])
+        case int() if found.bit_length() > _SHOWN:
+            return f"a number of {found.bit_length():,} bits"
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return f"a list of {len(found):,}"
+        case None | int() | float():
+            return shorten(found)
+        case _:
+            return f"of type {type(found).__name__}"

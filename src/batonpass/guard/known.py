@@ -1,0 +1,47 @@
+"""What the relay knows when a baton is received: everything that a check needs and a baton does not say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+from batonpass.model.checks import require_digest, require_instance, require_integer, require_media_type, require_utc
+from batonpass.model.ids import ContentId, Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What is really kept under the id of a content."""
+
+    size: int
+    sha256: Digest  # of the body alone, as an artifact declares it
+    digest_ok: bool  # salt and body still have the digest to which their receipt committed
+    media_type: str | None = None  # what the bytes are, as far as the relay knows
+
+    def __post_init__(self) -> None:
+        require_integer("size", self.size)
+        require_digest("sha256", self.sha256)
+        require_instance("digest_ok", self.digest_ok, bool)
+        if self.media_type is not None:
+            require_media_type("media_type", self.media_type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """The moment, the depth of the signed lineage, the contents that can be reached, and what the ledger resolves.
+
+    `contents` has the bodies of artifacts and, where they were read again, the contents of items. A body that is not
+    there cannot be reached. `resolves` has those references out of `find_open_references` that the ledger has an
+    answer to, as they were yielded: `run:7f3a`.
+    """
+
+    now: datetime
+    depth: int = 0  # hops between the root and this handoff
+    contents: Mapping[ContentId, Kept] = field(default_factory=lambda: MappingProxyType({}))
+    resolves: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        require_utc("now", self.now)
+        require_integer("depth", self.depth)
+        require_instance("contents", self.contents, Mapping)
+        require_instance("resolves", self.resolves, frozenset)

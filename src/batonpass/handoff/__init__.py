@@ -1,0 +1,1 @@
+"""The handoff itself: what runs and handoffs can do, written once, and the face that synchronous programs see."""

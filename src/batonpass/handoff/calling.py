@@ -1,0 +1,231 @@
+"""Tool calls: the request is durable before the call, the outcome after it; what is finished is not done again."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from batonpass.errors import (
+    CallError,
+    CallHeldError,
+    CallInDoubtError,
+    CallReplayError,
+    ConstraintViolatedError,
+    ContentErasedError,
+    FencedError,
+    InvalidValueError,
+    StreamClosedError,
+)
+from batonpass.guard.constraints import find_broken_by_call
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.faults import code_of, words_of
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.resuming import ARGUMENTS, RESULT, PastCall, read_settlement
+from batonpass.handoff.tools import ToolCall
+from batonpass.handoff.values import describe, give_back, keep_result
+from batonpass.model.baton import Budget
+from batonpass.model.bodies import HandoffLate, Settlement, ToolCompleted, ToolDenied, ToolFailed, ToolRequested
+from batonpass.model.checks import LARGEST_INTEGER
+from batonpass.model.content import Content, new_content
+from batonpass.model.ids import CallId, Digest, new_call_id
+from batonpass.model.receipt import Mode
+
+MESSAGE = "message"
+TARGET = "target"
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A call that may be made now: its request is durable."""
+
+    call: CallId
+    key: Digest  # the same for the same call in every attempt: what an idempotent tool recognises it by
+    attempt: int
+    described: bytes = b""
+    number: int = 1  # the how-manyth such call it is
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A call that need not be made: an earlier attempt finished it."""
+
+    value: Any
+
+
+def begin_call(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Begun | Replayed:
+    """Record that a call is about to be made, or return what it returned in an earlier attempt.
+
+    Raises `CallInDoubtError`, and where the run is held to a grant `CallHeldError` and `ConstraintViolatedError`.
+    """
+    described = describe({"tool": call.declared.name, "arguments": call.arguments})
+    number = holding.count(described)
+    try:
+        return _begin(desk, holding, call, described, number)
+    except BaseException:
+        holding.uncount(described, number)
+        raise
+
+
+def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, number: int) -> Begun | Replayed:
+    declared = call.declared
+    key = desk.secrets.digest(holding.root, b"call", holding.scope.encode(), described, str(number).encode())
+    past = holding.find_past(key)
+    if past is not None and past.completed:
+        _keep(holding, call)
+        return Replayed(_result(desk, past, call))
+    if past is not None and not declared.idempotent:
+        settled = read_settlement(desk.store, holding.scope, past.id)
+        if settled is Settlement.SKIP:
+            _keep(holding, call)
+            return Replayed(None)
+        if settled is None:
+            _deny(desk, holding, call, described, "call.in-doubt")
+            raise CallInDoubtError(declared.name, past.id)
+    if holding.replaying:
+        raise CallReplayError(declared.name, str(holding.working.run.handoff or holding.id))
+    target = None if declared.reads else call.target
+    target_key = None if target is None else desk.secrets.digest(holding.root, b"target", target.encode())
+    flags = tuple(_check(desk, holding, call, described, target_key if past is None else None))
+    identifier = new_call_id(desk.clock.now())
+    contents = [desk.json(ARGUMENTS, described)]
+    if target is not None:
+        contents.append(desk.text(TARGET, target))
+    desk.recording.record(
+        holding.working,
+        ToolRequested(
+            run=holding.id,
+            call=identifier,
+            tool=declared.name,
+            key=key,
+            target=target_key,
+            idempotent=declared.idempotent,
+            reversible=declared.reversible,
+            reads=declared.reads,
+            flags=flags,
+        ),
+        tuple(contents),
+    )
+    holding.calls += 1
+    if not declared.reads:
+        holding.effects.append(identifier)
+    if target is not None:
+        holding.changed.add(target)
+    return Begun(
+        call=identifier,
+        key=key,
+        attempt=holding.working.run.attempt,
+        described=described,
+        number=number,
+    )
+
+
+def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], value: object) -> None:
+    """Record what a call returned. If the run is over, the outcome is kept as evidence; raises what it met."""
+    body, media_type = keep_result(value, call.declared.encode)
+    content = new_content(RESULT, body, desk.clock.now(), media_type=media_type)
+    cost = _cost(call, value)
+    flags = ("cost.unknown",) if cost is None else ()
+    done = ToolCompleted(run=holding.id, call=begun.call, cost=cost or 0, flags=flags)
+    try:
+        desk.recording.record(holding.working, done, (content,))
+    except (FencedError, StreamClosedError):
+        _keep_late(desk, holding, begun, content, completed=True)
+        raise
+    holding.last_call = begun.call
+    holding.cost += done.cost
+
+
+def fail_call(desk: Desk, holding: Holding, begun: Begun, error: BaseException) -> None:
+    """Record how a call failed. If the run is over, that is kept as evidence; raises what it met."""
+    # Whoever tries it once more means this very call: under another number, the next attempt would make it twice.
+    holding.uncount(begun.described, begun.number)
+    content = desk.text(MESSAGE, words_of(error))
+    failed = ToolFailed(run=holding.id, call=begun.call, error=code_of(error))
+    try:
+        desk.recording.record(holding.working, failed, (content,))
+    except (FencedError, StreamClosedError):
+        _keep_late(desk, holding, begun, content, completed=False)
+        raise
+    holding.last_call = begun.call
+
+
+def _keep(holding: Holding, call: ToolCall[Any]) -> None:
+    """Count a call whose effect an earlier attempt had."""
+    holding.kept += 1
+    if not call.declared.reads and (target := call.target) is not None:
+        holding.changed.add(target)
+
+
+def _keep_late(desk: Desk, holding: Holding, begun: Begun, content: Content, *, completed: bool) -> None:
+    handoff = holding.working.run.handoff
+    if handoff is None:
+        return  # a root has no stream of its own that others may write to; whoever took it over sees the doubt
+    late = HandoffLate(handoff=handoff, run=holding.id, call=begun.call, completed=completed)
+    desk.recording.act(handoff, lambda _, __: late, (content,))
+
+
+def _check(
+    desk: Desk,
+    holding: Holding,
+    call: ToolCall[Any],
+    described: bytes,
+    target: Digest | None,
+) -> Iterator[str]:
+    """Yield what would stop the call; where the run is held to a grant, it does stop it."""
+    refusals: list[tuple[str, CallError]] = []
+    changed = None if target is None else holding.find_changed(target)
+    if changed is not None:
+        refusals.append(("would_hold.target-changed", CallHeldError(call.declared.name, changed.id)))
+    # Working out the names of the arguments costs more than all the rest here, and most constraints bind to none.
+    bound = tuple(constraint for constraint in holding.constraints if constraint.binds_to is not None)
+    for broken in find_broken_by_call(bound, call.declared.name, call.named if bound else {}):
+        error = ConstraintViolatedError(broken.constraint.sentence, broken.found)
+        refusals.append(("would_deny.constraint", error))
+    refusals += [("would_deny.budget", error) for error in _find_overspent(desk, holding)]
+    if refusals and holding.working.mode is Mode.ENFORCED:
+        flag, error_ = refusals[0]
+        _deny(desk, holding, call, described, flag.partition(".")[2])
+        raise error_
+    yield from dict.fromkeys(flag for flag, _ in refusals)
+
+
+def _find_overspent(desk: Desk, holding: Holding) -> Iterator[ConstraintViolatedError]:
+    """Yield what of the budget is used up."""
+    budget = Budget() if holding.baton is None or holding.baton.brief.budget is None else holding.baton.brief.budget
+    elapsed = (desk.clock.now() - holding.working.run.started_at).total_seconds()
+    if budget.calls is not None and holding.calls >= budget.calls:
+        yield ConstraintViolatedError(f"at most {budget.calls} calls", f"this is call {holding.calls + 1}")
+    if budget.seconds is not None and elapsed >= budget.seconds:
+        yield ConstraintViolatedError(f"at most {budget.seconds} seconds", f"{elapsed:.0f} have passed")
+    if budget.cost is not None and holding.cost >= budget.cost:
+        spent = f"{Decimal(holding.cost) / _MILLION} are spent"
+        yield ConstraintViolatedError(f"a cost of at most {Decimal(budget.cost) / _MILLION}", spent)
+
+
+def _deny(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, rule: str) -> None:
+    if holding.replaying:
+        return
+    body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=call.declared.name, rule=rule)
+    desk.recording.record(holding.working, body, (desk.json(ARGUMENTS, described),))
+
+
+def _result(desk: Desk, past: PastCall, call: ToolCall[Any]) -> Any:  # noqa: ANN401 - a tool's own result
+    if past.result is None:
+        raise InvalidValueError("result", f"of {past.id} was not kept")
+    with desk.store.view() as view:
+        stored = view.get_content(past.result.id)
+    if stored.body is None:
+        raise ContentErasedError(past.result.id)
+    return give_back(stored.body, past.result.media_type, call.declared.decode)
+
+
+def _cost(call: ToolCall[Any], value: object) -> int | None:
+    """Return what a call cost, in millionths; None if nobody can tell. The call was made, whatever this finds."""
+    if call.declared.cost is None:
+        return 0
+    try:
+        return min(max(0, math.ceil(Decimal(call.declared.cost(value)) * _MILLION)), LARGEST_INTEGER)
+    except Exception:  # noqa: BLE001 - a function of whoever declared the tool
+        return None

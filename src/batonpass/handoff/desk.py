@@ -1,0 +1,50 @@
+"""What every use case of a run or a handoff needs at hand. Nothing here runs agent code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from batonpass.clock import Clock
+from batonpass.handoff.secrets import TreeSecrets
+from batonpass.ledger.recording import Recording
+from batonpass.model.card import Card
+from batonpass.model.checks import require_instance
+from batonpass.model.content import Content, new_content
+from batonpass.model.ids import AgentId, PrincipalId, require_principal
+from batonpass.model.items import VALUE_TYPES, Item, ItemValue, Statement, part_of
+from batonpass.model.policy import HandoffPolicy
+from batonpass.store.port import LedgerStore
+from batonpass.wire.documents import JSON, encode_item
+
+
+@dataclass(slots=True, kw_only=True)
+class Desk:
+    """Where the use cases work: the store to read, what records, and the rules that apply."""
+
+    store: LedgerStore
+    recording: Recording
+    clock: Clock
+    secrets: TreeSecrets
+    policy: HandoffPolicy = field(default_factory=HandoffPolicy)
+    cards: Mapping[AgentId, Card] = field(default_factory=dict)
+
+    def text(self, name: str, words: str) -> Content:
+        """Return words as content."""
+        return new_content(name, words, self.clock.now())
+
+    def json(self, name: str, document: bytes) -> Content:
+        """Return a document as content."""
+        return new_content(name, document, self.clock.now(), media_type=JSON)
+
+    def item(self, value: ItemValue, by: PrincipalId, number: int) -> tuple[Item, Content]:
+        """Return something to be recorded as an item, and the content that holds it."""
+        require_instance("item", value, VALUE_TYPES)
+        require_principal("by", by)
+        at = self.clock.now()
+        part = part_of(value)
+        name = f"{part}.{number}"
+        if isinstance(value, Statement):
+            # The human's own words, and nothing around them: they stay byte-identical wherever they go.
+            content = new_content(name, value.text, at)
+        else:
+            content = new_content(name, encode_item(value, by, at), at, media_type=JSON)
+        return Item(id=content.ref.id, digest=content.ref.digest, part=part, by=by, at=at, value=value), content

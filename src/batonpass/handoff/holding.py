@@ -1,0 +1,138 @@
+"""What this process knows of a run that it works on."""
+
+import threading
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Final
+
+from batonpass.handoff.resuming import NOTHING, PastCall, Resumption
+from batonpass.ledger.standing import Working
+from batonpass.model.baton import INHERITED, Baton
+from batonpass.model.bodies import Carried, Part
+from batonpass.model.ids import AgentId, CallId, ContentId, Digest, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.items import Constraint, Item, Report
+from batonpass.model.receipt import SignedReceipt
+
+# Of items that a sender may select from, an offer names so many at most: its size must not grow with the tree.
+MOST_CARRIED: Final = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Holding:
+    """A run that this process works on: its baton, its notes, and what it has done so far."""
+
+    working: Working
+    baton: Baton | None = None  # None for a root
+    resumption: Resumption = NOTHING
+    resumed: bool = False  # whoever worked on it before is gone: what they left running is ours to take over
+    replaying: bool = False  # it is finished: everything it asks for comes from the record
+    notes: dict[ContentId, Item] = field(default_factory=dict)
+    relaxed: set[ContentId] = field(default_factory=set)
+    report: Report | None = None
+    ended: SignedReceipt | None = None  # its last receipt, once it was closed here
+    handed_off: set[HandoffId] = field(default_factory=set)
+    begun: set[RunId] = field(default_factory=set)  # attempts at those that this very process began
+    learned: set[RunId] = field(default_factory=set)  # attempts at those whose end it knows
+    watched: set[HandoffId] = field(default_factory=set)  # those whose result it may go on with, not yet reported
+    identical: Counter[bytes] = field(default_factory=Counter)
+    taken_back: dict[bytes, list[int]] = field(default_factory=lambda: defaultdict(list))  # numbers that are free again
+    effects: list[CallId] = field(default_factory=list)
+    changed: set[str] = field(default_factory=set)  # the targets that its calls named
+    last_call: CallId | None = None
+    calls: int = 0
+    cost: int = 0  # in millionths
+    kept: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def id(self) -> RunId:
+        """Return the run's id."""
+        return self.working.run.id
+
+    @property
+    def root(self) -> RunId:
+        """Return the root of its tree."""
+        return self.working.run.root
+
+    @property
+    def agent(self) -> AgentId:
+        """Return who works."""
+        return self.working.run.agent
+
+    @property
+    def principal(self) -> PrincipalId:
+        """Return for whom."""
+        return self.working.run.principal
+
+    @property
+    def scope(self) -> StreamId:
+        """Return where the keys of what it hands off are unique: every attempt at its handoff shares them."""
+        return StreamId(self.working.run.handoff or self.working.run.root)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return what binds it."""
+        with self.lock:
+            items = tuple(self.notes.values())
+        return tuple(item.value for item in items if isinstance(item.value, Constraint) and item.id not in self.relaxed)
+
+    def add(self, *items: Item) -> None:
+        """Note items; those that are known stay as they are."""
+        with self.lock:
+            for item in items:
+                self.notes.setdefault(item.id, item)
+
+    def carried(self, only: frozenset[ContentId] | None = None) -> tuple[Item, ...]:
+        """Return what travels with what it hands off: what is inherited anyway, and all else it knows or a selection.
+
+        Of what it knows, the latest: a lead with ten thousand children does not tell each of all the others.
+        """
+        with self.lock:
+            known = [
+                item for item in self.notes.values() if item.id not in self.relaxed and item.part is not Part.INTENT
+            ]
+        inherited = [item for item in known if item.part in INHERITED]
+        chosen = [item for item in known if item.part not in INHERITED and (only is None or item.id in only)]
+        # A selection is somebody's decision: nothing of it is left out.
+        return (*inherited, *(chosen[-MOST_CARRIED:] if only is None else chosen))
+
+    def is_abridged(self, only: frozenset[ContentId] | None = None) -> bool:
+        """Return whether it knows more than it hands on without being told what to select."""
+        with self.lock:
+            known = sum(item.part not in INHERITED for item in self.notes.values())
+        return only is None and known > MOST_CARRIED
+
+    def found(self) -> tuple[Item, ...]:
+        """Return what it found out beyond what it was given; what binds it is not its parent's to inherit."""
+        given = frozenset() if self.baton is None else frozenset(item.id for item in self.baton.items)
+        with self.lock:
+            return tuple(item for item in self.notes.values() if item.id not in given and item.part not in INHERITED)
+
+    def count(self, described: bytes) -> int:
+        """Return the how-manyth identical call this is: the lowest number from 1 on that none of them has."""
+        with self.lock:
+            if self.taken_back[described]:
+                return heappop(self.taken_back[described])
+            self.identical[described] += 1
+            return self.identical[described]
+
+    def uncount(self, described: bytes, number: int) -> None:
+        """Take a call back that was not made, or failed: the next one like it is the one that was meant."""
+        with self.lock:
+            heappush(self.taken_back[described], number)
+
+    def find_past(self, key: Digest) -> PastCall | None:
+        """Return the call of an earlier attempt that this one repeats."""
+        past = (*self.resumption.finished, *self.resumption.in_doubt)
+        return next((call for call in past if call.key == key), None)
+
+    def find_changed(self, target: Digest) -> PastCall | None:
+        """Return a call of an earlier attempt that changed this target, or may have."""
+        past = (*self.resumption.finished, *self.resumption.in_doubt)
+        return next((call for call in past if call.target == target and not call.reads), None)
+
+
+def ref_of(item: Item) -> Carried:
+    """Return how receipts name an item."""
+    return Carried(item=item.id, digest=item.digest, part=item.part)

@@ -1,0 +1,149 @@
+"""What a run writes down: items, what the human says later, artifacts, checkpoints, and what it is released from."""
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+
+from batonpass.errors import ContentErasedError, InvalidValueError, NotEntitledError, NotFoundError
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding, ref_of
+from batonpass.handoff.offers import author_of
+from batonpass.handoff.resuming import MESSAGES
+from batonpass.model.bodies import CheckpointSaved, RunRecorded, RunRelaxed
+from batonpass.model.checks import require_instance
+from batonpass.model.content import new_content
+from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId
+from batonpass.model.items import Artifact, Item, ItemValue, Statement
+from batonpass.model.kinds import Part
+from batonpass.model.lifecycle import State
+from batonpass.wire.documents import JSON
+
+_RELAXABLE = frozenset({Part.CONSTRAINT, Part.EXCLUSION})
+
+
+def record_items(
+    desk: Desk, holding: Holding, values: Sequence[ItemValue], *, by: str | None = None
+) -> tuple[Item, ...]:
+    """Write items down in a run; they travel with everything that it hands off from now on."""
+    if not values:
+        raise InvalidValueError("items", "there is nothing to record")
+    said_by_human = any(isinstance(value, Statement) for value in values)
+    author = PrincipalId(by) if by else (holding.principal if said_by_human else author_of(holding.agent))
+    noted = [desk.item(value, author, number) for number, value in enumerate(values, 1)]
+    if holding.replaying:
+        return tuple(item for item, _ in noted)
+    items = tuple(item for item, _ in noted)
+    body = RunRecorded(run=holding.id, by=author, items=tuple(map(ref_of, items)))
+    desk.recording.record(holding.working, body, tuple(content for _, content in noted))
+    holding.add(*items)
+    return items
+
+
+def state_intent(
+    desk: Desk, holding: Holding, text: str, *, by: str | None = None
+) -> tuple[Item, tuple[HandoffId, ...]]:
+    """Write down what the human says now; return it, and which running children do not know of it."""
+    (item,) = record_items(desk, holding, (Statement(text),), by=by or holding.principal)
+    with desk.store.view() as view:
+        running = tuple(
+            handoff.id
+            for handoff in view.find_handoffs(root=holding.root)
+            if handoff.state in {State.RUNNING, State.CLAIMED}
+        )
+    return item, running
+
+
+def attach(
+    desk: Desk,
+    holding: Holding,
+    name: str,
+    body: bytes | str,
+    *,
+    media_type: str | None = None,
+    source: str | None = None,
+    untrusted: bool = False,
+) -> Item:
+    """Keep a file or a result with a run; it travels by digest, whatever its size."""
+    require_instance("body", body, (bytes, bytearray, memoryview, str))
+    kept = new_content("body", body, desk.clock.now(), media_type=media_type or _usual_type(body))
+    data = kept.body
+    value = Artifact(
+        name,
+        body=kept.ref.id,
+        sha256=Digest(sha256(data).hexdigest()),
+        size=len(data),
+        media_type=kept.ref.media_type,
+        source=source or f"agent:{holding.agent}",
+        untrusted=untrusted,
+    )
+    item, content = desk.item(value, author_of(holding.agent), 1)
+    if not holding.replaying:
+        body_ = RunRecorded(run=holding.id, by=author_of(holding.agent), items=(ref_of(item),))
+        desk.recording.record(holding.working, body_, (content, kept))
+    holding.add(item)
+    return item
+
+
+def read_artifact(desk: Desk, holding: Holding, name: str) -> bytes:
+    """Return the bytes of an artifact that travels with a run. Raises `NotFoundError`, `ContentErasedError`."""
+    with holding.lock:
+        items = tuple(holding.notes.values())
+    found = [item.value for item in items if isinstance(item.value, Artifact) and name in {item.value.name, item.id}]
+    if not found:
+        raise NotFoundError("artifact", name)
+    # Whoever names what came from outside like one of our own does not put it in its place.
+    artifact = next((value for value in reversed(found) if not value.untrusted), found[-1])
+    with desk.store.view() as view:
+        stored = view.get_content(artifact.body)
+    if stored.body is None:
+        raise ContentErasedError(artifact.body)
+    if sha256(stored.body).hexdigest() != artifact.sha256:
+        raise InvalidValueError(name, "is not what was attached; run `batonpass ledger verify`")
+    return stored.body
+
+
+def relax(desk: Desk, holding: Holding, item: ContentId, *, by: str, reason: str) -> None:
+    """Release a run, and whom it hands off to, from a constraint or an exclusion.
+
+    Raises `NotEntitledError` unless its author or the root's principal says so.
+    """
+    if holding.replaying:
+        return
+    known = holding.notes.get(item)
+    if known is None or item in holding.relaxed:
+        raise NotFoundError("constraint or exclusion of this run", item)
+    if known.part not in _RELAXABLE:
+        raise InvalidValueError("item", f"is {known.part}; only constraints and exclusions can be relaxed")
+    entitled = tuple(dict.fromkeys((known.by, holding.principal)))
+    if by not in entitled:
+        raise NotEntitledError(item, by, entitled)
+    body = RunRelaxed(run=holding.id, item=item, by=PrincipalId(by))
+    desk.recording.record(holding.working, body, (desk.text("reason", reason),))
+    holding.relaxed.add(item)
+
+
+def checkpoint(desk: Desk, holding: Holding, messages: object) -> None:
+    """Keep what the next attempt would need to go on from here: the messages of a model, or any JSON."""
+    if holding.replaying:
+        return
+    try:
+        # Escaped: half a surrogate pair, which models do write, comes back as it was.
+        data = messages if isinstance(messages, bytes) else json.dumps(messages).encode()
+        json.loads(data)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValueError("messages", f"are not JSON: {error}") from None
+    content = new_content(MESSAGES, data, desk.clock.now(), media_type=JSON)
+    desk.recording.record(holding.working, CheckpointSaved(run=holding.id, after=holding.last_call), (content,))
+
+
+def read_messages(desk: Desk, holding: Holding) -> object | None:
+    """Return the last checkpoint of the attempts before this one; None if there is none."""
+    if holding.resumption.messages is None:
+        return None
+    with desk.store.view() as view:
+        stored = view.get_content(holding.resumption.messages.id)
+    return None if stored.body is None else json.loads(stored.body)
+
+
+def _usual_type(body: bytes | str) -> str:
+    return "text/plain" if isinstance(body, str) else "application/octet-stream"

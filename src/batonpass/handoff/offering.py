@@ -1,0 +1,211 @@
+"""Offering a task: the whole baton and the state in one commit, before anything of the child runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from batonpass.errors import HandoffEndedError, KeyReusedError, NotFoundError, OfferedAlreadyError
+from batonpass.guard.completeness import require_complete, required_parts
+from batonpass.guard.trust import require_verified
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding, ref_of
+from batonpass.handoff.judging import find_unverified
+from batonpass.handoff.offers import BRIEF, TASK, Offer, author_of, read_offer
+from batonpass.handoff.starting import find_statements
+from batonpass.model.baton import Baton, Brief, missing_parts
+from batonpass.model.bodies import HandoffInitiated, Relation
+from batonpass.model.checks import require_text, require_utc
+from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, new_handoff_id
+from batonpass.model.items import Item, ItemValue
+from batonpass.model.lifecycle import WAITING, Carrier, State
+from batonpass.model.run import Handoff
+from batonpass.wire.canonical import encode
+from batonpass.wire.documents import encode_brief, to_document
+
+# A key that is taken by one of these is free again: nothing of it will ever run.
+_DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})
+_GENERATIONS: Final = 1000
+
+# Among the missing parts: the sender knows more items than travel by themselves; `carry` selects others.
+ABRIDGED: Final = "older-items"
+
+SAID: Final = "what is said besides"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a caller asks for: these fields and no others decide whether two offers are the same."""
+
+    to: AgentId
+    task: str
+    relation: Relation = Relation.LEAD_TO_WORKER
+    brief: Brief = field(default_factory=Brief)
+    said: tuple[ItemValue, ...] = ()
+    deadline: datetime | None = None
+    carrier: Carrier = Carrier.CALLER
+    hold: bool = False
+    key: str | None = None
+    carry: frozenset[ContentId] | None = None  # a selection of what the sender knows; None: all of it
+
+    def __post_init__(self) -> None:
+        require_text("task", self.task)
+        if self.key is not None:
+            require_text("key", self.key)
+        if self.deadline is not None:
+            require_utc("deadline", self.deadline)
+
+    def fields(self) -> dict[str, object]:
+        """Return what makes up the fingerprint."""
+        return {
+            "to": self.to,
+            "task": self.task,
+            "relation": self.relation,
+            "brief": to_document(self.brief),
+            "said": [[type(value).__name__, to_document(value)] for value in self.said],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """A handoff that was offered, now or before under the same key."""
+
+    handoff: Handoff
+    offer: Offer
+    again: bool = False
+
+
+def offer_task(desk: Desk, holding: Holding, asked: Asked) -> Offered:
+    """Offer a task; the same key in the same scope is the same handoff.
+
+    Raises `KeyReusedError` if the key was used for something else, `IncompleteBatonError` and `UnverifiedError` where
+    the policy says so.
+    """
+    fingerprint = desk.secrets.digest(holding.root, b"offer", encode(asked.fields()))
+    for generation in range(_GENERATIONS):
+        key = _key(desk, holding, asked, fingerprint, generation)
+        try:
+            if holding.replaying:
+                _recall(desk, holding, key)
+            return _offer(desk, holding, asked, fingerprint, key)
+        except OfferedAlreadyError as taken:
+            with desk.store.view() as view:
+                known = view.get_handoff(HandoffId(taken.handoff))
+                if known.state in _DEAD:
+                    continue
+                offer = read_offer(view, known)
+            if offer.initiated.fingerprint != fingerprint:
+                # What is not found in the fields is in what was said besides: less of it, or in another order.
+                differences = tuple(_differences(asked, offer)) or (SAID,)
+                raise KeyReusedError(known.id, differences) from None
+            holding.handed_off.add(known.id)
+            return Offered(handoff=known, offer=offer, again=True)
+    raise NotFoundError("free key", str(asked.key))
+
+
+def _recall(desk: Desk, holding: Holding, key: Digest) -> None:
+    """Refuse what a finished run never handed off; raise `OfferedAlreadyError` for what it did."""
+    with desk.store.view() as view:
+        try:
+            known = view.get_offer(holding.scope, key)
+        except NotFoundError:
+            raise HandoffEndedError(holding.id, "finished, and never handed this off") from None
+    raise OfferedAlreadyError(known.id)
+
+
+def _key(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, generation: int) -> Digest:
+    if asked.key is None and generation == 0:
+        return fingerprint
+    given = fingerprint if asked.key is None else asked.key
+    return desk.secrets.digest(holding.root, b"key", given.encode(), str(generation).encode())
+
+
+def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key: Digest) -> Offered:
+    noted = [desk.item(value, author_of(holding.agent), number) for number, value in enumerate(asked.said, 1)]
+    unverified: tuple[HandoffId, ...] = ()
+    with desk.store.view() as view:
+        statements = tuple(find_statements(view, holding.root, holding.notes))
+        if holding.watched:
+            unverified = tuple(find_unverified(view, holding.watched))
+    holding.add(*statements)
+    items = (*statements, *holding.carried(asked.carry), *(item for item, _ in noted))
+    missing = missing_parts(asked.relation, asked.brief, items, required_parts(asked.relation, desk.policy))
+    require_complete(asked.relation, missing, desk.policy)
+    if holding.is_abridged(asked.carry):
+        missing = (*missing, ABRIDGED)
+    require_verified(unverified, desk.policy)
+    handoff = new_handoff_id(desk.clock.now())
+    state = State.HELD if asked.hold else WAITING[asked.carrier]
+    body = HandoffInitiated(
+        handoff=handoff,
+        run=holding.id,
+        to=asked.to,
+        carrier=asked.carrier,
+        state=state,
+        relation=asked.relation,
+        scope=holding.scope,
+        key=key,
+        fingerprint=fingerprint,
+        deadline=asked.deadline,
+        carries=tuple(ref_of(item) for item in items),
+        missing=missing,
+        unverified=unverified,
+    )
+    contents = [desk.text(TASK, asked.task), *(content for _, content in noted)]
+    if asked.brief != Brief():
+        contents.append(desk.json(BRIEF, encode_brief(asked.brief)))
+    signed = desk.recording.record(holding.working, body, tuple(contents))
+    # Said once: a lead with a thousand children does not say it a thousand times.
+    holding.watched.difference_update(unverified)
+    holding.handed_off.add(handoff)
+    opened = Handoff(
+        id=handoff,
+        root=holding.root,
+        parent=holding.id,
+        to=asked.to,
+        carrier=asked.carrier,
+        state=state,
+        attempt=0,
+        run=None,
+        initiated=signed.digest,
+        seq=signed.receipt.seq,
+        scope=holding.scope,
+        key=key,
+        deadline=asked.deadline,
+    )
+    offer = Offer(handoff=opened, initiated=body, revision=signed.digest, baton=_baton(holding, asked, body, items))
+    return Offered(handoff=opened, offer=offer)
+
+
+def _baton(holding: Holding, asked: Asked, body: HandoffInitiated, items: tuple[Item, ...]) -> Baton:
+    return Baton(
+        handoff=body.handoff,
+        root=holding.root,
+        parent=holding.id,
+        sender=holding.agent,
+        principal=holding.principal,
+        to=asked.to,
+        relation=asked.relation,
+        revision=0,
+        task=asked.task,
+        brief=asked.brief,
+        items=items,
+        missing=body.missing,
+        deadline=asked.deadline,
+    )
+
+
+def _differences(asked: Asked, offer: Offer) -> Iterator[str]:
+    """Yield which of the caller's fields differ from those of an earlier offer."""
+    baton = offer.baton
+    if asked.to != baton.to:
+        yield f"to ({baton.to}, now {asked.to})"
+    if asked.task != baton.task:
+        yield "task"
+    if asked.relation is not baton.relation:
+        yield f"relation ({baton.relation}, now {asked.relation})"
+    before, now = to_document(baton.brief), to_document(asked.brief)
+    yield from sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    carried = [item.value for item in baton.items]
+    if any(value not in carried for value in asked.said):
+        yield SAID

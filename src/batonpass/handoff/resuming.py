@@ -1,0 +1,171 @@
+"""What earlier attempts at a handoff did: finished calls are kept, calls in doubt are put before whoever goes on."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
+
+from batonpass.model.bodies import (
+    CheckpointSaved,
+    HandoffLate,
+    HandoffSettled,
+    RunSettled,
+    Settlement,
+    ToolCompleted,
+    ToolFailed,
+    ToolRequested,
+)
+from batonpass.model.content import ContentRef
+from batonpass.model.ids import CallId, Digest, RunId, StreamId
+from batonpass.model.receipt import Receipt
+from batonpass.model.run import Handoff, Run
+from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+
+RESULT: Final = "result"
+ARGUMENTS: Final = "arguments"
+MESSAGES: Final = "messages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastCall:
+    """A call of an earlier attempt."""
+
+    id: CallId
+    run: RunId
+    tool: str
+    key: Digest | None
+    target: Digest | None
+    reads: bool
+    idempotent: bool
+    arguments: ContentRef | None
+    requested_at: datetime
+    ended_at: datetime | None = None
+    completed: bool = False
+    result: ContentRef | None = None
+    cost: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumption:
+    """All that a new attempt starts from: what was finished, what is in doubt, and where the last one stopped."""
+
+    attempts: tuple[Run, ...] = ()
+    finished: tuple[PastCall, ...] = ()
+    in_doubt: tuple[PastCall, ...] = ()
+    late: tuple[PastCall, ...] = ()  # their outcome came after their attempt was over
+    children: tuple[Handoff, ...] = ()  # handed off by earlier attempts; taken up again by key
+    settled: Mapping[CallId, Settlement] = field(default_factory=lambda: MappingProxyType({}))
+    messages: ContentRef | None = None
+
+    @property
+    def kept_for(self) -> timedelta:
+        """Return how long the finished calls took, all together."""
+        took = (call.ended_at - call.requested_at for call in self.finished if call.ended_at is not None)
+        return sum((max(part, timedelta(0)) for part in took), timedelta(0))
+
+    @property
+    def cost(self) -> int:
+        """Return what the finished calls cost, in millionths."""
+        return sum(call.cost for call in self.finished)
+
+
+NOTHING: Final = Resumption()
+
+
+def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
+    """Return what earlier attempts at a handoff did."""
+    if handoff.attempt == 0:
+        return NOTHING
+    attempts = sorted(
+        (
+            run
+            for run in view.find_runs(parent=handoff.parent)
+            if run.handoff == handoff.id and run.attempt <= handoff.attempt  # not the one that begins just now
+        ),
+        key=lambda run: run.attempt,
+    )
+    return read_runs(view, attempts, StreamId(handoff.id))
+
+
+def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resumption:
+    """Return what some runs did, in their order; decisions about their calls stand in `stream`."""
+    attempts = tuple(runs)
+    calls: dict[CallId, PastCall] = {}
+    messages: ContentRef | None = None
+    for run in attempts:
+        for receipt in _receipts(view, StreamId(run.id)):
+            _take(calls, receipt)
+            if isinstance(receipt.body, CheckpointSaved):
+                messages = receipt.content.get(MESSAGES)
+    late, settled = _decisions(view, stream, calls)
+    return Resumption(
+        attempts=attempts,
+        finished=tuple(call for call in calls.values() if call.completed),
+        in_doubt=tuple(
+            call
+            for call in calls.values()
+            if call.ended_at is None and settled.get(call.id) is not Settlement.REPEAT and not call.reads
+        ),
+        late=late,
+        children=tuple(child for run in attempts for child in view.find_handoffs(parent=run.id)),
+        settled=MappingProxyType(settled),
+        messages=messages,
+    )
+
+
+def read_settlement(store: LedgerStore, stream: StreamId, call: CallId) -> Settlement | None:
+    """Return what somebody decided about a call in doubt by now; None if nobody has."""
+    with store.view() as view:
+        return _decisions(view, stream, {})[1].get(call)
+
+
+def _decisions(
+    view: LedgerView,
+    stream: StreamId,
+    calls: Mapping[CallId, PastCall],
+) -> tuple[tuple[PastCall, ...], dict[CallId, Settlement]]:
+    late: list[PastCall] = []
+    settled: dict[CallId, Settlement] = {}
+    for receipt in _receipts(view, stream):
+        match receipt.body:
+            case HandoffSettled() | RunSettled() as body:
+                settled[body.call] = body.settlement
+            case HandoffLate() as body if body.call in calls:
+                late.append(calls[body.call])
+            case _:
+                continue
+    return tuple(late), settled
+
+
+def _receipts(view: LedgerView, stream: StreamId) -> Iterator[Receipt]:
+    return (decode_receipt(stored.payload) for stored in view.find_receipts(ReceiptQuery(stream=stream)))
+
+
+def _take(calls: dict[CallId, PastCall], receipt: Receipt) -> None:
+    match receipt.body:
+        case ToolRequested() as body:
+            calls[body.call] = PastCall(
+                id=body.call,
+                run=body.run,
+                tool=body.tool,
+                key=body.key,
+                target=body.target,
+                reads=body.reads,
+                idempotent=body.idempotent,
+                arguments=receipt.content.get(ARGUMENTS),
+                requested_at=receipt.at,
+            )
+        case ToolCompleted() as body if body.call in calls:
+            calls[body.call] = replace(
+                calls[body.call],
+                ended_at=receipt.at,
+                completed=True,
+                result=receipt.content.get(RESULT),
+                cost=body.cost,
+            )
+        case ToolFailed() as body if body.call in calls:
+            calls[body.call] = replace(calls[body.call], ended_at=receipt.at)
+        case _:
+            return

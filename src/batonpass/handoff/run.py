@@ -1,0 +1,335 @@
+"""A run as synchronous programs see it."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
+
+from batonpass.errors import InvalidValueError
+from batonpass.handoff.asking_for import asked_for
+from batonpass.handoff.calling import Replayed, begin_call, fail_call, finish_call
+from batonpass.handoff.closing import close_run
+from batonpass.handoff.context import CallContext, entered
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.handoff import Answerer, LiveHandoff, Runner
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.noting import (
+    attach,
+    checkpoint,
+    read_artifact,
+    read_messages,
+    record_items,
+    relax,
+    state_intent,
+)
+from batonpass.handoff.offering import offer_task
+from batonpass.handoff.resuming import Resumption
+from batonpass.handoff.retrying import settle_own
+from batonpass.handoff.tools import ToolCall, declared_of, is_async, name_of
+from batonpass.model.baton import Baton, Budget
+from batonpass.model.bodies import Outcome, Relation, Settlement
+from batonpass.model.checks import as_member
+from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId
+from batonpass.model.items import (
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    Item,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    WorkItem,
+)
+from batonpass.model.lifecycle import Carrier
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class LiveRun:
+    """One agent working once on one task, in this process. Use it as a context: leaving it closes the run."""
+
+    def __init__(self, desk: Desk, holding: Holding, runners: Mapping[AgentId, Runner]) -> None:
+        self._desk = desk
+        self._holding = holding
+        self._runners = runners
+        self._closed = False
+
+    @property
+    def id(self) -> RunId:
+        """Return the run's id."""
+        return self._holding.id
+
+    @property
+    def root(self) -> RunId:
+        """Return the root of its tree."""
+        return self._holding.root
+
+    @property
+    def agent(self) -> AgentId:
+        """Return who works."""
+        return self._holding.agent
+
+    @property
+    def principal(self) -> PrincipalId:
+        """Return for whom."""
+        return self._holding.principal
+
+    @property
+    def attempt(self) -> int:
+        """Return the how-manyth attempt at its handoff this is."""
+        return self._holding.working.run.attempt
+
+    @property
+    def baton(self) -> Baton | None:
+        """Return what it was given; None for a root."""
+        return self._holding.baton
+
+    @property
+    def given(self) -> Baton:
+        """Return what it was given. Raises `InvalidValueError` for a root, which was given only its intent."""
+        if self._holding.baton is None:
+            raise InvalidValueError("baton", "a root has none: nobody handed it anything")
+        return self._holding.baton
+
+    @property
+    def task(self) -> str:
+        """Return the exact task; of a root, nothing: its intent says it."""
+        return "" if self._holding.baton is None else self._holding.baton.task
+
+    @property
+    def earlier(self) -> Resumption:
+        """Return what earlier attempts finished, left in doubt and handed off."""
+        return self._holding.resumption
+
+    @property
+    def notes(self) -> tuple[Item, ...]:
+        """Return everything that travels with what it hands off."""
+        return self._holding.carried()
+
+    def record(self, *items: ItemValue, by: str | None = None) -> tuple[Item, ...]:
+        """Write items down; they travel with everything that is handed off from now on."""
+        return record_items(self._desk, self._holding, items, by=by)
+
+    def say(self, text: str, *, by: str | None = None) -> tuple[HandoffId, ...]:
+        """Write down what the human says now; return the running handoffs that do not know of it."""
+        return state_intent(self._desk, self._holding, text, by=by)[1]
+
+    def relax(self, item: Item | ContentId, *, by: str, reason: str) -> None:
+        """Release this run, and whom it hands off to, from a constraint or an exclusion.
+
+        Raises `NotEntitledError` unless its author or the root's principal says so.
+        """
+        relax(self._desk, self._holding, item.id if isinstance(item, Item) else item, by=by, reason=reason)
+
+    def attach(
+        self,
+        name: str,
+        body: bytes | str,
+        *,
+        media_type: str | None = None,
+        source: str | None = None,
+        untrusted: bool = False,
+    ) -> Item:
+        """Keep a file or a result; it travels by digest. What came from outside is `untrusted`: data, not words."""
+        return attach(
+            self._desk,
+            self._holding,
+            name,
+            body,
+            media_type=media_type,
+            source=source,
+            untrusted=untrusted,
+        )
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of an artifact by its name, if they are what was attached."""
+        return read_artifact(self._desk, self._holding, name)
+
+    def checkpoint(self, messages: object) -> None:
+        """Keep what the next attempt needs to go on from here: a model's messages, or any JSON."""
+        checkpoint(self._desk, self._holding, messages)
+
+    def messages(self) -> object | None:
+        """Return what the last checkpoint of an earlier attempt kept; None if there is none."""
+        return read_messages(self._desk, self._holding)
+
+    def call(
+        self,
+        function: Callable[Arguments, Result],
+        /,
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
+        """Call a tool: the request is recorded before, the outcome after; what is finished is not done again.
+
+        Raises `CallInDoubtError` for a call of which nobody knows whether it happened.
+        """
+        if is_async(function):
+            # It would return at once, and be recorded as done before it has begun.
+            raise InvalidValueError("function", f"{name_of(function)} is a coroutine function: call it on an AsyncRun")
+        planned: ToolCall[Result] = ToolCall(declared_of(function), function, args, kwargs)
+        begun = begin_call(self._desk, self._holding, planned)
+        if isinstance(begun, Replayed):
+            return begun.value  # type: ignore[no-any-return]
+        context = CallContext(run=self.id, call=begun.call, key=begun.key, attempt=begun.attempt)
+        try:
+            with entered(context):
+                result = function(*args, **kwargs)
+        except BaseException as error:
+            fail_call(self._desk, self._holding, begun, error)
+            raise
+        finish_call(self._desk, self._holding, begun, planned, result)
+        return result
+
+    def settle(
+        self, call: CallId, settlement: Settlement | str, *, by: str | None = None, reason: str | None = None
+    ) -> None:
+        """Decide what becomes of a call that an earlier attempt left in doubt: repeat it, or take it as done."""
+        who = by or f"agent:{self.agent}"
+        settle_own(
+            self._desk, self._holding, call, as_member("settlement", settlement, Settlement), by=who, reason=reason
+        )
+
+    def hand_off(
+        self,
+        to: str,
+        task: str,
+        *,
+        relation: Relation | str = Relation.LEAD_TO_WORKER,
+        carrier: Carrier | str = Carrier.CALLER,
+        may: Sequence[str] = (),
+        rationale: str | None = None,
+        reasoning: Item | None = None,
+        serves: str | None = None,
+        criteria: Sequence[str] = (),
+        inputs: Sequence[str] = (),
+        expects: Sequence[str] = (),
+        stop_when: Sequence[str] = (),
+        verify_by: Sequence[str] = (),
+        needs_tools: Sequence[str] = (),
+        needs_skills: Sequence[str] = (),
+        budget: Budget | None = None,
+        deadline: datetime | None = None,
+        role: str | None = None,
+        phase: str | None = None,
+        constraints: Iterable[Constraint | str] = (),
+        exclusions: Iterable[Exclusion | str] = (),
+        completed: Iterable[WorkItem | str] = (),
+        open_questions: Iterable[OpenQuestion | str] = (),
+        rejected_paths: Iterable[RejectedPath | str] = (),
+        decisions: Iterable[Decision | str] = (),
+        assumptions: Iterable[Assumption | str] = (),
+        claims: Iterable[Claim | str] = (),
+        none: Sequence[str] = (),
+        carry: Iterable[Item] | None = None,
+        hold: bool = False,
+        key: str | None = None,
+        run: Runner | None = None,
+        answer: Answerer | None = None,
+    ) -> LiveHandoff:
+        """Hand one task to an agent, with everything this run knows; durable when this returns.
+
+        Use what it returns as a context to work on the task right here, or `wait()` for whoever does. The same key,
+        by default the same task with the same terms, is the same handoff. `answer` is asked what the child asks.
+        """
+        asked = asked_for(
+            to=to,
+            task=task,
+            relation=relation,
+            carrier=carrier,
+            deadline=deadline,
+            hold=hold,
+            key=key,
+            carry=carry,
+            brief={
+                "may": may,
+                "rationale": rationale,
+                "reasoning": None if reasoning is None else reasoning.id,
+                "serves": serves,
+                "criteria": criteria,
+                "inputs": inputs,
+                "expects": expects,
+                "stop_when": stop_when,
+                "verify_by": verify_by,
+                "needs_tools": needs_tools,
+                "needs_skills": needs_skills,
+                "budget": budget,
+                "role": role,
+                "phase": phase,
+                "none": none,
+            },
+            said={
+                Constraint: constraints,
+                Exclusion: exclusions,
+                WorkItem: completed,
+                OpenQuestion: open_questions,
+                RejectedPath: rejected_paths,
+                Decision: decisions,
+                Assumption: assumptions,
+                Claim: claims,
+            },
+        )
+        offered = offer_task(self._desk, self._holding, asked)
+        return LiveHandoff(
+            self._desk,
+            offered.handoff.id,
+            self._open,
+            runners=self._runners,
+            parent=self._holding,
+            offer=None if offered.again else offered.offer,
+            runner=run,
+            answerer=answer,
+        )
+
+    def _open(self, holding: Holding) -> "LiveRun":
+        return LiveRun(self._desk, holding, self._runners)
+
+    def report(self, result: str = "", **parts: Any) -> None:  # noqa: ANN401 - the parts of a Report
+        """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is."""
+        self.give(Report(result=result, **parts))
+
+    def give(self, report: Report) -> None:
+        """Say what comes of the task, as a report made elsewhere. Raises `InvalidValueError` if its value is none."""
+        if report.value is not None:
+            try:
+                json.loads(report.value)
+            except ValueError as error:
+                raise InvalidValueError("value", f"is not JSON: {error}") from None
+        self._holding.report = report
+
+    @property
+    def said(self) -> Report | None:
+        """Return what was reported so far."""
+        return self._holding.report
+
+    def close(self, outcome: Outcome = Outcome.COMPLETED) -> None:
+        """End the run; what it handed off and is not over is withdrawn."""
+        self._end(outcome, None)
+
+    def fail(self, error: BaseException) -> None:
+        """End the run without delivering."""
+        self._end(Outcome.FAILED, error)
+
+    def _end(self, outcome: Outcome, error: BaseException | None) -> None:
+        if not self._closed:
+            close_run(self._desk, self._holding, outcome, error=error)
+            self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.fail(error)

@@ -1,0 +1,269 @@
+"""Serving a program: what it may ask for while it works on a run. What is not written here is refused by name."""
+
+import binascii
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from batonpass.errors import FencedError, InvalidValueError, StreamClosedError
+from batonpass.handoff.faults import code_of
+from batonpass.handoff.outcomes import Result
+from batonpass.handoff.telling import tell_value
+from batonpass.handoff.values import plain, readable
+from batonpass.model.baton import Budget
+from batonpass.model.bodies import Relation
+from batonpass.model.checks import require_code
+from batonpass.model.items import (
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    WorkItem,
+)
+from batonpass.model.lifecycle import Carrier
+from batonpass.wire.documents import from_document
+
+if TYPE_CHECKING:
+    from batonpass.handoff.run import LiveRun
+
+# What humans said, artifacts and reports have ways of their own; a program does not put words into a human's mouth.
+_RECORDED: Final[Mapping[str, type[ItemValue]]] = {
+    kind.__name__: kind
+    for kind in (Constraint, Exclusion, WorkItem, OpenQuestion, RejectedPath, Decision, Assumption, Claim)
+}
+
+
+class ProgramError(Exception):
+    """What a program says went wrong with its work."""
+
+    # Signed bytes hold nobody's words: the program's own code is kept beside them, with its message.
+    code: ClassVar = "program.failed"
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{require_code('code', code)}: {message}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    type: str
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    item: _Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    tool: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attach:
+    name: str
+    text: str | None = None
+    base64: str | None = None
+    media_type: str | None = None
+    source: str | None = None
+    untrusted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checkpoint:
+    messages: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HandOff:
+    to: str
+    task: str
+    relation: Relation = Relation.LEAD_TO_WORKER
+    carrier: Carrier = Carrier.CALLER
+    may: tuple[str, ...] = ()
+    rationale: str | None = None
+    serves: str | None = None
+    criteria: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    expects: tuple[str, ...] = ()
+    stop_when: tuple[str, ...] = ()
+    verify_by: tuple[str, ...] = ()
+    needs_tools: tuple[str, ...] = ()
+    needs_skills: tuple[str, ...] = ()
+    budget: Budget | None = None
+    deadline: datetime | None = None
+    role: str | None = None
+    phase: str | None = None
+    constraints: tuple[Constraint | str, ...] = ()
+    exclusions: tuple[Exclusion | str, ...] = ()
+    completed: tuple[WorkItem | str, ...] = ()
+    open_questions: tuple[OpenQuestion | str, ...] = ()
+    rejected_paths: tuple[RejectedPath | str, ...] = ()
+    decisions: tuple[Decision | str, ...] = ()
+    assumptions: tuple[Assumption | str, ...] = ()
+    claims: tuple[Claim | str, ...] = ()
+    none: tuple[str, ...] = ()
+    hold: bool = False
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Report:
+    result: str = ""
+    value: Any = None
+    completed: tuple[WorkItem | str, ...] = ()
+    open_questions: tuple[OpenQuestion | str, ...] = ()
+    rejected_paths: tuple[RejectedPath | str, ...] = ()
+    decisions: tuple[Decision | str, ...] = ()
+    assumptions: tuple[Assumption | str, ...] = ()
+    claims: tuple[Claim | str, ...] = ()
+    confidence: int | None = None
+    none: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fail:
+    code: str
+    message: str
+
+
+class Serving:
+    """A conversation with a program: each message gets one answer, until it has reported or failed."""
+
+    def __init__(self, run: "LiveRun", tools: Mapping[str, Callable[..., Any]]) -> None:
+        self._run = run
+        self._tools = tools
+        self._acts: Final[Mapping[str, tuple[type[Any], Callable[[Any], object]]]] = {
+            "record": (_Record, self._record),
+            "call": (_Call, self._call),
+            "read": (_Read, self._read),
+            "attach": (_Attach, self._attach),
+            "checkpoint": (_Checkpoint, self._checkpoint),
+            "hand_off": (_HandOff, self._hand_off),
+            "report": (_Report, self._report),
+            "fail": (_Fail, self._fail),
+        }
+        self.failure: ProgramError | None = None
+        self.reported = False
+
+    def is_over(self) -> bool:
+        """Return whether the program has said its last word."""
+        return self.reported or self.failure is not None
+
+    def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a program asks for and return the answer; what cannot be done is an answer too.
+
+        Raises `FencedError` or `StreamClosedError` if the run is over: then there is nothing left to ask for.
+        """
+        asked = message.get("id")
+        identifier = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+        try:
+            result = self._serve(message, identifier)
+        except (FencedError, StreamClosedError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a tool or a value raises is this program's to deal with
+            fault = {"code": code_of(error), "message": readable(str(error))}
+            return {"id": identifier, "ok": False, "error": fault}
+        return {"id": identifier, "ok": True, "result": result}
+
+    def _serve(self, message: Mapping[str, Any], identifier: str | int | None) -> object:
+        kind = message.get("type")
+        if not isinstance(kind, str) or kind not in self._acts:
+            raise InvalidValueError("type", f"is one of {', '.join(self._acts)}")
+        last = kind in {"report", "fail"}
+        if identifier is None and (message.get("id") is not None or not last):
+            raise InvalidValueError("id", "is a text or an integer, by which you know the answer again")
+        schema, act = self._acts[kind]
+        said = {name: value for name, value in message.items() if name not in {"id", "type"}}
+        return act(from_document(said, schema, kind))
+
+    def _record(self, asked: _Record) -> object:
+        kind = _RECORDED.get(asked.item.type)
+        if kind is None:
+            raise InvalidValueError("record.item.type", f"is one of {', '.join(_RECORDED)}")
+        (item,) = self._run.record(from_document(asked.item.value, kind, "record.item.value"))
+        return {"item": item.id}
+
+    def _call(self, asked: _Call) -> object:
+        function = self._tools.get(asked.tool)
+        if function is None:
+            known = ", ".join(self._tools) or "none"
+            raise InvalidValueError("call.tool", f"there is no {asked.tool}; what you may call: {known}")
+        result = self._run.call(function, **asked.arguments)
+        return _bytes(result) if isinstance(result, bytes) else plain(result)
+
+    def _read(self, asked: _Read) -> object:
+        return _bytes(self._run.read(asked.name))
+
+    def _attach(self, asked: _Attach) -> object:
+        if (asked.text is None) == (asked.base64 is None):
+            raise InvalidValueError("attach", "has either a text or base64")
+        item = self._run.attach(
+            asked.name,
+            asked.text if asked.text is not None else _decoded(asked.base64 or ""),
+            media_type=asked.media_type,
+            source=asked.source,
+            untrusted=asked.untrusted,
+        )
+        return {"item": item.id}
+
+    def _checkpoint(self, asked: _Checkpoint) -> object:
+        self._run.checkpoint(asked.messages)
+        return {}
+
+    def _hand_off(self, asked: _HandOff) -> object:
+        handoff = self._run.hand_off(**{part.name: getattr(asked, part.name) for part in fields(asked)})
+        result = handoff.result()
+        if not result.delivered:
+            # What the caller carries runs here and now, or nowhere: nobody else will ever take it.
+            result = handoff.run() if asked.carrier is Carrier.CALLER else handoff.wait()
+        return _told(result)
+
+    def _report(self, asked: _Report) -> object:
+        parts = {part.name: getattr(asked, part.name) for part in fields(asked) if part.name != "value"}
+        value = None if asked.value is None else json.dumps(asked.value, allow_nan=False, ensure_ascii=False)
+        self._run.give(Report(value=value, **parts))
+        self.reported = True
+        return {}
+
+    def _fail(self, asked: _Fail) -> object:
+        self.failure = ProgramError(asked.code, asked.message)
+        return {}
+
+
+def _told(result: Result) -> dict[str, Any]:
+    return {
+        "handoff": result.handoff,
+        "state": result.state,
+        "delivered": result.delivered,
+        "attempt": result.attempt,
+        "report": None if result.report is None else tell_value(result.report),
+        "value": result.value,
+        "reason": result.reason,
+        "question": result.question,
+    }
+
+
+def _bytes(data: bytes) -> dict[str, str]:
+    return {"base64": b64encode(data).decode("ascii")}
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidValueError("attach.base64", "is not base64") from None

@@ -1,0 +1,43 @@
+"""Sweeping: what a dead worker or a deadline left behind goes on, or ends, and is recorded."""
+
+from datetime import timedelta
+from typing import Final
+
+from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundError
+from batonpass.handoff.closing import expire, withdraw_below
+from batonpass.handoff.desk import Desk
+from batonpass.model.ids import HandoffId
+from batonpass.model.lifecycle import State
+
+# Long enough to write one receipt; if the sweeper dies in between, the next one finds the lease run out again.
+_FOR_ONE_RECEIPT: Final = timedelta(seconds=10)
+_DEADLINE: Final = "service:deadline"  # on whose behalf something is withdrawn
+
+
+def sweep(desk: Desk, *, holder: str) -> int:
+    """End the attempts whose lease ran out and the handoffs whose deadline passed; return how many there were."""
+    ended = 0
+    while (lease := desk.store.seize(holder=holder, lease_for=_FOR_ONE_RECEIPT)) is not None:
+        if _is_running(desk, lease.handoff):
+            try:
+                desk.recording.lapse(lease.handoff)
+            except (IllegalTransitionError, NotFoundError, LeaseLostError):
+                continue  # it came to an end of its own in the meantime
+        else:
+            desk.store.release(lease)
+        ended += 1
+    with desk.store.view() as view:
+        overdue = list(view.find_overdue())
+    for handoff in overdue:
+        try:
+            expire(desk, handoff.id)
+        except IllegalTransitionError:
+            continue
+        withdraw_below(desk, handoff, by=_DEADLINE, reason="the deadline of what it was for has passed")
+        ended += 1
+    return ended
+
+
+def _is_running(desk: Desk, handoff: HandoffId) -> bool:
+    with desk.store.view() as view:
+        return view.get_handoff(handoff).state is State.RUNNING

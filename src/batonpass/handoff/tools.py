@@ -1,0 +1,173 @@
+"""Tools: functions that a run calls, and what is declared about them."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from hashlib import sha256
+from string import ascii_letters, digits
+from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+
+from batonpass.errors import InvalidValueError
+from batonpass.handoff.values import plain, readable
+from batonpass.model.ids import require_agent
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_DECLARED: Final = "__batonpass_tool__"
+_IN_NAMES: Final = frozenset(ascii_letters + digits + "._-")
+_LONGEST_NAME: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What is declared about a tool; by default nothing good is assumed of it."""
+
+    name: str
+    target: Callable[[Mapping[str, Any]], str | None] | None = None  # what a call changes, from its arguments
+    idempotent: bool = False  # the same call key twice has one effect: it may be repeated when in doubt
+    reversible: bool = False
+    reads: bool = False  # it changes nothing
+    cost: Callable[[Any], Decimal | int] | None = None
+    encode: Callable[[Any], bytes] | None = None
+    decode: Callable[[bytes], Any] | None = None
+
+    def __post_init__(self) -> None:
+        require_agent("tool", self.name)
+        if self.reads and self.target is not None:
+            raise InvalidValueError("target", f"{self.name} is declared to change nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall(Generic[Result]):
+    """A call before it is made: which tool, with which arguments."""
+
+    declared: Declared
+    function: Callable[..., Result]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """Return the arguments by name, those included that a partial function holds already."""
+        function, args, kwargs = self.function, self.args, dict(self.kwargs)
+        while isinstance(function, partial):
+            args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+            function = function.func
+        try:
+            bound = inspect.signature(function).bind(*args, **kwargs)
+        except (TypeError, ValueError):
+            # A built-in without a signature, or arguments that do not fit: the call itself will say so.
+            return {"args": list(args), **kwargs}
+        bound.apply_defaults()
+        return bound.arguments
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments by name, as JSON can hold them."""
+        return {name: plain(value) for name, value in self.named.items()}
+
+    @property
+    def target(self) -> str | None:
+        """Return what the call changes, if the tool says so."""
+        found = None if self.declared.target is None else self.declared.target(self.arguments)
+        return None if found is None else readable(str(found))
+
+
+@overload
+def tool(function: Callable[Arguments, Result], /) -> Callable[Arguments, Result]: ...
+
+
+@overload
+def tool(
+    name: str | None = None,
+    /,
+    *,
+    target: str | Callable[[Mapping[str, Any]], str | None] | None = None,
+    idempotent: bool = False,
+    reversible: bool = False,
+    reads: bool = False,
+    cost: Callable[[Any], Decimal | int] | None = None,
+    encode: Callable[[Any], bytes] | None = None,
+    decode: Callable[[bytes], Any] | None = None,
+) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]: ...
+
+
+def tool(
+    name: str | Callable[..., Any] | None = None,
+    /,
+    *,
+    target: str | Callable[[Mapping[str, Any]], str | None] | None = None,
+    idempotent: bool = False,
+    reversible: bool = False,
+    reads: bool = False,
+    cost: Callable[[Any], Decimal | int] | None = None,
+    encode: Callable[[Any], bytes] | None = None,
+    decode: Callable[[bytes], Any] | None = None,
+) -> Any:
+    """Declare a function as a tool: its name, what it changes, and whether it may be repeated or undone.
+
+    `target` is the name of the argument that says what is changed, or a function of the arguments.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        given = name if isinstance(name, str) else None
+        declared = Declared(
+            name=given or name_of(function),
+            target=_argument(target) if isinstance(target, str) else target,
+            idempotent=idempotent,
+            reversible=reversible,
+            reads=reads,
+            cost=cost,
+            encode=encode,
+            decode=decode,
+        )
+        try:
+            setattr(function, _DECLARED, declared)
+        except (AttributeError, TypeError):
+            raise InvalidValueError("tool", f"{declared.name} cannot be declared; wrap it in a function") from None
+        return function
+
+    return declare(name) if callable(name) else declare
+
+
+def declared_of(function: Callable[..., Any]) -> Declared:
+    """Return what is declared about a function; of one that is no tool, only its name."""
+    for known in (function, _inner(function)):
+        declared = getattr(known, _DECLARED, None)
+        if isinstance(declared, Declared):
+            return declared
+    return Declared(name=name_of(function))
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name by which a function is recorded."""
+    inner = _inner(function)
+    given = str(getattr(inner, "__name__", None) or type(inner).__name__)
+    cleaned = "".join(character if character in _IN_NAMES else "_" for character in given).strip("._-")
+    # What does not stand there as it is called ends in a piece of its digest: two such tools are not one.
+    shown = cleaned[:_LONGEST_NAME] or "tool"
+    if shown == given.strip("._-<>"):
+        return shown
+    return f"{shown}-{sha256(given.encode(errors='surrogatepass')).hexdigest()[:6]}"
+
+
+def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return whether calling a function gives something to await."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - not whether, but what it is
+
+
+def _argument(name: str) -> Callable[[Mapping[str, Any]], str | None]:
+    def target(arguments: Mapping[str, Any]) -> str | None:
+        value = arguments.get(name)
+        return None if value is None else str(value)
+
+    return target

@@ -1,0 +1,194 @@
+"""Arguments and results as JSON: what is kept of a call, and what a later attempt gets back."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from functools import singledispatch
+from hashlib import sha256
+from os import PathLike, fspath
+from typing import Any, Final
+from uuid import UUID
+
+from batonpass.errors import InvalidValueError
+
+JSON: Final = "application/json"
+BYTES: Final = "application/octet-stream"
+TEXT: Final = "text/plain"
+SHOWN: Final = "application/vnd.batonpass.shown"  # it has no form of its own: this is only how it looked
+
+_DEEPEST: Final = 60
+_MOST_PARTS: Final = 1_000_000
+_MOST_BITS: Final = 10_000  # Python does not write out much longer integers as decimals
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What is around the part that is being looked at, and how many parts may still be."""
+
+    around: list[int] = field(default_factory=list)  # the identities of what it stands in, from the outside in
+    left: int = field(default_factory=lambda: _MOST_PARTS)
+
+
+def describe(arguments: Mapping[str, object]) -> bytes:
+    """Return arguments as JSON that is the same for the same call, in every process."""
+    return json.dumps(plain(arguments), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - JSON
+    """Return a value as JSON can hold it; what has no such form is shown as text with its type.
+
+    Raises `InvalidValueError` for one that never ends, or has more parts than anybody would look at.
+    """
+    return _within(value, _Walk())
+
+
+def _within(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
+    if len(walk.around) > _DEEPEST:
+        return {"shown": "nested too deep"}
+    if id(value) in walk.around:
+        return {"shown": "what it stands in"}
+    walk.left -= 1
+    if walk.left < 0:
+        raise InvalidValueError("arguments", f"have more than {_MOST_PARTS:,} parts; attach them as an artifact")
+    walk.around.append(id(value))
+    try:
+        return _plain(value, walk)
+    finally:
+        walk.around.pop()
+
+
+@singledispatch
+def _plain(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: _within(getattr(value, part.name, None), walk) for part in fields(value)}
+    return {"shown": looks(value), "type": f"{type(value).__module__}.{type(value).__qualname__}"}
+
+
+@_plain.register(type(None))
+@_plain.register(bool)
+def _(value: object, _: _Walk) -> object:
+    return value
+
+
+@_plain.register
+def _(value: int, _: _Walk) -> object:
+    return int(value) if value.bit_length() < _MOST_BITS else {"integer": hex(value)}
+
+
+@_plain.register
+def _(value: str, _: _Walk) -> str:
+    return readable(value)
+
+
+@_plain.register
+def _(value: float, _: _Walk) -> object:
+    return value if math.isfinite(value) else str(value)
+
+
+@_plain.register(Decimal)
+@_plain.register(date)
+@_plain.register(UUID)
+def _(value: object, _: _Walk) -> str:
+    return str(value)
+
+
+@_plain.register
+def _(value: Enum, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
+    return _within(value.value, walk)
+
+
+@_plain.register(bytes)
+@_plain.register(bytearray)
+@_plain.register(memoryview)
+def _(value: bytes, _: _Walk) -> dict[str, object]:
+    return {"sha256": sha256(value).hexdigest(), "size": len(value)}
+
+
+@_plain.register(PathLike)
+def _(value: "PathLike[str]", _: _Walk) -> str:
+    path = fspath(value)
+    return readable(path if isinstance(path, str) else repr(path))
+
+
+@_plain.register(Mapping)
+def _(value: Mapping[object, object], walk: _Walk) -> dict[str, Any]:
+    return {_name(key): _within(item, walk) for key, item in value.items()}
+
+
+@_plain.register(list)
+@_plain.register(tuple)
+def _(value: list[object], walk: _Walk) -> list[Any]:
+    return [_within(item, walk) for item in value]
+
+
+@_plain.register(set)
+@_plain.register(frozenset)
+def _(value: set[object], walk: _Walk) -> list[Any]:
+    return sorted((_within(item, walk) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+
+
+def keep_result(value: object, encode: Callable[[Any], bytes] | None = None) -> tuple[bytes, str]:
+    """Return a result as bytes and their media type, so that a later attempt gets an equal value back.
+
+    What cannot be kept so is only shown: the call was made, and has an outcome, whatever it returned.
+    """
+    try:
+        kept = _kept(value, encode)
+    except Exception:  # noqa: BLE001 - encoders, comparisons and iterators are not ours, and may raise anything
+        kept = None
+    return kept or (looks(value).encode(), SHOWN)
+
+
+def _kept(value: object, encode: Callable[[Any], bytes] | None) -> tuple[bytes, str] | None:
+    if encode is not None:
+        encoded = encode(value)
+        return (encoded, BYTES) if isinstance(encoded, bytes) else None
+    if isinstance(value, bytes):
+        return bytes(value), BYTES
+    if isinstance(value, str) and readable(value) == value:
+        return value.encode(), TEXT
+    data = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    # Tuples, keys that are not text and the like come back as something else: such a value is only shown.
+    return (data, JSON) if json.loads(data) == value else None
+
+
+def give_back(body: bytes, media_type: str, decode: Callable[[bytes], Any] | None = None) -> Any:  # noqa: ANN401 - a tool's own result
+    """Return a result as it was. Raises `InvalidValueError` if it was only shown."""
+    if decode is not None and media_type != SHOWN:
+        return decode(body)
+    match media_type:
+        case "application/octet-stream":
+            return body
+        case "text/plain":
+            return body.decode()
+        case "application/json":
+            return json.loads(body)
+        case _:
+            raise InvalidValueError(
+                "result",
+                "of an earlier attempt has no form that can be kept; declare the tool with encode= and decode=",
+            )
+
+
+def readable(text: str) -> str:
+    """Return text in which what is not Unicode is spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _name(key: object) -> str:
+    try:
+        return readable(str(key))
+    except Exception:  # noqa: BLE001 - as in looks
+        return looks(key)
+
+
+def looks(value: object) -> str:
+    """Return how a value looks, whatever its own repr does."""
+    try:
+        return readable(repr(value))
+    except Exception as error:  # noqa: BLE001 - a repr may raise anything, and a call is recorded all the same
+        return f"<{type(value).__qualname__} that cannot be shown: {type(error).__name__}>"

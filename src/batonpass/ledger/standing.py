@@ -1,0 +1,125 @@
+"""Where runs and handoffs stand, as the next receipt about them has to say it."""
+
+from dataclasses import dataclass
+
+from batonpass.errors import NotFoundError
+from batonpass.model.bodies import (
+    Body,
+    Carried,
+    ChildHead,
+    HandoffCompleted,
+    HandoffFailed,
+    Outcome,
+    Part,
+    RunClosed,
+)
+from batonpass.model.content import Content
+from batonpass.model.ids import CallId, Digest, HandoffId, RunId, SessionId, StreamId
+from batonpass.model.projection import project
+from batonpass.model.receipt import Mode, SignedReceipt
+from batonpass.model.run import Handoff, Run
+from batonpass.model.stream import Stream
+from batonpass.store.port import LedgerView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Working:
+    """A run that this process works on: what every one of its receipts repeats."""
+
+    run: Run
+    mode: Mode = Mode.OBSERVED
+    session: SessionId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """What an acceptance says besides who takes what: which baton, and what was found in it."""
+
+    baton: Digest | None = None
+    problems: tuple[str, ...] = ()
+    would_ask: bool = False
+    token: int | None = None
+
+
+def carried(items: tuple[tuple[Part, Content], ...]) -> tuple[Carried, ...]:
+    """Return how receipts name items."""
+    return tuple(Carried(item=content.ref.id, digest=content.ref.digest, part=part) for part, content in items)
+
+
+def close_out(
+    run: Run,
+    outcome: Outcome,
+    children: tuple[ChildHead, ...],
+    *,
+    effects: tuple[CallId, ...] = (),
+    unverified: tuple[HandoffId, ...] = (),
+    kept: int = 0,
+    gives: tuple[Carried, ...] = (),
+    flags: tuple[str, ...] = (),
+    error: str | None = None,
+) -> Body:
+    """Return the last thing to be said about a run: of a root, how it ended; of an attempt, whether it delivered."""
+    if run.handoff is None or run.parent is None:
+        return RunClosed(run=run.id, outcome=outcome, children=children, effects=effects, unverified=unverified)
+    if outcome is Outcome.COMPLETED:
+        return HandoffCompleted(
+            handoff=run.handoff,
+            parent=run.parent,
+            run=run.id,
+            attempt=run.attempt,
+            children=children,
+            effects=effects,
+            unverified=unverified,
+            kept=kept,
+            gives=gives,
+            flags=flags,
+        )
+    return HandoffFailed(
+        handoff=run.handoff,
+        parent=run.parent,
+        run=run.id,
+        attempt=run.attempt,
+        children=children,
+        effects=effects,
+        unverified=unverified,
+        kept=kept,
+        gives=gives,
+        flags=flags,
+        error=error,
+    )
+
+
+def opened(signed: SignedReceipt) -> Working:
+    """Return the run that a receipt opened."""
+    run = project(signed.receipt, signed.digest).run_opened
+    if run is None:
+        raise AssertionError("only receipts that open a run come here")
+    return Working(run=run, mode=signed.receipt.mode, session=signed.receipt.session)
+
+
+def standing(view: LedgerView, handoff: HandoffId) -> tuple[Handoff, Digest]:
+    """Return a handoff and the receipt from which the next thing that happens to it hangs."""
+    known = view.get_handoff(handoff)
+    try:
+        return known, view.get_stream(StreamId(handoff)).head
+    except NotFoundError:
+        return known, known.initiated
+
+
+def child_head(stream: Stream) -> ChildHead:
+    """Return how receipts name where a run stands."""
+    return ChildHead(run=RunId(stream.id), seq=stream.seq, head=stream.head)
+
+
+def head_of(view: LedgerView, handoff: Handoff) -> ChildHead:
+    """Return where the run of a handoff's latest attempt stands."""
+    if handoff.run is None:
+        raise NotFoundError("attempt at handoff", handoff.id)
+    return child_head(view.get_stream(StreamId(handoff.run)))
+
+
+def need(ended: ChildHead | None, handoff: Handoff) -> ChildHead:
+    """Return where the running attempt stands. Raises `NotFoundError` if there is none."""
+    if ended is None:
+        raise NotFoundError("running attempt at handoff", handoff.id)
+    return ended

@@ -1,0 +1,265 @@
+"""The baton: everything that travels with a handoff."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import (
+    require_codes,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_text,
+    require_texts,
+    require_utc,
+)
+from batonpass.model.ids import (
+    CONTENT,
+    AgentId,
+    ContentId,
+    Digest,
+    HandoffId,
+    PrincipalId,
+    RunId,
+    require_id,
+)
+from batonpass.model.items import (
+    Artifact,
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    Item,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    Statement,
+    WorkItem,
+    parts_of,
+)
+from batonpass.model.kinds import Part, Relation
+
+Value = TypeVar("Value", bound=ItemValue)
+
+RATIONALE: Final = "rationale"
+CRITERIA: Final = "criteria"
+
+# These are inherited by everybody further down, whoever hands off to whom; the rest is the sender's to give.
+INHERITED: Final = frozenset({Part.INTENT, Part.CONSTRAINT, Part.EXCLUSION})
+
+# What each kind of handoff is expected to say. What is not said, nor said to be none, is reported as missing.
+EXPECTED: Final[Mapping[Relation, tuple[str, ...]]] = MappingProxyType(
+    {
+        Relation.LEAD_TO_WORKER: (
+            RATIONALE,
+            CRITERIA,
+            Part.CONSTRAINT,
+            Part.EXCLUSION,
+            Part.DECISION,
+            Part.QUESTION,
+            Part.REJECTED,
+        ),
+        Relation.WORKER_TO_LEAD: (Part.COMPLETED, Part.QUESTION, Part.REJECTED, Part.ASSUMPTION),
+        Relation.PEER_TO_PEER: (Part.COMPLETED, Part.QUESTION, Part.REJECTED),
+        Relation.EXTERNAL_TO_AGENT: (),
+    },
+)
+PARTS: Final = frozenset({RATIONALE, CRITERIA, *Part})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much an attempt may use; what is not given is not limited."""
+
+    calls: int | None = None
+    seconds: int | None = None
+    tokens: int | None = None
+    cost: int | None = None  # in millionths
+
+    def __post_init__(self) -> None:
+        for name in ("calls", "seconds", "tokens", "cost"):
+            if (given := getattr(self, name)) is not None:
+                require_integer(f"budget.{name}", given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """What the sender says about a task beyond the task itself."""
+
+    serves: str | None = None  # which criterion of the parent's own task
+    criteria: tuple[str, ...] = ()  # when is it done well
+    inputs: tuple[str, ...] = ()  # names of artifacts or keys of claims that it cannot do without
+    expects: tuple[str, ...] = ()  # targets that must have changed at the end
+    stop_when: tuple[str, ...] = ()
+    budget: Budget | None = None
+    verify_by: tuple[str, ...] = ()  # the command that decides whether the result holds
+    rationale: str | None = None
+    reasoning: ContentId | None = None  # the parent's own reasoning at that moment, an artifact
+    role: str | None = None
+    phase: str | None = None
+    instructions: Digest | None = None
+    config: Digest | None = None  # model, prompt and tools of whoever hands off
+    needs_tools: tuple[str, ...] = ()
+    needs_skills: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()  # what the sender asks the child to be granted
+    none: tuple[str, ...] = ()  # parts of which the sender says that there are none
+
+    def __post_init__(self) -> None:
+        for name in ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills", "may"):
+            object.__setattr__(self, name, require_texts(name, getattr(self, name)))
+        for name in ("serves", "rationale", "role", "phase"):
+            if (given := getattr(self, name)) is not None:
+                require_text(name, given)
+        if self.budget is not None:
+            require_instance("budget", self.budget, Budget)
+        if self.reasoning is not None:
+            require_id("reasoning", self.reasoning, CONTENT)
+        for name in ("instructions", "config"):
+            if (given := getattr(self, name)) is not None:
+                require_digest(name, given)
+        object.__setattr__(self, "none", require_texts("none", self.none))
+        require_codes("none", self.none)
+        if unknown := sorted(set(self.none) - PARTS):
+            raise InvalidValueError(
+                "none", f"{', '.join(unknown)} is no part of a baton; there are {', '.join(sorted(PARTS))}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A question that the receiver asked before it acted, and what it was told."""
+
+    question: str
+    answer: str
+    by: PrincipalId
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baton:
+    """Everything that travels with a handoff, as its receiver sees it."""
+
+    handoff: HandoffId
+    root: RunId
+    parent: RunId
+    sender: AgentId
+    principal: PrincipalId
+    to: AgentId
+    relation: Relation
+    revision: int
+    task: str
+    brief: Brief
+    items: tuple[Item, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    missing: tuple[str, ...] = ()
+    deadline: datetime | None = None
+
+    def __post_init__(self) -> None:
+        require_text("task", self.task)
+        if self.deadline is not None:
+            require_utc("deadline", self.deadline)
+
+    def of(self, part: Part) -> tuple[Item, ...]:
+        """Return the items of one part, in the order in which they were recorded."""
+        return tuple(item for item in self.items if item.part is part)
+
+    @property
+    def intent(self) -> tuple[Statement, ...]:
+        """Return what the human said, word for word."""
+        return self._values(Statement)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return what must hold."""
+        return self._values(Constraint)
+
+    @property
+    def exclusions(self) -> tuple[Exclusion, ...]:
+        """Return what is out of scope."""
+        return self._values(Exclusion)
+
+    @property
+    def completed(self) -> tuple[WorkItem, ...]:
+        """Return what is done, verified or not."""
+        return self._values(WorkItem)
+
+    @property
+    def open_questions(self) -> tuple[OpenQuestion, ...]:
+        """Return what is not known."""
+        return self._values(OpenQuestion)
+
+    @property
+    def rejected_paths(self) -> tuple[RejectedPath, ...]:
+        """Return what is not to be tried again."""
+        return self._values(RejectedPath)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Return what was decided."""
+        return self._values(Decision)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Return what is taken to be so."""
+        return self._values(Assumption)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Return what is said to be so."""
+        return self._values(Claim)
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """Return files and results that are ours."""
+        return tuple(artifact for artifact in self._values(Artifact) if not artifact.untrusted)
+
+    @property
+    def untrusted(self) -> tuple[Artifact, ...]:
+        """Return data from outside: never instructions."""
+        return tuple(artifact for artifact in self._values(Artifact) if artifact.untrusted)
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """Return what children of whoever hands off gave back, unverified unless it says otherwise."""
+        return self._values(Report)
+
+    def _values(self, kind: type[Value]) -> tuple[Value, ...]:
+        return tuple(value for item in self.items for value in within(item.value) if isinstance(value, kind))
+
+
+def within(value: ItemValue | None) -> Iterator[ItemValue]:
+    """Yield an item, and what a report says besides."""
+    if value is None:
+        return
+    yield value
+    if isinstance(value, Report):
+        if value.result.strip():
+            yield WorkItem(value.result)
+        yield from value.completed
+        yield from value.open_questions
+        yield from value.rejected_paths
+        yield from value.decisions
+        yield from value.assumptions
+        yield from value.claims
+
+
+def missing_parts(
+    relation: Relation,
+    brief: Brief,
+    items: Iterable[Item],
+    required: Iterable[str] = (),
+) -> tuple[str, ...]:
+    """Return what a baton of this kind is expected or required to say, and neither says nor says to be none."""
+    said: set[str] = set(brief.none)
+    for item in items:
+        said |= {item.part} if item.value is None else parts_of(item.value)
+    if brief.rationale is not None:
+        said.add(RATIONALE)
+    if brief.criteria:
+        said.add(CRITERIA)
+    return tuple(str(part) for part in dict.fromkeys((*EXPECTED[relation], *required)) if part not in said)

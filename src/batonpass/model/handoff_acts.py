@@ -1,0 +1,271 @@
+"""What receipts in a handoff's own stream say: what somebody else than its runs did to it."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from batonpass.model.checks import (
+    require_code,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+)
+from batonpass.model.ids import (
+    CALL,
+    HANDOFF,
+    RUN,
+    AgentId,
+    CallId,
+    Digest,
+    HandoffId,
+    PrincipalId,
+    RunId,
+    require_agent,
+    require_id,
+    require_principal,
+)
+from batonpass.model.kinds import ChildHead, ErrorType, Kind, Method, Settlement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffHeld:
+    """An attempt stopped before a call that somebody has to approve; its run is over, the handoff waits."""
+
+    kind: ClassVar = Kind.HANDOFF_HELD
+    handoff: HandoffId
+    attempt: int
+    ended: ChildHead
+    reason: str
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_integer("attempt", self.attempt, least=1)
+        require_instance("ended", self.ended, ChildHead)
+        require_code("reason", self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffApproved:
+    """Somebody let a held handoff go on, having been shown exactly this."""
+
+    kind: ClassVar = Kind.HANDOFF_APPROVED
+    handoff: HandoffId
+    by: PrincipalId
+    shown: Digest | None = None  # what was on the screen
+    looked_ms: int | None = None  # for how long
+    proven: bool = False  # signed with an approver's key; else it is only said to be theirs
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_principal("by", self.by)
+        if self.shown is not None:
+            require_digest("shown", self.shown)
+        if self.looked_ms is not None:
+            require_integer("looked_ms", self.looked_ms)
+        require_instance("proven", self.proven, bool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ByWhom:
+    handoff: HandoffId
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_principal("by", self.by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffDenied(_ByWhom):
+    """Somebody did not let a held handoff go on."""
+
+    kind: ClassVar = Kind.HANDOFF_DENIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffAsked(_ByWhom):
+    """The receiver cannot reliably go on and asks one closed question."""
+
+    kind: ClassVar = Kind.HANDOFF_ASKED
+    error: ErrorType
+    check: str  # the check that failed
+    question: Digest  # of the question's words, keyed with the tree's secret: the same question is asked once
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        require_member("error", self.error, ErrorType)
+        require_code("check", self.check)
+        require_digest("question", self.question)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffAnswered(_ByWhom):
+    """The question has an answer: this is the next revision of the baton."""
+
+    kind: ClassVar = Kind.HANDOFF_ANSWERED
+    revision: int
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        require_integer("revision", self.revision, least=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffDeclined(_ByWhom):
+    """The receiver did not take the handoff, and says why."""
+
+    kind: ClassVar = Kind.HANDOFF_DECLINED
+    code: str
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        require_code("code", self.code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffLapsed:
+    """A worker's lease ran out: its attempt is over, the handoff is not."""
+
+    kind: ClassVar = Kind.HANDOFF_LAPSED
+    handoff: HandoffId
+    attempt: int
+    ended: ChildHead  # the dead run, and where it stood
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_integer("attempt", self.attempt, least=1)
+        require_instance("ended", self.ended, ChildHead)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffExpired:
+    """The deadline passed; a run that worked on it is over."""
+
+    kind: ClassVar = Kind.HANDOFF_EXPIRED
+    handoff: HandoffId
+    ended: ChildHead | None = None
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        if self.ended is not None:
+            require_instance("ended", self.ended, ChildHead)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffCancelled(_ByWhom):
+    """Somebody withdrew a handoff; a run that worked on it is over."""
+
+    kind: ClassVar = Kind.HANDOFF_CANCELLED
+    ended: ChildHead | None = None
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        if self.ended is not None:
+            require_instance("ended", self.ended, ChildHead)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffRetried(_ByWhom):
+    """The handoff waits for its next attempt, with the same baton."""
+
+    kind: ClassVar = Kind.HANDOFF_RETRIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffReplaced(_ByWhom):
+    """The handoff waits for its next attempt, by another agent, with the same baton."""
+
+    kind: ClassVar = Kind.HANDOFF_REPLACED
+    to: AgentId
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        require_agent("to", self.to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffSettled(_ByWhom):
+    """Somebody decided what becomes of a call in doubt."""
+
+    kind: ClassVar = Kind.HANDOFF_SETTLED
+    call: CallId
+    settlement: Settlement
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        require_id("call", self.call, CALL)
+        require_member("settlement", self.settlement, Settlement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffLate:
+    """An attempt that was over learned what became of a call that it had requested: evidence, and no result."""
+
+    kind: ClassVar = Kind.HANDOFF_LATE
+    handoff: HandoffId
+    run: RunId
+    call: CallId
+    completed: bool
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_id("run", self.run, RUN)
+        require_id("call", self.call, CALL)
+        require_instance("completed", self.completed, bool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verification(_ByWhom):
+    attempt: int
+    method: Method
+    by_producer: bool  # whoever made it also says that it is right
+    exit_code: int | None = None
+    output: Digest | None = None  # sha256 of all that the command wrote
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        require_integer("attempt", self.attempt, least=1)
+        require_member("method", self.method, Method)
+        require_instance("by_producer", self.by_producer, bool)
+        if self.exit_code is not None:
+            require_integer("exit_code", self.exit_code)
+        if self.output is not None:
+            require_digest("output", self.output)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationPassed(_Verification):
+    """A result was checked, and holds."""
+
+    kind: ClassVar = Kind.VERIFICATION_PASSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationFailed(_Verification):
+    """A result was checked, and does not hold."""
+
+    kind: ClassVar = Kind.VERIFICATION_FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationRepeated(_Verification):
+    """A result that had its verdict was checked again; the verdict stays, and what was found now stands beside it."""
+
+    kind: ClassVar = Kind.VERIFICATION_REPEATED
+    passed: bool
+
+    def __post_init__(self) -> None:
+        _Verification.__post_init__(self)
+        require_instance("passed", self.passed, bool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationWaived(_ByWhom):
+    """Whoever asked for a result accepts it unverified, for a reason that is recorded."""
+
+    kind: ClassVar = Kind.VERIFICATION_WAIVED
+    attempt: int
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        require_integer("attempt", self.attempt, least=1)

@@ -1,0 +1,155 @@
+"""What receipts about a handoff say that stand in the streams of its runs: the offer, the acceptance, the close-out."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import (
+    require_code,
+    require_codes,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+    require_utc,
+)
+from batonpass.model.ids import (
+    CALL,
+    HANDOFF,
+    RUN,
+    AgentId,
+    CallId,
+    Digest,
+    HandoffId,
+    PrincipalId,
+    PublicKey,
+    RunId,
+    StreamId,
+    require_agent,
+    require_id,
+    require_ids,
+    require_principal,
+    require_stream,
+)
+from batonpass.model.kinds import Carried, ChildHead, Kind, Relation, require_carried, require_children
+from batonpass.model.lifecycle import WAITING, Carrier, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffInitiated:
+    """A run offered one task to an agent."""
+
+    kind: ClassVar = Kind.HANDOFF_INITIATED
+    handoff: HandoffId
+    run: RunId  # the parent
+    to: AgentId
+    carrier: Carrier
+    state: State  # waiting, or held
+    relation: Relation = Relation.LEAD_TO_WORKER
+    scope: StreamId | None = None  # where its key is unique: the parent's own handoff, or the root run
+    key: Digest | None = None  # twice the same key in a scope is the same handoff
+    fingerprint: Digest | None = None  # of what the caller gave, keyed with the tree's secret
+    deadline: datetime | None = None
+    carries: tuple[Carried, ...] = ()
+    missing: tuple[str, ...] = ()  # parts that the sender left out without saying that there are none
+    unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody had verified or accepted
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_id("run", self.run, RUN)
+        require_agent("to", self.to)
+        require_member("carrier", self.carrier, Carrier)
+        require_member("state", self.state, State)
+        if self.state not in {State.HELD, WAITING[self.carrier]}:
+            raise InvalidValueError("state", f"a {self.carrier}-carried handoff cannot begin {self.state}")
+        require_member("relation", self.relation, Relation)
+        if self.scope is not None:
+            require_stream("scope", self.scope)
+        if self.key is not None:
+            require_digest("key", self.key)
+        if self.fingerprint is not None:
+            require_digest("fingerprint", self.fingerprint)
+        if (self.scope, self.fingerprint).count(None) != 2 * (self.key is None):
+            raise InvalidValueError("key", "a key, its scope and a fingerprint come together")
+        if self.deadline is not None:
+            require_utc("deadline", self.deadline)
+        require_carried("carries", self.carries)
+        require_codes("missing", self.missing)
+        require_ids("unverified", self.unverified, HANDOFF)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffAccepted:
+    """An agent took a handoff; this begins the run of that attempt."""
+
+    kind: ClassVar = Kind.HANDOFF_ACCEPTED
+    handoff: HandoffId
+    parent: RunId
+    run: RunId
+    attempt: int
+    agent: AgentId
+    principal: PrincipalId
+    run_key: PublicKey
+    baton: Digest | None = None  # the receipt of the latest revision of the baton, countersigned by this one
+    problems: tuple[str, ...] = ()  # what validation found and did not stop it
+    would_ask: bool = False  # it would have asked; a budget, or mere observation, kept it from it
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_id("parent", self.parent, RUN)
+        require_id("run", self.run, RUN)
+        require_integer("attempt", self.attempt, least=1)
+        require_agent("agent", self.agent)
+        require_principal("principal", self.principal)
+        require_digest("run_key", self.run_key)
+        if self.baton is not None:
+            require_digest("baton", self.baton)
+        require_codes("problems", self.problems)
+        require_instance("would_ask", self.would_ask, bool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CloseOut:
+    handoff: HandoffId
+    parent: RunId
+    run: RunId
+    attempt: int
+    children: tuple[ChildHead, ...] = ()
+    effects: tuple[CallId, ...] = ()  # the calls that changed something
+    unverified: tuple[HandoffId, ...] = ()  # results that it went on with and nobody had verified or accepted
+    kept: int = 0  # calls whose results came from an earlier attempt
+    gives: tuple[Carried, ...] = ()  # what it found out and attached: its parent hands that on
+    flags: tuple[str, ...] = ()  # what is wrong with the result: a constraint it breaks, a target it left untouched
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_id("parent", self.parent, RUN)
+        require_id("run", self.run, RUN)
+        require_integer("attempt", self.attempt, least=1)
+        require_children(self.children)
+        require_ids("effects", self.effects, CALL)
+        require_ids("unverified", self.unverified, HANDOFF)
+        require_integer("kept", self.kept)
+        require_carried("gives", self.gives)
+        require_codes("flags", self.flags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffCompleted(_CloseOut):
+    """A child delivered; provisional until somebody verifies it."""
+
+    kind: ClassVar = Kind.HANDOFF_COMPLETED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffFailed(_CloseOut):
+    """A child ended without delivering; the error code says what, the content says how."""
+
+    kind: ClassVar = Kind.HANDOFF_FAILED
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        _CloseOut.__post_init__(self)
+        if self.error is not None:
+            require_code("error", self.error)

@@ -1,0 +1,149 @@
+"""The kinds of receipt, and the small values that several of them hold."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from batonpass.model.checks import require_digest, require_instance, require_integer, require_member, require_unique
+from batonpass.model.ids import CONTENT, RUN, ContentId, Digest, RunId, require_id
+
+
+class Kind(StrEnum):
+    """The kinds of receipt. The text is stored and signed, so it is forever."""
+
+    RUN_STARTED = "run.started"
+    RUN_REKEYED = "run.rekeyed"
+    RUN_RECORDED = "run.recorded"
+    RUN_RELAXED = "run.relaxed"
+    RUN_SETTLED = "run.settled"
+    RUN_CLOSED = "run.closed"
+    CHECKPOINT_SAVED = "checkpoint.saved"
+    HANDOFF_INITIATED = "handoff.initiated"
+    HANDOFF_ACCEPTED = "handoff.accepted"
+    HANDOFF_COMPLETED = "handoff.completed"
+    HANDOFF_FAILED = "handoff.failed"
+    HANDOFF_HELD = "handoff.held"
+    HANDOFF_APPROVED = "handoff.approved"
+    HANDOFF_DENIED = "handoff.denied"
+    HANDOFF_ASKED = "handoff.asked"
+    HANDOFF_ANSWERED = "handoff.answered"
+    HANDOFF_DECLINED = "handoff.declined"
+    HANDOFF_LAPSED = "handoff.lapsed"
+    HANDOFF_EXPIRED = "handoff.expired"
+    HANDOFF_CANCELLED = "handoff.cancelled"
+    HANDOFF_RETRIED = "handoff.retried"
+    HANDOFF_REPLACED = "handoff.replaced"
+    HANDOFF_SETTLED = "handoff.settled"
+    HANDOFF_LATE = "handoff.late"
+    VERIFICATION_PASSED = "verification.passed"
+    VERIFICATION_FAILED = "verification.failed"
+    VERIFICATION_REPEATED = "verification.repeated"
+    VERIFICATION_WAIVED = "verification.waived"
+    TOOL_REQUESTED = "tool.requested"
+    TOOL_COMPLETED = "tool.completed"
+    TOOL_FAILED = "tool.failed"
+    TOOL_DENIED = "tool.denied"
+    RELAY_ENROLLED = "relay.enrolled"
+    RELAY_ROTATED = "relay.rotated"
+    RELAY_REVOKED = "relay.revoked"
+    CONTENT_ERASED = "content.erased"
+
+
+class Outcome(StrEnum):
+    """How a root run ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Part(StrEnum):
+    """The parts of a baton that are made of items. The text is signed, so it is forever."""
+
+    INTENT = "intent"
+    CONSTRAINT = "constraint"
+    EXCLUSION = "exclusion"
+    COMPLETED = "completed"
+    QUESTION = "question"
+    REJECTED = "rejected"
+    DECISION = "decision"
+    ASSUMPTION = "assumption"
+    CLAIM = "claim"
+    ARTIFACT = "artifact"
+    UNTRUSTED = "untrusted"
+
+
+class Relation(StrEnum):
+    """Who hands off to whom: it decides what a baton must hold, and how far its results are trusted."""
+
+    LEAD_TO_WORKER = "lead-to-worker"
+    WORKER_TO_LEAD = "worker-to-lead"
+    PEER_TO_PEER = "peer-to-peer"
+    EXTERNAL_TO_AGENT = "external-to-agent"
+
+
+class ErrorType(StrEnum):
+    """What can be wrong with a baton, found before anybody acts on it."""
+
+    DATA_GAP = "data-gap"
+    SIGNAL_CORRUPTION = "signal-corruption"
+    REFERENTIAL_DRIFT = "referential-drift"
+    CAPABILITY_GAP = "capability-gap"
+
+
+class Method(StrEnum):
+    """How a result was verified."""
+
+    COMMAND = "command"
+    CHECK = "check"
+    VERDICT = "verdict"
+
+
+class Settlement(StrEnum):
+    """What somebody decided about a call in doubt: make it again, or take it as done."""
+
+    REPEAT = "repeat"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildHead:
+    """Where a child's stream stood when its parent closed: the parent's close-out proves the child."""
+
+    run: RunId
+    seq: int
+    head: Digest
+
+    def __post_init__(self) -> None:
+        require_id("children.run", self.run, RUN)
+        require_integer("children.seq", self.seq, least=1)
+        require_digest("children.head", self.head)
+
+
+def require_children(children: tuple[ChildHead, ...]) -> None:
+    """Refuse a list of children that names one twice."""
+    require_instance("children", children, tuple)
+    for child in children:
+        require_instance("children", child, ChildHead)
+    require_unique("children", [child.run for child in children])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """An item that travels with a handoff: the same id and digest at every hop prove that not a byte has changed."""
+
+    item: ContentId
+    digest: Digest
+    part: Part
+
+    def __post_init__(self) -> None:
+        require_id("carries.item", self.item, CONTENT)
+        require_digest("carries.digest", self.digest)
+        require_member("carries.part", self.part, Part)
+
+
+def require_carried(field: str, carried: tuple[Carried, ...]) -> None:
+    """Refuse a list of items that names one twice."""
+    require_instance(field, carried, tuple)
+    for item in carried:
+        require_instance(field, item, Carried)
+    require_unique(field, [item.item for item in carried])

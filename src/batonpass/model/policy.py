@@ -1,0 +1,43 @@
+"""What a handoff must say, and when its receiver asks. Without a policy everything is reported and nothing refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import MappingProxyType
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.baton import PARTS
+from batonpass.model.checks import require_instance, require_integer, require_texts, shorten
+from batonpass.model.kinds import Relation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffPolicy:
+    """The rules that a relay applies to the handoffs it carries."""
+
+    require: Mapping[Relation, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))  # else refused
+    verified_only: bool = False  # nobody goes on with a result that nobody verified or accepted
+    asks: bool = False  # a receiver that cannot reliably go on asks; else it is recorded that it would have
+    questions: int = 1  # at most so many for one handoff
+    hops_between_questions: int = 5
+    oldest: timedelta | None = None  # how old a claim may be
+    max_depth: int | None = None
+
+    def __post_init__(self) -> None:
+        wanted: dict[Relation, tuple[str, ...]] = {}
+        for relation, given in require_instance("require", self.require, Mapping).items():
+            if relation not in set(Relation):
+                raise InvalidValueError("require", f"{shorten(relation)} is not one of {', '.join(Relation)}")
+            parts = wanted[Relation(relation)] = require_texts("require", given)
+            if unknown := sorted(set(parts) - PARTS):
+                known = ", ".join(sorted(PARTS))
+                raise InvalidValueError("require", f"{', '.join(unknown)} is no part of a baton; there are {known}")
+        object.__setattr__(self, "require", MappingProxyType(wanted))
+        if self.oldest is not None:
+            require_instance("oldest", self.oldest, timedelta)
+        require_instance("verified_only", self.verified_only, bool)
+        require_instance("asks", self.asks, bool)
+        require_integer("questions", self.questions)
+        require_integer("hops_between_questions", self.hops_between_questions)
+        if self.max_depth is not None:
+            require_integer("max_depth", self.max_depth, least=1)

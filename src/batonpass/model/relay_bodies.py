@@ -1,0 +1,76 @@
+"""What receipts in a relay's own stream say: who may record here, and what was erased."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import require_digest, require_unique
+from batonpass.model.ids import (
+    CONTENT,
+    RELAY,
+    ContentId,
+    PrincipalId,
+    PublicKey,
+    RelayId,
+    require_id,
+    require_principal,
+)
+from batonpass.model.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayEnrolled:
+    """The root key lets a relay record in this ledger."""
+
+    kind: ClassVar = Kind.RELAY_ENROLLED
+    relay: RelayId
+    public_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_id("relay", self.relay, RELAY)
+        require_digest("public_key", self.public_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayRotated:
+    """A relay goes on under another key; what its old key signed before stays good."""
+
+    kind: ClassVar = Kind.RELAY_ROTATED
+    relay: RelayId
+    old_key: PublicKey
+    public_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_id("relay", self.relay, RELAY)
+        require_digest("old_key", self.old_key)
+        require_digest("public_key", self.public_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayRevoked:
+    """A relay key may record nothing more."""
+
+    kind: ClassVar = Kind.RELAY_REVOKED
+    relay: RelayId
+    public_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_id("relay", self.relay, RELAY)
+        require_digest("public_key", self.public_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentErased:
+    """Contents were erased on purpose; their receipts stay."""
+
+    kind: ClassVar = Kind.CONTENT_ERASED
+    contents: tuple[ContentId, ...]
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.contents, tuple) or not self.contents:
+            raise InvalidValueError("contents", "names nothing to erase")
+        for content in self.contents:
+            require_id("contents", content, CONTENT)
+        require_unique("contents", self.contents)
+        require_principal("by", self.by)

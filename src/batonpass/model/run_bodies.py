@@ -1,0 +1,140 @@
+"""What receipts about runs say."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from batonpass.model.checks import require_code, require_digest, require_member
+from batonpass.model.ids import (
+    CALL,
+    CONTENT,
+    RUN,
+    AgentId,
+    CallId,
+    ContentId,
+    HandoffId,
+    PrincipalId,
+    PublicKey,
+    RunId,
+    require_agent,
+    require_id,
+    require_ids,
+    require_principal,
+)
+from batonpass.model.ids import HANDOFF as HANDOFF_PREFIX
+from batonpass.model.kinds import Carried, ChildHead, Kind, Outcome, Settlement, require_carried, require_children
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A principal's intent became a root run."""
+
+    kind: ClassVar = Kind.RUN_STARTED
+    run: RunId
+    agent: AgentId
+    principal: PrincipalId
+    run_key: PublicKey
+    continues: RunId | None = None  # the root whose decisions, questions and verified outputs come along
+    series: str | None = None  # the name under which such roots follow each other
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_agent("agent", self.agent)
+        require_principal("principal", self.principal)
+        require_digest("run_key", self.run_key)
+        if self.continues is not None:
+            require_id("continues", self.continues, RUN)
+        if self.series is not None:
+            require_code("series", self.series)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRekeyed:
+    """The run's key was lost with its process; the run goes on with another, in the next epoch."""
+
+    kind: ClassVar = Kind.RUN_REKEYED
+    run: RunId
+    run_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_digest("run_key", self.run_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecorded:
+    """A run wrote down what it knows; later receipts name these items by their ids."""
+
+    kind: ClassVar = Kind.RUN_RECORDED
+    run: RunId
+    by: PrincipalId
+    items: tuple[Carried, ...]
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_principal("by", self.by)
+        require_carried("items", self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRelaxed:
+    """Somebody entitled to it released a run, and whom it hands off to, from a constraint or an exclusion."""
+
+    kind: ClassVar = Kind.RUN_RELAXED
+    run: RunId
+    item: ContentId
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_id("item", self.item, CONTENT)
+        require_principal("by", self.by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettled:
+    """Somebody decided what becomes of a call in doubt of a root, which has no handoff where that could stand."""
+
+    kind: ClassVar = Kind.RUN_SETTLED
+    run: RunId
+    by: PrincipalId
+    call: CallId
+    settlement: Settlement
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_principal("by", self.by)
+        require_id("call", self.call, CALL)
+        require_member("settlement", self.settlement, Settlement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunClosed:
+    """A root run ended."""
+
+    kind: ClassVar = Kind.RUN_CLOSED
+    run: RunId
+    outcome: Outcome
+    children: tuple[ChildHead, ...] = ()
+    effects: tuple[CallId, ...] = ()  # the calls that changed something
+    unverified: tuple[HandoffId, ...] = ()  # results that it went on with and nobody had verified or accepted
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_member("outcome", self.outcome, Outcome)
+        require_children(self.children)
+        require_ids("effects", self.effects, CALL)
+        require_ids("unverified", self.unverified, HANDOFF_PREFIX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSaved:
+    """A run kept what its next attempt would need to go on from here."""
+
+    kind: ClassVar = Kind.CHECKPOINT_SAVED
+    run: RunId
+    after: CallId | None = None  # the last call that had an outcome then
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        if self.after is not None:
+            require_id("after", self.after, CALL)

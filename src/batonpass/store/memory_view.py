@@ -1,0 +1,220 @@
+"""The tables of the reference store, and reading one moment of them."""
+
+import time
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from batonpass.errors import NotALedgerError, NotFoundError
+from batonpass.model.content import StoredContent
+from batonpass.model.ids import (
+    RECEIPT,
+    AgentId,
+    ContentId,
+    Digest,
+    HandoffId,
+    KeyId,
+    ReceiptId,
+    RunId,
+    StreamId,
+    first_id,
+)
+from batonpass.model.key import Key
+from batonpass.model.lease import Lease
+from batonpass.model.lifecycle import Event, State, sources
+from batonpass.model.receipt import StoredReceipt
+from batonpass.model.run import Handoff, Run, Stated
+from batonpass.model.seal import Seal
+from batonpass.model.stream import Stream
+from batonpass.store.fold import get_row
+from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
+
+
+@dataclass(slots=True)
+class Tables:
+    """Everything that is kept."""
+
+    info: LedgerInfo | None = None
+    receipts: list[StoredReceipt] = field(default_factory=list)
+    numbers: MutableMapping[ReceiptId, int] = field(default_factory=dict)
+    streams: MutableMapping[StreamId, Stream] = field(default_factory=dict)
+    contents: MutableMapping[ContentId, StoredContent] = field(default_factory=dict)
+    runs: MutableMapping[RunId, Run] = field(default_factory=dict)
+    handoffs: MutableMapping[HandoffId, Handoff] = field(default_factory=dict)
+    keys: MutableMapping[KeyId, Key] = field(default_factory=dict)
+    stated: MutableMapping[ContentId, Stated] = field(default_factory=dict)
+    offers: MutableMapping[tuple[StreamId, Digest], HandoffId] = field(default_factory=dict)
+    leases: MutableMapping[HandoffId, Lease | None] = field(default_factory=dict)  # None: nobody holds it any more
+    seals: MutableMapping[int, Seal] = field(default_factory=dict)
+
+
+MAPS: Final = ("numbers", "streams", "contents", "runs", "handoffs", "keys", "stated", "offers", "leases", "seals")
+
+
+def copied(tables: Tables) -> Tables:
+    """Return tables that later changes do not touch."""
+    return Tables(tables.info, list(tables.receipts), *(dict(getattr(tables, name)) for name in MAPS))
+
+
+def now() -> datetime:
+    """Return the time by this store's own clock, which a test's clock does not move."""
+    return datetime.fromtimestamp(time.time(), UTC)
+
+
+class MemoryView:
+    """Everything as it was at one moment."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def info(self) -> LedgerInfo:
+        """Return who this ledger is."""
+        if self._tables.info is None:
+            raise NotALedgerError("nothing has been recorded in this memory yet")
+        return self._tables.info
+
+    def counts(self) -> Counts:
+        """Return how much there is."""
+        tables = self._tables
+        return Counts(
+            receipts=len(tables.receipts),
+            streams=len(tables.streams),
+            runs=len(tables.runs),
+            handoffs=len(tables.handoffs),
+            contents=len(tables.contents),
+            seals=len(tables.seals),
+            bytes=sum(len(receipt.payload) for receipt in tables.receipts),
+        )
+
+    def get_stream(self, stream: StreamId) -> Stream:
+        """Return where a stream stands."""
+        return get_row(self._tables.streams, stream, "stream")
+
+    def find_streams(self) -> Iterator[Stream]:
+        """Yield all streams."""
+        yield from self._tables.streams.values()
+
+    def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
+        """Return one receipt."""
+        return self._tables.receipts[get_row(self._tables.numbers, receipt, "receipt") - 1]
+
+    def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
+        """Return one receipt by its place in its stream."""
+        for receipt in self._tables.receipts:
+            if (receipt.stream, receipt.seq) == (stream, seq):
+                return receipt
+        raise NotFoundError("receipt", f"{seq} of {stream}")
+
+    def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
+        """Yield receipts."""
+        return (receipt for receipt in self._tables.receipts if self._matches(query, receipt))
+
+    def _matches(self, query: ReceiptQuery, receipt: StoredReceipt) -> bool:
+        run = self._tables.runs.get(RunId(receipt.stream))
+        position = receipt.position or 0
+        return (
+            query.stream in {None, receipt.stream}
+            and query.root in {None, self._tables.streams[receipt.stream].root}
+            and (query.kind is None or f"{receipt.kind}.".startswith(f"{query.kind}."))
+            and (query.agent is None or (run is not None and run.agent == query.agent))
+            and (query.since is None or receipt.id >= first_id(RECEIPT, query.since))
+            and not query.unsequenced
+            and (query.first or 0) <= position
+            and (query.last is None or position <= query.last)
+        )
+
+    def last_position(self) -> int:
+        """Return the position of the last sequenced receipt."""
+        return len(self._tables.receipts)
+
+    def get_content(self, content: ContentId) -> StoredContent:
+        """Return one content."""
+        return get_row(self._tables.contents, content, "content")
+
+    def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
+        """Yield those of these contents that are there."""
+        return (self._tables.contents[content] for content in contents if content in self._tables.contents)
+
+    def find_content_ids(self) -> Iterator[ContentId]:
+        """Yield the ids of all contents."""
+        yield from self._tables.contents
+
+    def get_run(self, run: RunId) -> Run:
+        """Return one run."""
+        return get_row(self._tables.runs, run, "run")
+
+    def find_runs(
+        self,
+        *,
+        agent: AgentId | None = None,
+        root: RunId | None = None,
+        parent: RunId | None = None,
+        series: str | None = None,
+    ) -> Iterator[Run]:
+        """Yield runs, the latest first."""
+        return (
+            run
+            for _, run in sorted(self._tables.runs.items(), reverse=True)
+            if agent in {None, run.agent}
+            and root in {None, run.root}
+            and parent in {None, run.parent}
+            and series in {None, run.series}
+        )
+
+    def get_handoff(self, handoff: HandoffId) -> Handoff:
+        """Return one handoff."""
+        return self._claimed(get_row(self._tables.handoffs, handoff, "handoff"))
+
+    def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
+        """Return the handoff that was offered under a key in a scope."""
+        return self.get_handoff(get_row(self._tables.offers, (scope, key), "offer"))
+
+    def find_handoffs(self, *, root: RunId | None = None, parent: RunId | None = None) -> Iterator[Handoff]:
+        """Yield handoffs, the latest first."""
+        return (
+            self._claimed(handoff)
+            for _, handoff in sorted(self._tables.handoffs.items(), reverse=True)
+            if root in {None, handoff.root} and parent in {None, handoff.parent}
+        )
+
+    def find_overdue(self) -> Iterator[Handoff]:
+        """Yield the handoffs whose deadline has passed."""
+        return (
+            self._claimed(handoff)
+            for handoff in sorted(self._tables.handoffs.values(), key=lambda known: (known.deadline or now(), known.id))
+            if handoff.deadline is not None
+            and handoff.deadline <= now()
+            and handoff.state in sources(Event.EXPIRE, handoff.carrier)
+        )
+
+    def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
+        """Yield what humans said they want, in the order in which it was recorded."""
+        return (stated for stated in self._tables.stated.values() if root in {None, stated.root})
+
+    def find_leases(self) -> Iterator[Lease]:
+        """Yield the leases that are held."""
+        return (lease for _, lease in sorted(self._tables.leases.items()) if lease is not None)
+
+    def _claimed(self, handoff: Handoff) -> Handoff:
+        held = handoff.state is State.READY and self._tables.leases.get(handoff.id) is not None
+        return replace(handoff, state=State.CLAIMED) if held else handoff
+
+    def find_keys(self) -> Iterator[Key]:
+        """Yield every key that is or was enrolled, the root key first."""
+        yield from self._tables.keys.values()
+
+    def find_seals(self) -> Iterator[Seal]:
+        """Yield seals by size."""
+        return (seal for _, seal in sorted(self._tables.seals.items()))
+
+    def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
+        """Yield ids with this ending, the latest first."""
+        relays = (key.relay for key in self._tables.keys.values() if key.relay is not None)
+        known = (*relays, *self._tables.runs, *self._tables.handoffs, *self._tables.numbers, *self._tables.contents)
+        wanted = {name for name in known if name.startswith(f"{prefix}_") and name.endswith(ending)}
+        yield from sorted(wanted, reverse=True)
+
+
+def _by_deadline(handoff: Handoff) -> tuple[datetime, HandoffId]:
+    return handoff.deadline or datetime.max.replace(tzinfo=UTC), handoff.id

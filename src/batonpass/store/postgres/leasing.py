@@ -1,0 +1,73 @@
+"""Leases in PostgreSQL: one statement takes one, and passes over what others are just taking."""
+
+import secrets
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Final
+
+from batonpass.errors import LeaseLostError
+from batonpass.model.ids import AgentId, require_agent
+from batonpass.model.lease import Lease
+from batonpass.store import rows
+from batonpass.store.postgres.connections import Connection
+from batonpass.store.sql import Queries
+
+QUERIES: Final = Queries("batonpass.store.postgres", "leasing.sql")
+
+_TOKEN_BITS: Final = 53  # what every reader of JSON takes for the same integer
+
+
+class Taking:
+    """Taking one lease, from the first try until the answer is heard.
+
+    When the connection breaks, a lease may have been taken without our knowing. Its token is drawn before the first
+    try, so we can ask; else that handoff would lie idle until the lease runs out.
+    """
+
+    def __init__(self, statement: str, holder: str, lease_for: timedelta, **values: object) -> None:
+        self._statement = QUERIES[statement]
+        self._values: Mapping[str, object] = {
+            "holder": require_agent("holder", holder),
+            "token": secrets.randbits(_TOKEN_BITS),
+            "lease_for": _micros(lease_for),
+            **values,
+        }
+        self._tried = False
+
+    def run(self, connection: Connection) -> Lease | None:
+        """Take a lease, or learn that it was taken. Raises the driver's error: then run it again."""
+        row = connection.execute(QUERIES["find_taken"], self._values).fetchone() if self._tried else None
+        self._tried = True
+        if row is None:
+            row = connection.execute(self._statement, self._values).fetchone()
+        return None if row is None else rows.lease(row)
+
+
+def claiming(holder: str, lease_for: timedelta, agents: Collection[AgentId] | None) -> Taking:
+    """Return what takes the oldest handoff to one of these agents, or to any, that nobody holds."""
+    if agents is None:
+        return Taking("claim", holder, lease_for)
+    return Taking("claim_for", holder, lease_for, agents=list(agents))
+
+
+def seizing(holder: str, lease_for: timedelta) -> Taking:
+    """Return what takes the lease over that ran out first, if any did."""
+    return Taking("seize", holder, lease_for)
+
+
+def renew(connection: Connection, lease: Lease, lease_for: timedelta) -> Lease:
+    """Hold a lease for longer, counted from now. Raises `LeaseLostError`."""
+    values = {"handoff": lease.handoff, "token": lease.token, "lease_for": _micros(lease_for)}
+    row = connection.execute(QUERIES["renew"], values).fetchone()
+    if row is None:
+        raise LeaseLostError(lease.handoff)
+    return rows.lease(row)
+
+
+def release(connection: Connection, lease: Lease) -> None:
+    """Give a lease back, if it is still held."""
+    connection.execute(QUERIES["release"], {"handoff": lease.handoff, "token": lease.token})
+
+
+def _micros(duration: timedelta) -> int:
+    return duration // timedelta(microseconds=1)

@@ -1,0 +1,100 @@
+"""The right to write in this process: one connection, one turnstile, one queue."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from batonpass.errors import StoreError, StoreReadOnlyError, StoreUnavailableError
+from batonpass.store.home import prepare_home
+from batonpass.store.sqlite.commit import GroupCommit
+from batonpass.store.sqlite.connection import BUSY_MILLISECONDS, grow_log, open_writer, require_place
+from batonpass.store.sqlite.turnstile import Turnstile
+
+# A process that writes this often is not a hook that is gone in a moment; and an erasure may have emptied the log.
+_GROWN_AFTER: Final = 32
+_GROWN_EVERY: Final = 4096
+
+
+class Writer:
+    """The one connection of this process that writes, behind the turnstile that it shares with other processes."""
+
+    def __init__(self, path: Path, home: Path, wait_for: float) -> None:
+        require_place(path)
+        prepare_home(home)
+        self._path = path
+        self._turnstile = Turnstile(home)
+        # Two processes that make one file at once must not both switch it to write-ahead logging.
+        self._turnstile.enter(time.monotonic() + wait_for)
+        try:
+            # Whatever lies in a ledger is its owner's business, wherever the file is; SQLite's own files follow it.
+            # Only if it is new: to close a file drops every lock that SQLite holds on it in this process.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            self._connection = open_writer(path)
+        except OSError as error:
+            raise StoreReadOnlyError(f"cannot write {path}: {error.strerror}; the ledger can be read only") from None
+        finally:
+            self._turnstile.leave()
+        self._file = _identity(path)
+        self._entered = 0
+        self._commits = GroupCommit(self._connection, self, wait_for)
+
+    def run(self, apply: Callable[[apsw.Connection], object]) -> None:
+        """Run a command in a transaction and return when it is durable."""
+        self._commits.run(apply)
+
+    def enter(self, deadline: float) -> None:
+        """Take the right to write, as long as the file is still the one that was opened."""
+        self._turnstile.enter(deadline)
+        if _identity(self._path) != self._file:
+            self._turnstile.leave()
+            raise StoreUnavailableError(
+                f"{self._path} was replaced or removed while it was open; nothing was recorded: "
+                "open the ledger again and verify it with the last seal",
+            )
+        self._entered += 1
+        if self._entered % _GROWN_EVERY == _GROWN_AFTER:
+            grow_log(self._path)
+
+    def explain(self) -> str:
+        """Say which process has the right to write."""
+        return self._turnstile.explain()
+
+    def leave(self) -> None:
+        """Give the right to write to the next in line."""
+        self._turnstile.leave()
+
+    def checkpoint(self) -> bool:
+        """Empty the write-ahead log and return True, unless somebody is still reading from it."""
+        try:
+            self._commits.run_alone(_empty_log)
+        except StoreError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Finish what is under way and let go."""
+        self._commits.shut()
+        self._connection.close()
+        self._turnstile.close()
+
+
+def _empty_log(connection: apsw.Connection) -> None:
+    connection.set_busy_timeout(0)
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - pathlib costs twice as much, and this is on the way of every append
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,134 @@
+"""Items, briefs and reports as the bytes that are kept as content: canonical, closed, and with a version."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from batonpass.errors import InvalidValueError, UnknownFieldError
+from batonpass.model.baton import Brief
+from batonpass.model.checks import require_utc, shorten
+from batonpass.model.ids import PrincipalId, require_principal
+from batonpass.model.items import VALUE_TYPES, ItemValue, Report
+from batonpass.wire.canonical import encode
+
+JSON: Final = "application/json"
+VERSION: Final = 0
+
+Document = TypeVar("Document")
+
+_TYPES: Final[Mapping[str, type[ItemValue]]] = {kind.__name__: kind for kind in VALUE_TYPES}
+
+
+def encode_item(value: ItemValue, by: PrincipalId, at: datetime) -> bytes:
+    """Return an item as it is kept."""
+    return encode(
+        {
+            "v": VERSION,
+            "type": type(value).__name__,
+            "by": by,
+            "at": at.isoformat(),
+            "value": _sparse(value),
+        },
+    )
+
+
+def decode_item(data: bytes) -> tuple[ItemValue, PrincipalId, datetime]:
+    """Return an item, its author and its time. Raises `InvalidValueError`."""
+    document = _open(data, {"v", "type", "by", "at", "value"})
+    kind = _TYPES.get(str(document["type"]))
+    if kind is None:
+        raise InvalidValueError("type", f"{shorten(document['type'])} is no item")
+    try:
+        at = datetime.fromisoformat(document["at"])
+    except (TypeError, ValueError):
+        raise InvalidValueError("at", "is not a time") from None
+    by = require_principal("by", PrincipalId(document["by"]))
+    return _closed(document["value"], kind, "value"), by, require_utc("at", at)
+
+
+def encode_brief(brief: Brief) -> bytes:
+    """Return a brief as it is kept."""
+    return encode({"v": VERSION, "brief": _sparse(brief)})
+
+
+def decode_brief(data: bytes) -> Brief:
+    """Return a brief. Raises `InvalidValueError`."""
+    return _closed(_open(data, {"v", "brief"})["brief"], Brief, "brief")
+
+
+def encode_report(report: Report) -> bytes:
+    """Return a report as it is kept."""
+    return encode({"v": VERSION, "report": _sparse(report)})
+
+
+def decode_report(data: bytes) -> Report:
+    """Return a report. Raises `InvalidValueError`."""
+    return _closed(_open(data, {"v", "report"})["report"], Report, "report")
+
+
+def is_report(data: bytes) -> bool:
+    """Return whether a kept document is a report; else it is an item."""
+    return data.startswith(b'{"report":')
+
+
+def to_document(value: object) -> Any:  # noqa: ANN401 - JSON
+    """Return one of our values as JSON without what has its default."""
+    return _sparse(value)
+
+
+def from_document(document: object, kind: type[Document], where: str) -> Document:
+    """Return one of our values from JSON; unknown fields are refused by name. Raises `InvalidValueError`."""
+    return _closed(document, kind, where)
+
+
+def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
+    try:
+        document = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidValueError("document", str(error)) from None
+    if not isinstance(document, dict) or document.get("v") is False or document.get("v") != VERSION:
+        raise InvalidValueError("v", f"is not version {VERSION}; was it written by a newer version?")
+    if unknown := sorted(set(document) - wanted):
+        raise UnknownFieldError(unknown[0])
+    if absent := sorted(wanted - set(document)):
+        raise InvalidValueError(absent[0], "is missing")
+    return document
+
+
+def _closed(document: object, kind: type[Document], where: str) -> Document:
+    try:
+        value = msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise InvalidValueError(where, str(error)) from None
+    _require_known(document, value, where)
+    return value
+
+
+def _require_known(document: object, value: object, where: str) -> None:
+    """Refuse a field that nobody read: inputs are closed."""
+    if is_dataclass(value) and isinstance(document, dict):
+        known = {field.name: field for field in fields(value)}
+        for name, part in document.items():
+            if name not in known:
+                raise UnknownFieldError(f"{where}.{name}")
+            _require_known(part, getattr(value, name), f"{where}.{name}")
+    elif isinstance(value, tuple) and isinstance(document, list):
+        for part, item in zip(document, value, strict=True):
+            _require_known(part, item, where)
+
+
+def _sparse(value: object) -> Any:  # noqa: ANN401 - JSON
+    if is_dataclass(value):
+        return {
+            field.name: _sparse(given)
+            for field in fields(value)
+            if (given := getattr(value, field.name)) != field.default
+        }
+    if isinstance(value, tuple | list):
+        return [_sparse(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value

@@ -1,0 +1,65 @@
+"""The asynchronous face of everything has the same names and parameters as the synchronous one."""
+
+import inspect
+from typing import Any, Final
+
+import pytest
+
+from batonpass.aio import AsyncHandoff, AsyncRelay, AsyncRun
+from batonpass.handoff.handoff import LiveHandoff
+from batonpass.handoff.run import LiveRun
+from batonpass.relay import Relay
+
+PAIRS: Final = [
+    pytest.param(Relay, AsyncRelay, id="relay"),
+    pytest.param(LiveRun, AsyncRun, id="run"),
+    pytest.param(LiveHandoff, AsyncHandoff, id="handoff"),
+]
+
+# Not for those who use a relay, but for what lies below both faces.
+BELOW: Final = frozenset({"desk", "recording"})
+
+
+def public(face: type[Any]) -> dict[str, Any]:
+    """Return what a class offers, as it stands in the class."""
+    return {
+        name: inspect.getattr_static(face, name) for name in dir(face) if not name.startswith("_") and name not in BELOW
+    }
+
+
+def parameters(member: Any) -> list[tuple[str, Any, Any]] | None:  # noqa: ANN401 - a method or a property
+    """Return what a method takes: names, kinds and defaults; None for a property."""
+    if isinstance(member, property):
+        return None
+    function = getattr(member, "__func__", member)
+    _, *taken = inspect.signature(function).parameters.values()
+    return [(parameter.name, parameter.kind, parameter.default) for parameter in taken]
+
+
+@pytest.mark.parametrize(("sync", "other"), PAIRS)
+def test_both_faces_have_the_same_names(sync: type[Any], other: type[Any]) -> None:
+    """Same act, same name: whoever knows one face knows the other."""
+    assert sorted(public(sync)) == sorted(public(other))
+
+
+@pytest.mark.parametrize(("sync", "other"), PAIRS)
+def test_both_faces_take_the_same(sync: type[Any], other: type[Any]) -> None:
+    """Each method takes the same parameters, of the same kind, with the same defaults."""
+    theirs = {name: parameters(member) for name, member in public(other).items()}
+
+    assert {name: parameters(member) for name, member in public(sync).items()} == theirs
+
+
+def test_a_difference_is_seen() -> None:
+    """Another default, another kind or another name is another signature."""
+
+    class One:
+        def act(self, first: int, *, second: int = 1) -> None: ...
+
+    class Other:
+        async def act(self, first: int, *, second: int = 2) -> None: ...
+
+    class Third:
+        async def act(self, first: int, second: int = 1) -> None: ...
+
+    assert 3 == len({str(parameters(face.act)) for face in (One, Other, Third)})

@@ -1,0 +1,77 @@
+"""Handing work on, as users write it: checked for its types, not run."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import assert_type
+
+from batonpass import (
+    Budget,
+    Claim,
+    Constraint,
+    Decision,
+    HandoffPolicy,
+    OpenQuestion,
+    Program,
+    RejectedPath,
+    Relay,
+    Report,
+    Worker,
+    current_call,
+    start,
+    tool,
+)
+from batonpass.handoff.handoff import LiveHandoff
+from batonpass.handoff.outcomes import Result
+from batonpass.handoff.run import LiveRun
+from batonpass.model.ids import HandoffId
+from batonpass.model.kinds import Relation
+from batonpass.model.lifecycle import Carrier, State
+
+
+@tool(target="path", reversible=True, cost=lambda _: Decimal("0.02"))
+def write_file(path: str, text: str) -> int:
+    """Write a file."""
+    return len(path) + len(text)
+
+
+@tool
+def plain(number: int) -> str:
+    """Do something."""
+    call = current_call()
+    return f"{number} {call.key if call else ''}"
+
+
+def runner(run: LiveRun) -> Report:
+    """Work on whatever was handed off."""
+    assert_type(run.call(write_file, "a.py", text="b"), int)
+    assert_type(run.call(plain, 1), str)
+    run.checkpoint([{"role": "user", "content": run.task}])
+    return Report(result="done", open_questions=(OpenQuestion("is it?"),), confidence=700)
+
+
+with start("Fix invoice rounding", by="user:ana", constraints=["never touch the API"]) as lead:
+    lead.record(Decision("round half-even", why="tax office"), RejectedPath("truncate"), Claim("x", key="a", value="1"))
+    waiting: tuple[HandoffId, ...] = lead.say("and be quick", by="user:ana")
+    with lead.hand_off("editor", "Make total() round half-even", may=["write:src/**"]) as editor:
+        assert_type(editor, LiveRun)
+        editor.report("done", open_questions=["negative totals untested"])
+    handoff = lead.hand_off(
+        "reviewer",
+        "Review src/invoice.py",
+        relation=Relation.PEER_TO_PEER,
+        carrier=Carrier.WORKER,
+        budget=Budget(calls=10),
+        constraints=[Constraint(key="lines", operator="<=", value="300", binds_to="result:lines")],
+        answer=lambda question: None if "?" in question else "yes",
+    )
+    assert_type(handoff, LiveHandoff)
+    result = handoff.wait(timedelta(seconds=1))
+    assert_type(result, Result)
+    assert_type(result.state, State)
+    if not handoff.verify(command=["true"]):
+        handoff.retry(reason="once more")
+
+relay = Relay.open("memory:", policy=HandoffPolicy(require={Relation.LEAD_TO_WORKER: ("criteria",)}))
+relay.register("editor", runner)
+relay.register("writer", Program(["python", "writer.py"]))
+assert_type(Worker(relay, lease_for=timedelta(seconds=5)).work_one(), bool)

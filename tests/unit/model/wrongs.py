@@ -1,0 +1,295 @@
+"""What each field of each value must refuse: the table behind `test_values`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Final
+
+from batonpass.model.bodies import Kind, UnknownBody
+from batonpass.model.lifecycle import State
+from tests.unit.model.examples import (
+    BODIES,
+    CALL,
+    CHILD,
+    CONTENT,
+    DECIDED,
+    DECLINED,
+    HANDOFF,
+    HEAD,
+    KEY,
+    LEASE,
+    OFFER,
+    PARENT,
+    REF,
+    RELAY,
+    RUN,
+    SEAL,
+    STATED,
+    STREAM,
+    WORDS,
+    a_receipt,
+    an_id,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Wrong = Mapping[str, Sequence[object]]
+
+NOT_IDS: Final = ("", "last", f"{PARENT}\n", an_id("ledger"), 7, None)
+NOT_OPTIONAL_IDS: Final = NOT_IDS[:-1]
+NOT_STREAMS: Final = (*NOT_OPTIONAL_IDS, CONTENT, CALL)
+NOT_DIGESTS: Final = ("", "AB" * 32, "ab" * 31, "ab" * 33, "gh" * 32, bytes(32), None)
+NOT_OPTIONAL_DIGESTS: Final = NOT_DIGESTS[:-1]
+NOT_NUMBERS: Final = (-1, 2**53, 1.0, "1", True, None)
+NOT_OPTIONAL_NUMBERS: Final = NOT_NUMBERS[:-1]
+NOT_COUNTS: Final = (0, *NOT_NUMBERS)
+NOT_CODES: Final = ("", "Time out", "é", "9lives", "x" * 65, 7, None)
+NOT_OPTIONAL_CODES: Final = NOT_CODES[:-1]
+NOT_TIMES: Final = (
+    datetime(2026, 1, 2),  # noqa: DTZ001 - a time without a zone is what must be refused
+    datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=2))),
+    "2026-01-02T12:00:00Z",
+    1_767_355_200,
+    None,
+)
+NOT_OPTIONAL_TIMES: Final = NOT_TIMES[:-1]
+NOT_AGENTS: Final = ("", "the editor", "e" * 129, 7, None)
+NOT_PRINCIPALS: Final = ("", "ana", "user:", 7, None)
+NOT_MEMBERS: Final = ("", "odd", "COMPLETED", 7, None)
+NOT_FLAGS: Final = (0, 1, "yes", None)
+NOT_A_HEAD: Final[Sequence[object]] = ("", (HEAD,), CHILD, 7)
+NOT_HEADS: Final[Sequence[object]] = ([], (HEAD, HEAD), ("run",), None)
+NOT_ITEMS: Final[Sequence[object]] = ([DECIDED], (DECIDED, DECIDED), (CONTENT,), None)
+NOT_LISTS_OF_CODES: Final[Sequence[object]] = (["a"], ("a", "a"), ("Not a code",), "a", None)
+NOT_LISTS_OF_CALLS: Final[Sequence[object]] = ([CALL], (CALL, CALL), (CHILD,), CALL, None)
+NOT_LISTS_OF_HANDOFFS: Final[Sequence[object]] = ([DECLINED], (DECLINED, DECLINED), (CHILD,), DECLINED, None)
+
+_BY_WHOM: Final[Wrong] = {"handoff": NOT_IDS, "by": NOT_PRINCIPALS}
+_ROOT_CLOSED: Final[Wrong] = {
+    "children": NOT_HEADS,
+    "effects": NOT_LISTS_OF_CALLS,
+    "unverified": NOT_LISTS_OF_HANDOFFS,
+}
+_CLOSE_OUT: Final[Wrong] = {
+    "handoff": NOT_IDS,
+    "parent": NOT_IDS,
+    "run": NOT_IDS,
+    "attempt": NOT_COUNTS,
+    "kept": NOT_NUMBERS,
+    "gives": NOT_ITEMS,
+    "flags": NOT_LISTS_OF_CODES,
+    **_ROOT_CLOSED,
+}
+_VERIFICATION: Final[Wrong] = {
+    **_BY_WHOM,
+    "attempt": NOT_COUNTS,
+    "method": NOT_MEMBERS,
+    "by_producer": NOT_FLAGS,
+    "exit_code": NOT_OPTIONAL_NUMBERS,
+    "output": NOT_OPTIONAL_DIGESTS,
+}
+_CALL: Final[Wrong] = {"run": NOT_IDS, "call": NOT_IDS}
+_ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
+
+WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
+    Kind.RUN_STARTED: {
+        "run": NOT_IDS,
+        "agent": NOT_AGENTS,
+        "principal": NOT_PRINCIPALS,
+        "run_key": NOT_DIGESTS,
+        "continues": NOT_OPTIONAL_IDS,
+        "series": NOT_OPTIONAL_CODES,
+    },
+    Kind.RUN_REKEYED: {"run": NOT_IDS, "run_key": NOT_DIGESTS},
+    Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS},
+    Kind.RUN_RELAXED: {"run": NOT_IDS, "item": NOT_IDS, "by": NOT_PRINCIPALS},
+    Kind.RUN_SETTLED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "call": NOT_IDS, "settlement": NOT_MEMBERS},
+    Kind.RUN_CLOSED: {"run": NOT_IDS, "outcome": NOT_MEMBERS, **_ROOT_CLOSED},
+    Kind.CHECKPOINT_SAVED: {"run": NOT_IDS, "after": NOT_OPTIONAL_IDS},
+    Kind.HANDOFF_INITIATED: {
+        "handoff": NOT_IDS,
+        "run": NOT_IDS,
+        "to": NOT_AGENTS,
+        "carrier": NOT_MEMBERS,
+        "state": (State.RUNNING, State.READY, *NOT_MEMBERS),
+        "relation": NOT_MEMBERS,
+        "scope": NOT_STREAMS,
+        "key": NOT_OPTIONAL_DIGESTS,
+        "fingerprint": NOT_OPTIONAL_DIGESTS,
+        "deadline": NOT_OPTIONAL_TIMES,
+        "carries": NOT_ITEMS,
+        "missing": NOT_LISTS_OF_CODES,
+        "unverified": NOT_LISTS_OF_HANDOFFS,
+    },
+    Kind.HANDOFF_ACCEPTED: {
+        "handoff": NOT_IDS,
+        "parent": NOT_IDS,
+        "run": NOT_IDS,
+        "attempt": NOT_COUNTS,
+        "agent": NOT_AGENTS,
+        "principal": NOT_PRINCIPALS,
+        "run_key": NOT_DIGESTS,
+        "baton": NOT_OPTIONAL_DIGESTS,
+        "problems": NOT_LISTS_OF_CODES,
+        "would_ask": NOT_FLAGS,
+    },
+    Kind.HANDOFF_COMPLETED: _CLOSE_OUT,
+    Kind.HANDOFF_FAILED: {**_CLOSE_OUT, "error": NOT_OPTIONAL_CODES},
+    Kind.HANDOFF_HELD: {
+        "handoff": NOT_IDS,
+        "attempt": NOT_COUNTS,
+        "ended": (*NOT_A_HEAD, None),
+        "reason": NOT_CODES,
+    },
+    Kind.HANDOFF_APPROVED: {
+        **_BY_WHOM,
+        "shown": NOT_OPTIONAL_DIGESTS,
+        "looked_ms": NOT_OPTIONAL_NUMBERS,
+        "proven": NOT_FLAGS,
+    },
+    Kind.HANDOFF_DENIED: _BY_WHOM,
+    Kind.HANDOFF_ASKED: {**_BY_WHOM, "error": NOT_MEMBERS, "check": NOT_CODES, "question": NOT_DIGESTS},
+    Kind.HANDOFF_ANSWERED: {**_BY_WHOM, "revision": NOT_COUNTS},
+    Kind.HANDOFF_DECLINED: {**_BY_WHOM, "code": NOT_CODES},
+    Kind.HANDOFF_LAPSED: {"handoff": NOT_IDS, "attempt": NOT_COUNTS, "ended": (*NOT_A_HEAD, None)},
+    Kind.HANDOFF_EXPIRED: {"handoff": NOT_IDS, "ended": NOT_A_HEAD},
+    Kind.HANDOFF_CANCELLED: {**_BY_WHOM, "ended": NOT_A_HEAD},
+    Kind.HANDOFF_RETRIED: _BY_WHOM,
+    Kind.HANDOFF_REPLACED: {**_BY_WHOM, "to": NOT_AGENTS},
+    Kind.HANDOFF_SETTLED: {**_BY_WHOM, "call": NOT_IDS, "settlement": NOT_MEMBERS},
+    Kind.HANDOFF_LATE: {"handoff": NOT_IDS, "run": NOT_IDS, "call": NOT_IDS, "completed": NOT_FLAGS},
+    Kind.VERIFICATION_PASSED: _VERIFICATION,
+    Kind.VERIFICATION_FAILED: _VERIFICATION,
+    Kind.VERIFICATION_REPEATED: {**_VERIFICATION, "passed": NOT_FLAGS},
+    Kind.VERIFICATION_WAIVED: {**_BY_WHOM, "attempt": NOT_COUNTS},
+    Kind.TOOL_REQUESTED: {
+        **_CALL,
+        "tool": NOT_AGENTS,
+        "key": NOT_OPTIONAL_DIGESTS,
+        "target": NOT_OPTIONAL_DIGESTS,
+        "idempotent": NOT_FLAGS,
+        "reversible": NOT_FLAGS,
+        "reads": NOT_FLAGS,
+        "flags": NOT_LISTS_OF_CODES,
+    },
+    Kind.TOOL_COMPLETED: {**_CALL, "cost": NOT_NUMBERS, "flags": NOT_LISTS_OF_CODES},
+    Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES},
+    Kind.TOOL_DENIED: {**_CALL, "tool": NOT_AGENTS, "rule": NOT_CODES},
+    Kind.RELAY_ENROLLED: _ENROLMENT,
+    Kind.RELAY_ROTATED: {**_ENROLMENT, "old_key": NOT_DIGESTS},
+    Kind.RELAY_REVOKED: _ENROLMENT,
+    Kind.CONTENT_ERASED: {
+        "contents": ((), [CONTENT], (CONTENT, CONTENT), ("words",), None),
+        "by": NOT_PRINCIPALS,
+    },
+}
+STARTED: Final = a_receipt(BODIES[Kind.RUN_STARTED])
+WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
+    *((BODIES[kind], wrong) for kind, wrong in WRONG_IN_BODIES.items()),
+    (UnknownBody("memory.taken"), {"kind": ("", "two words", "\x1b[2J", "é", "k" * 65, 7, None)}),
+    (HEAD, {"run": NOT_IDS, "seq": NOT_COUNTS, "head": NOT_DIGESTS}),
+    (DECIDED, {"item": NOT_IDS, "digest": NOT_DIGESTS, "part": NOT_MEMBERS}),
+    (REF, {"id": NOT_IDS, "digest": NOT_DIGESTS, "size": NOT_NUMBERS, "media_type": ("", "text", "text/plain; a", 7)}),
+    (
+        WORDS,
+        {
+            "name": NOT_CODES,
+            "ref": (None, "content"),
+            "salt": (b"", bytes(15), bytes(17), "s" * 16, None),
+            "body": ("words", None),
+        },
+    ),
+    (
+        RUN,
+        {
+            "id": NOT_IDS,
+            "root": NOT_IDS,
+            "parent": NOT_OPTIONAL_IDS,
+            "handoff": NOT_OPTIONAL_IDS,
+            "attempt": NOT_COUNTS,
+            "agent": NOT_AGENTS,
+            "principal": NOT_PRINCIPALS,
+            "state": NOT_MEMBERS,
+            "started_at": NOT_TIMES,
+            "ended_at": NOT_OPTIONAL_TIMES,
+            "series": NOT_OPTIONAL_CODES,
+        },
+    ),
+    (
+        OFFER,
+        {
+            "id": NOT_IDS,
+            "root": NOT_IDS,
+            "parent": NOT_IDS,
+            "to": NOT_AGENTS,
+            "carrier": NOT_MEMBERS,
+            "state": NOT_MEMBERS,
+            "attempt": NOT_NUMBERS,
+            "run": NOT_OPTIONAL_IDS,
+            "initiated": NOT_DIGESTS,
+            "seq": NOT_COUNTS,
+            "scope": NOT_STREAMS,
+            "key": NOT_OPTIONAL_DIGESTS,
+            "deadline": NOT_OPTIONAL_TIMES,
+        },
+    ),
+    (STATED, {"item": NOT_IDS, "root": NOT_IDS, "digest": NOT_DIGESTS, "by": NOT_PRINCIPALS, "at": NOT_TIMES}),
+    (LEASE, {"handoff": NOT_IDS, "holder": NOT_AGENTS, "token": NOT_NUMBERS, "until": NOT_TIMES}),
+    (
+        STREAM,
+        {
+            "id": (*NOT_STREAMS, None),
+            "root": NOT_OPTIONAL_IDS,
+            "seq": NOT_COUNTS,
+            "head": NOT_DIGESTS,
+            "epoch": NOT_COUNTS,
+            "open": NOT_FLAGS,
+        },
+    ),
+    (
+        KEY,
+        {
+            "id": NOT_DIGESTS,
+            "role": NOT_MEMBERS,
+            "public_key": NOT_DIGESTS,
+            "relay": NOT_OPTIONAL_IDS,
+            "status": NOT_MEMBERS,
+        },
+    ),
+    (
+        SEAL,
+        {
+            "size": (0, *NOT_NUMBERS),
+            "previous": (5, 6, *NOT_NUMBERS),
+            "root": NOT_DIGESTS,
+            "note": ("", 7, None),
+            "frontier": (b"", bytes(63), bytes(96), "f" * 64, None),
+        },
+    ),
+    (
+        STARTED,
+        {
+            "id": NOT_IDS,
+            "stream": (*NOT_IDS, CHILD, RELAY, HANDOFF),
+            "seq": NOT_COUNTS,
+            "previous": NOT_DIGESTS,
+            "epoch": NOT_COUNTS,
+            "at": NOT_TIMES,
+            "mode": NOT_MEMBERS,
+            "relay": NOT_IDS,
+            "relay_key": NOT_DIGESTS,
+            "cosigner": NOT_DIGESTS,
+            "root": NOT_OPTIONAL_IDS,
+            "session": (*NOT_OPTIONAL_IDS, PARENT),
+            "body": (None, "run.started"),
+            "content": ({"The task": REF}, {"task": None}, {7: REF}, None),
+        },
+    ),
+)
+# A value that others hold says whose field it is.
+NAMES: Final[Mapping[tuple[str, str], str]] = {
+    **{("ChildHead", name): f"children.{name}" for name in ("run", "seq", "head")},
+    **{("Carried", name): f"carries.{name}" for name in ("item", "digest", "part")},
+    **{("ContentRef", name): f"content.{name}" for name in ("id", "digest", "size", "media_type")},
+    **{("Content", name): f"content.{name}" for name in ("name", "ref", "salt", "body")},
+}
