@@ -155,11 +155,15 @@ def refills(relay: Relay, handoffs: int) -> None:
 def offers_and_works(relay: Relay) -> Act:
     """Return both sides of a worker's handoff: offer, claim, accept, close. Four commits."""
     lead = start_lead(relay)
-    work = works(relay)
+    relay.register(AGENT, lambda _: None)
+    worker = Worker(relay)
 
     def hand_off() -> None:
         offer(lead, Carrier.WORKER)
-        work()
+        # What waits may be locked by somebody who is just claiming: nothing to claim does not mean that nothing waits.
+        # It comes to an end, because everybody has offered one more than they have worked on.
+        while not worker.work_one():
+            pass
 
     return hand_off
 

@@ -6,12 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from batonpass.audit.bundle import export_bundle, import_bundle
-from batonpass.audit.evidence import Evidence
 from batonpass.audit.lookup import LAST, get_open_root, get_run
-from batonpass.audit.verify import verify_ledger
 from batonpass.clock import Clock, SystemClock
 from batonpass.errors import (
     ContentErasedError,
@@ -60,6 +57,9 @@ from batonpass.signing.keyring import Keyring, RelayIdentity
 from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 from batonpass.store.opening import home_by_default, open_store
 from batonpass.store.port import LedgerStore
+
+if TYPE_CHECKING:
+    from batonpass.audit.evidence import Evidence
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner)
 
@@ -240,8 +240,10 @@ class Relay:
         seals: Sequence[str] = (),
         root_key: PublicKey | KeyId | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Evidence:
+    ) -> "Evidence":
         """Verify everything, and that it still holds what these seals (as notes) say. Raises `VerificationError`."""
+        from batonpass.audit.verify import verify_ledger  # noqa: PLC0415 - a fifth of the start of every program, and few programs need it
+
         self._sequence()
         return verify_ledger(self._store, seals=seals, root_key=root_key, progress=progress)
 
@@ -292,11 +294,15 @@ class Relay:
 
     def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
         """Yield the lines of a bundle: the whole tree that a run belongs to, and all that it takes to verify it."""
+        from batonpass.audit.bundle import export_bundle  # noqa: PLC0415 - as above
+
         self._sequence()
         return export_bundle(self._store, run, with_content=with_content)
 
-    def import_(self, lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None) -> Evidence:
+    def import_(self, lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None) -> "Evidence":
         """Verify a bundle and keep it in this store, which must be empty."""
+        from batonpass.audit.bundle import import_bundle  # noqa: PLC0415 - as above
+
         return import_bundle(self._store, lines, root_key=root_key)
 
     def _sequence(self) -> None:

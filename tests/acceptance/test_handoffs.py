@@ -42,6 +42,7 @@ from tests.unit.handoff.places import (
     fail,
     kinds,
     places_at,
+    shared,
     worker,
 )
 
@@ -297,8 +298,7 @@ def test_the_same_key_from_two_processes_is_one_handoff(places: Places) -> None:
     if places.url == "memory:":
         pytest.skip("what is in memory has one process")
     one = places.relay(keys_in_files=True)
-    lead = one.start("begin", by=ANA)
-    other = places.relay(keys_in_files=True).resume(lead.id)
+    lead, other = shared(one.start("begin", by=ANA), places.relay(keys_in_files=True))
     found = at_once(*[lambda run=run: run.hand_off("worker", "it", key="k").id for run in (lead, other) for _ in "abc"])
 
     assert (1, 1) == (len(set(found)), len(bodies(one, "handoff.initiated")))

@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Self
@@ -12,7 +13,7 @@ import pytest
 
 from batonpass.audit.signatures import SignatureCheck
 from batonpass.audit.verify import verify_ledger
-from batonpass.errors import BatonpassError
+from batonpass.errors import BatonpassError, DerivedStateError
 from batonpass.ledger.sealing import Sealing
 from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.lifecycle import Carrier
@@ -22,6 +23,7 @@ from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
 from batonpass.testing.conformance.offering import LONG_AGO, offered
 from batonpass.testing.conformance.support import a_second_relay
+from batonpass.testing.conformance.touching import a_change, a_changing_call, changed
 from batonpass.wire.codec import decode_receipt
 
 RECEIPTS = 500
@@ -62,6 +64,7 @@ TABLES = {
         "key",
         "deadline",
     ),
+    "touches": ("content", "receipt", "path"),
     "statements": ("item", "root", "digest", "author", "at"),
     "keys": ("id", "role", "public_key", "relay", "status"),
     "seals": ("size", "previous", "root", "note", "frontier"),
@@ -86,6 +89,10 @@ def _record(scribe: Scribe) -> None:
     other = a_second_relay(scribe)
     lead = scribe.start("big", agent="artist")
     scribe.call(lead, result="x" * 70_000)
+    for number in range(5):
+        changed(scribe, lead, "src/total.py", f"src/{number}.py", "src/total.py")
+    scribe.store.append([a_changing_call(scribe, lead, [a_change("src/large.py", lines="x" * 70_000)])])
+    (secret,) = changed(scribe, lead, "src/secret.py")
     for _ in range(5):
         handoff = scribe.recording.offer(lead, AgentId("painter"), "paint", carrier=Carrier.WORKER)
         scribe.recording.accept(handoff)
@@ -101,7 +108,8 @@ def _record(scribe: Scribe) -> None:
     scribe.recording.rekey(lead.run.id)
     with scribe.store.view() as view:
         started = next(view.find_receipts(ReceiptQuery(stream=StreamId(lead.run.id))))
-    scribe.erasure.erase([decode_receipt(started.payload).content["intent"].id], by=ANA, reason="asked to")
+    intent = decode_receipt(started.payload).content["intent"].id
+    scribe.erasure.erase([intent, secret.content], by=ANA, reason="asked to")
     Sealing(scribe.store, scribe.identity).seal()
     while True:
         a_small_tree(other)
@@ -130,8 +138,8 @@ class Vandal:
         """Change one thing that can be changed, and say what."""
         while True:
             act = self._random.choices(
-                (self._flip, self._remove, self._swap, self._duplicate, self._cut),
-                (80, 8, 6, 4, 2),
+                (self._flip, self._remove, self._swap, self._duplicate, self._cut, self._plant),
+                (80, 8, 6, 4, 2, 4),
             )[0]
             try:
                 if (done := act()) is not None:
@@ -201,6 +209,15 @@ class Vandal:
         )
         return f"doubled {position}"
 
+    def _plant(self) -> str | None:
+        content = self._key("contents")[1]
+        path = self._connection.execute("SELECT path FROM touches WHERE content = ?", self._key("touches")[1:]).get
+        self._connection.execute(
+            "INSERT INTO touches (content, receipt, path) SELECT id, receipt, ? FROM contents WHERE id = ?",
+            (path, content),
+        )
+        return f"planted {content} under {path}"
+
     def _cut(self) -> str | None:
         first = self._random.randrange(2, self._count("receipts"))
         self._connection.execute("DELETE FROM receipts WHERE position >= ?", (first,))
@@ -257,5 +274,72 @@ def test_a_clean_copy_verifies(ledger: tuple[Path, str]) -> None:
     store.close()
 
     assert RECEIPTS <= evidence.receipts
-    assert (1, 2) == (evidence.erased, evidence.relays)
+    assert (2, 2) == (evidence.erased, evidence.relays)
     assert 3 == evidence.seals
+
+
+# A content that is found under a path, one that was until it was erased, and the arguments of a call that name a path.
+TOUCHED = "SELECT min(content) FROM touches WHERE path = 'src/0.py'"
+ERASED = (
+    "SELECT contents.id FROM contents JOIN receipts ON receipts.position = contents.receipt"
+    " WHERE contents.place = 'erased' AND receipts.kind = 'tool.completed'"
+)
+ARGUMENTS = 'SELECT min(id) FROM contents WHERE CAST(body AS TEXT) = \'{"path":"src/editor0.py"}\''
+
+
+@pytest.mark.parametrize(
+    ("which", "act", "says"),
+    [
+        (
+            TOUCHED,
+            "UPDATE touches SET path = 'src/1.py' WHERE content = ?",
+            "is found under 'src/1.py' and is a change",
+        ),
+        (TOUCHED, "UPDATE touches SET content = substr(content, 1, 33) || '!' WHERE content = ?", "under no path"),
+        (TOUCHED, "UPDATE touches SET receipt = receipt - 1 WHERE content = ?", "which is not its receipt"),
+        (TOUCHED, "UPDATE touches SET receipt = -1 WHERE content = ?", "receipt"),
+        (TOUCHED, "DELETE FROM touches WHERE content = ?", "is a change and is found under no path"),
+        (
+            ERASED,
+            "INSERT INTO touches SELECT id, receipt, 'src/secret.py' FROM contents WHERE id = ?",
+            "is not a change",
+        ),
+        (
+            ARGUMENTS,
+            "INSERT INTO touches SELECT id, receipt, 'src/editor0.py' FROM contents WHERE id = ?",
+            "is not a change",
+        ),
+        (
+            "SELECT 'content_' || '00000000000000000000000000'",
+            "INSERT INTO touches VALUES (?, 1, 'x')",
+            "is not a change",
+        ),
+    ],
+    ids=[
+        "another path",
+        "another content",
+        "another receipt",
+        "a receipt that is not there",
+        "no row",
+        "a row of an erased change",
+        "a row of arguments that name the path",
+        "a row of nothing",
+    ],
+)
+def test_a_path_that_is_not_the_contents_own_is_named(
+    ledger: tuple[Path, str], tmp_path: Path, which: str, act: str, says: str
+) -> None:
+    """Who changed what is answered from rows beside the receipts: whatever somebody does to them is found."""
+    path, _ = ledger
+    copy = tmp_path / "copy.db"
+    shutil.copytree(path.with_name("ledger.db.batonpass"), tmp_path / "copy.db.batonpass")
+    shutil.copyfile(path, copy)
+    with closing(apsw.Connection(str(copy))) as connection:
+        content = connection.execute(which).get
+        connection.execute(act, (content,))
+        changes = connection.changes()
+    store = SqliteStore(copy)
+    with closing(store), pytest.raises(DerivedStateError, match=says) as found:
+        verify_ledger(store)
+
+    assert (1, True) == (changes, content in str(found.value))

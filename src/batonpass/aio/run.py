@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 
 from batonpass.aio.faces import Face, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
-from batonpass.errors import FencedError, HandoffError, StreamClosedError
+from batonpass.errors import HandoffError
 from batonpass.handoff.calling import Begun, Replayed, begin_call, fail_call, finish_call
 from batonpass.handoff.context import CallContext, entered
 from batonpass.handoff.handoff import LiveHandoff, Result, pauses
@@ -98,6 +98,8 @@ class AsyncHandoff(Face[LiveHandoff]):
             child = await self.accept(lease=lease)
         except HandoffError:
             return await self.result()
+        if child.sync._holding.replaying:  # noqa: SLF001 - as in the other face: nobody works again for what is finished
+            return await in_thread(self.sync._learned)  # noqa: SLF001 - as above
         try:
             take_report(child.sync, await function(child))
             await child.close()
@@ -242,7 +244,7 @@ class AsyncRun(Face[LiveRun]):
     async def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call a tool: the request is recorded before, the outcome after; what is finished is not done again.
 
-        A coroutine function is awaited, and fails if it is cancelled. Any other runs in a thread of its own, where
+        A coroutine function is awaited; cancelled, it is left in doubt. Any other runs in a thread of its own, where
         nothing can interrupt it: a cancellation waits for its outcome, so that what is recorded is what happened.
         Raises `CallInDoubtError` for a call of which nobody knows whether it happened.
         """
@@ -251,37 +253,21 @@ class AsyncRun(Face[LiveRun]):
 
         def not_made(begun: Begun | Replayed) -> None:
             if isinstance(begun, Begun):
-                fail_call(desk, holding, begun, asyncio.CancelledError())
+                fail_call(desk, holding, begun, asyncio.CancelledError(), made=False)
 
         begun = await in_thread(lambda: begin_call(desk, holding, planned), undo=not_made)
         if isinstance(begun, Replayed):
             return begun.value
-        cancelled = False
         try:
             with entered(CallContext(run=self.id, call=begun.call, key=begun.key, attempt=begun.attempt)):
-                if is_async(function):
-                    result = await function(*args, **kwargs)
-                else:
-                    made = in_own_thread(lambda: function(*args, **kwargs))
-                    cancelled = await until_done(made)
-                    result = await made
-                    if inspect.isawaitable(result):
-                        result = await result
+                result, cancelled = await _made(function, args, kwargs)
         except BaseException as error:
-            await self._failed(functools.partial(fail_call, desk, holding, begun, error), error)
+            await in_thread(functools.partial(fail_call, desk, holding, begun, error))
             raise
         await in_thread(lambda: finish_call(desk, holding, begun, planned, result))
         if cancelled:
             raise asyncio.CancelledError
         return result
-
-    async def _failed(self, record: Callable[[], None], error: BaseException) -> None:
-        try:
-            await in_thread(record)
-        except (FencedError, StreamClosedError):
-            # Whoever cancels waits for that very error; that the run is over comes second.
-            if not isinstance(error, asyncio.CancelledError):
-                raise
 
     async def __aenter__(self) -> Self:
         return self
@@ -293,3 +279,13 @@ class AsyncRun(Face[LiveRun]):
         trace: TracebackType | None,
     ) -> None:
         await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))
+
+
+async def _made(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, bool]:
+    """Make a call; return what it returned, and whether somebody wanted to cancel it meanwhile."""
+    if is_async(function):
+        return await function(*args, **kwargs), False
+    made = in_own_thread(lambda: function(*args, **kwargs))
+    cancelled = await until_done(made)
+    result = await made
+    return (await result if inspect.isawaitable(result) else result), cancelled

@@ -12,11 +12,11 @@ from typing import Final
 import msgspec
 
 from batonpass.audit.evidence import Evidence
-from batonpass.audit.verify import Progress, Verification, require_root_key
+from batonpass.audit.verify import Progress, Verification, read_path, require_root_key
 from batonpass.errors import EditedError, InvalidValueError, LedgerExistsError, VerificationError
 from batonpass.model.bodies import RunStarted
 from batonpass.model.content import Content, Place, StoredContent
-from batonpass.model.entry import Entry
+from batonpass.model.entry import Entry, Touch
 from batonpass.model.ids import ContentId, KeyId, LedgerId, PublicKey, RunId
 from batonpass.model.receipt import SignedReceipt, StoredReceipt
 from batonpass.model.stream import StreamKind
@@ -173,7 +173,12 @@ def _entry(bundle: Bundle, signed: SignedReceipt) -> Entry:
         for name, ref in signed.receipt.content.items()
         if (stored := bundle.contents.get(ref.id)) is not None and stored.salt is not None and stored.body is not None
     )
-    return Entry(signed=signed, contents=contents)
+    touches = tuple(
+        Touch(path=path, content=content.ref.id)
+        for content in contents
+        if content.name.startswith("change.") and (path := read_path(content.body)) is not None
+    )
+    return Entry(signed=signed, contents=contents, touches=touches)
 
 
 def _read_header(line: str) -> Bundle:

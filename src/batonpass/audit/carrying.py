@@ -1,6 +1,5 @@
 """What travels with handoffs, followed through receipts alone: the same id and digest at every hop."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from batonpass.errors import UnlinkedError
@@ -26,7 +25,6 @@ class CarriedItems:
 
     known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # of which tree, as what
     binding: dict[RunId, dict[ContentId, Carried]] = field(default_factory=dict)  # constraints and exclusions of a run
-    stated: dict[RunId, dict[ContentId, Digest]] = field(default_factory=dict)  # what humans said, by tree
     offers: dict[HandoffId, tuple[Carried, ...]] = field(default_factory=dict)
 
     def require(self, receipt: Receipt) -> None:
@@ -53,16 +51,11 @@ class CarriedItems:
     def remember(self, receipt: Receipt) -> None:
         """Take in what a receipt adds."""
         match receipt.body:
-            case RunStarted() as body:
+            case RunStarted():
                 self._know(receipt, Part.INTENT, Part.INTENT)
-                if (intent := receipt.content.get(Part.INTENT)) is not None:
-                    self.stated.setdefault(body.run, {})[intent.id] = intent.digest
             case RunRecorded() as body:
                 self._learn(receipt, body.items)
                 self._bind(body.run, body.items)
-                for item in body.items:
-                    if item.part is Part.INTENT and receipt.root is not None:
-                        self.stated.setdefault(receipt.root, {})[item.item] = item.digest
             case RunRelaxed() as body:
                 self.binding.get(body.run, {}).pop(body.item, None)
             case HandoffInitiated() as body:
@@ -72,16 +65,6 @@ class CarriedItems:
                 self._bind(body.run, self.offers.get(body.handoff, ()))
             case HandoffCompleted() | HandoffFailed():
                 self._know(receipt, "report", Part.COMPLETED)
-
-    def find_lost(self, receipt: Receipt, body: HandoffInitiated) -> Iterator[ContentId]:
-        """Yield what an offer should carry and does not: what humans said so far, and what binds its sender."""
-        carried = {(item.item, item.digest) for item in body.carries}
-        for stated, digest in self.stated.get(receipt.root or body.run, {}).items():
-            if (stated, digest) not in carried:
-                yield stated
-        for bound in self.binding.get(body.run, {}).values():
-            if (bound.item, bound.digest) not in carried:
-                yield bound.item
 
     def _is_known(self, receipt: Receipt, item: Carried) -> bool:
         return self.known.get(item.item) == (receipt.root, item.digest, item.part)

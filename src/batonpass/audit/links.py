@@ -74,6 +74,11 @@ class Facts:
 def _require_call(facts: Facts, body: ToolCompleted | ToolFailed) -> None:
     if body.call not in facts.memory.calls.get(body.run, ()):
         raise UnlinkedError(f"{body.call} was not requested, or has an outcome already", field="call")
+    if isinstance(body, ToolCompleted) and body.changes:
+        own = {ref.id for ref in facts.receipt.content.values()}
+        for changed in body.changes:
+            if changed.change not in own:
+                raise UnlinkedError(f"{changed.change} is not among its own contents", field="changes")
 
 
 def _require_late(facts: Facts, body: HandoffLate) -> None:

@@ -4,11 +4,13 @@ Returns evidence, or raises for the first thing that is wrong, with its stream, 
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from batonpass.audit.evidence import Evidence
 from batonpass.audit.linking import Link, Linker
@@ -25,6 +27,7 @@ from batonpass.errors import (
     UnknownKeyError,
     VerificationError,
 )
+from batonpass.model.bodies import ToolCompleted
 from batonpass.model.checks import require_digest
 from batonpass.model.content import ContentRef, Place, StoredContent, content_digest
 from batonpass.model.ids import ContentId, HandoffId, KeyId, PublicKey
@@ -33,12 +36,15 @@ from batonpass.model.projection import key_id
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.run import Handoff
 from batonpass.signing.ed25519 import is_signed
-from batonpass.store.port import LedgerInfo, LedgerStore, LedgerView, ReceiptQuery
+from batonpass.store.port import LedgerInfo, LedgerStore, LedgerView, ReceiptQuery, Touched
 from batonpass.wire.codec import decode_receipt
 
 _CHUNK: Final = 1_000
+_CHANGE: Final = "change."
 
 Progress = Callable[[int, int], None]
+FindContents: TypeAlias = Callable[[Sequence[ContentId]], Iterable[StoredContent]]
+FindTouches: TypeAlias = Callable[[Sequence[ContentId]], Iterable[Touched]]
 
 
 @dataclass(slots=True)
@@ -47,7 +53,17 @@ class _ContentCount:
     erased: int = 0
     withheld: int = 0
     rows: int = 0
+    touches: int = 0
     claimed: dict[ContentId, tuple[str, int]] = field(default_factory=dict)  # erased, if some receipt says so
+
+
+class _Change(msgspec.Struct):
+    """What we read of the document of a change."""
+
+    path: str
+
+
+_CHANGES: Final = msgspec.json.Decoder(_Change)
 
 
 def verify_ledger(
@@ -67,6 +83,7 @@ def verify_ledger(
         verification = Verification(
             info,
             seals=SealCheck(info, notes=seals, kept=view.find_seals()),
+            find_touches=view.find_touches_of,
             progress=progress,
             check=check,
         )
@@ -78,6 +95,7 @@ def verify_ledger(
         verification.require_all(view)
         verification.require_contents(view)
         verification.require_derived(view)
+        verification.require_touches(view)
         return evidence
 
 
@@ -102,6 +120,7 @@ class Verification:
         seals: SealCheck | None = None,
         gapless: bool = True,
         withheld: bool = False,
+        find_touches: FindTouches | None = None,  # None: there are no rows, as in a bundle
         progress: Progress | None = None,
         check: SignatureCheck = is_signed,
     ) -> None:
@@ -109,6 +128,7 @@ class Verification:
         self._linker = Linker(info, gapless=gapless)
         self._seals = seals or SealCheck(info)
         self._withheld = withheld
+        self._find_touches = find_touches
         self._progress = progress
         self._check = check
         self._contents = _ContentCount()
@@ -119,7 +139,7 @@ class Verification:
         self,
         receipts: Iterable[StoredReceipt],
         total: int,
-        find_contents: Callable[[Sequence[ContentId]], Iterable[StoredContent]],
+        find_contents: FindContents,
     ) -> Evidence:
         """Verify receipts with their contents, and the seals over them."""
         findings: list[tuple[int, VerificationError]] = []
@@ -148,7 +168,7 @@ class Verification:
         self,
         chunk: Sequence[StoredReceipt],
         signatures: SignatureQueue,
-        find_contents: Callable[[Sequence[ContentId]], Iterable[StoredContent]],
+        find_contents: FindContents,
     ) -> None:
         links: list[Link] = []
         try:
@@ -164,20 +184,20 @@ class Verification:
             self._require_digests(links, find_contents)
 
     # Step 10: every content is what its receipt committed to, or was erased under a receipt.
-    def _require_digests(
-        self,
-        links: Sequence[Link],
-        find_contents: Callable[[Sequence[ContentId]], Iterable[StoredContent]],
-    ) -> None:
+    def _require_digests(self, links: Sequence[Link], find_contents: FindContents) -> None:
         wanted = [ref.id for link in links for ref in link.receipt.content.values()]
         found = {content.id: content for content in find_contents(wanted)}
+        touches = self._touches(links)
         for order, link in enumerate(links, self._done - len(links)):
             for name, ref in link.receipt.content.items():
+                stored = found.get(ref.id)
                 try:
-                    self._require_digest(link, name, ref, found.get(ref.id))
-                except ContentMismatchError as error:
+                    self._require_digest(link, name, ref, stored)
+                    if touches is not None and name.startswith(_CHANGE) and stored is not None:
+                        self._require_touch(link, stored, touches.get(ref.id))
+                except (ContentMismatchError, DerivedStateError) as error:
                     self._found_at = order
-                    raise ContentMismatchError(
+                    raise type(error)(
                         error.problem,
                         stream=link.receipt.stream,
                         seq=link.receipt.seq,
@@ -204,6 +224,26 @@ class Verification:
         if (len(stored.body), content_digest(stored.salt, stored.body)) != (ref.size, ref.digest):
             raise ContentMismatchError(f"the {name} is not what the receipt committed to")
         count.checked += 1
+
+    def _touches(self, links: Sequence[Link]) -> dict[ContentId, Touched] | None:
+        if self._find_touches is None:
+            return None
+        changes = [ref.id for link in links for name, ref in link.receipt.content.items() if name.startswith(_CHANGE)]
+        return {touched.content: touched for touched in self._find_touches(changes)} if changes else {}
+
+    # Step 10 again: a change that is kept is found under the path that it names, and under no other.
+    def _require_touch(self, link: Link, stored: StoredContent, touched: Touched | None) -> None:
+        if stored.body is None:
+            return  # erased; a row that stayed behind is counted in the end
+        if touched is None:
+            if isinstance(link.receipt.body, ToolCompleted):
+                raise DerivedStateError(f"{stored.id} is a change and is found under no path")
+            return
+        if touched.receipt != link.receipt.id:
+            raise DerivedStateError(f"the path of {stored.id} names {touched.receipt}, which is not its receipt")
+        if touched.path != (path := read_path(stored.body)):
+            raise DerivedStateError(f"{stored.id} is found under {touched.path!r} and is a change of {path!r}")
+        self._contents.touches += 1
 
     def _require_erased(self) -> None:
         for content, (stream, seq) in self._contents.claimed.items():
@@ -239,6 +279,15 @@ class Verification:
         _require_rows("handoff", derived.handoffs, (_without_claim(known, held) for known in view.find_handoffs()))
         _require_rows("key", derived.keys, view.find_keys())
         _require_rows("statement", derived.stated, view.find_statements())
+
+    # Step 13 for what is derived from contents: each row was met above, together with its change.
+    def require_touches(self, view: LedgerView) -> None:
+        """Refuse paths of contents that are no changes, or not there any more."""
+        rows = sum(1 for _ in view.find_touches())
+        if rows != self._contents.touches:
+            raise DerivedStateError(
+                f"{_find_stray(view, self._linker.erased)} has a path and is not a change that is kept"
+            )
 
     def _evidence(self, signatures: int) -> Evidence:
         derived = self._linker.derived
@@ -279,6 +328,26 @@ def _find_surplus(view: LedgerView) -> str:
         for ref in decode_receipt(stored.payload).content.values()
     }
     return next((content for content in view.find_content_ids() if content not in named), "one of the contents")
+
+
+def _find_stray(view: LedgerView, erased: Container[ContentId]) -> str:
+    kept = {
+        ref.id
+        for stored in view.find_receipts(ReceiptQuery())
+        for name, ref in decode_receipt(stored.payload).content.items()
+        if name.startswith(_CHANGE) and ref.id not in erased
+    }
+    return next(
+        (touched.content for touched in view.find_touches() if touched.content not in kept), "one of the contents"
+    )
+
+
+def read_path(document: bytes) -> str | None:
+    """Return the path that a change is of; None if the document names none."""
+    try:
+        return _CHANGES.decode(document).path
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
 
 
 def _require_rows(what: str, expected: Mapping[Any, Any], found: Iterable[Any]) -> None:

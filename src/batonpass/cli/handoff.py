@@ -6,10 +6,10 @@ from typing import Final
 
 import click
 
+from batonpass.accounts.account import OPEN, read_account
 from batonpass.audit.carriage import prove_carriage
 from batonpass.audit.lookup import ending, get_handoff, get_run, read_task, telling_length
 from batonpass.cli.exits import NO
-from batonpass.cli.handoff_account import OPEN, read_account
 from batonpass.cli.handoff_acting import COMMANDS
 from batonpass.cli.handoff_facts import account_facts, handoff_facts
 from batonpass.cli.handoff_proving import carriage_facts, say_carriage

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import click
 
+from batonpass.accounts.account import Account, Act, CallSeen, read_account
 from batonpass.audit.lookup import ending, get_handoff
 from batonpass.cli.exits import NO
-from batonpass.cli.handoff_account import Account, Act, CallSeen, read_account
 from batonpass.cli.handoff_facts import account_facts
 from batonpass.cli.handoff_judged import verdict_line
 from batonpass.cli.handoff_sheet import room, shorten

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from batonpass.accounts.account import OPEN, Account, Act, Attempt, CallSeen, Child
 from batonpass.audit.lookup import Text
-from batonpass.cli.handoff_account import OPEN, Account, Act, Attempt, CallSeen, Child
 from batonpass.cli.showing import run_facts, text_facts
 from batonpass.cli.words import exact
 from batonpass.model.bodies import HandoffApproved, HandoffDenied, HandoffHeld

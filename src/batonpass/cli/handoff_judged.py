@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from batonpass.accounts.account import Account, Act, Verdict
 from batonpass.audit.lookup import Found, Text, ending
-from batonpass.cli.handoff_account import Account, Act, Verdict
 from batonpass.cli.handoff_sheet import Parts, quoted, shorten
 from batonpass.cli.printing import paint
 from batonpass.cli.words import elapsed, minute, moment

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Final
 
+from batonpass.accounts.account import OPEN, Account, Act, Attempt, CallSeen, Child
 from batonpass.audit.lookup import Found, Text, ending
-from batonpass.cli.handoff_account import OPEN, Account, Act, Attempt, CallSeen, Child
 from batonpass.cli.handoff_judged import approval_rows, decision_rows, verdict_rows
 from batonpass.cli.handoff_sheet import Parts, Sheet, quoted, shorten
 from batonpass.cli.printing import Painted, paint

@@ -1,6 +1,9 @@
 -- What somebody with a shell and your uid can do to a ledger. The demonstration does it to a copy.
 
 -- name: delete_tree
+DELETE FROM touches WHERE receipt IN (
+    SELECT receipts.position FROM receipts JOIN streams ON streams.number = receipts.stream WHERE streams.root = :root
+);
 DELETE FROM contents WHERE receipt IN (
     SELECT receipts.position FROM receipts JOIN streams ON streams.number = receipts.stream WHERE streams.root = :root
 );

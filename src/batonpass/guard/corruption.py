@@ -172,7 +172,8 @@ def find_unverified_work(baton: Baton, policy: HandoffPolicy) -> Iterator[Proble
     """Yield the completed work that nobody verified, where the policy wants it verified."""
     if not policy.verified_only:
         return
-    for work in baton.completed:
+    # What a child reported is its parent's to verify before handing on, and is refused there; see `guard.trust`.
+    for work in (item.value for item in baton.items if isinstance(item.value, WorkItem)):
         if not work.verified:
             yield _corruption(
                 "signal-corruption.unverified",

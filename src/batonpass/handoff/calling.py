@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from batonpass.attribution.documents import encode_change
 from batonpass.errors import (
     CallError,
     CallHeldError,
@@ -15,19 +16,32 @@ from batonpass.errors import (
     ContentErasedError,
     FencedError,
     InvalidValueError,
+    StoreError,
     StreamClosedError,
 )
 from batonpass.guard.constraints import find_broken_by_call
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.effects import NOTHING, Watched, find_changes, watch
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.resuming import ARGUMENTS, RESULT, PastCall, read_settlement
 from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.values import describe, give_back, keep_result
 from batonpass.model.baton import Budget
-from batonpass.model.bodies import HandoffLate, Settlement, ToolCompleted, ToolDenied, ToolFailed, ToolRequested
+from batonpass.model.bodies import (
+    Body,
+    Changed,
+    HandoffLate,
+    RunGap,
+    Settlement,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolRequested,
+)
 from batonpass.model.checks import LARGEST_INTEGER
 from batonpass.model.content import Content, new_content
+from batonpass.model.entry import Touch
 from batonpass.model.ids import CallId, Digest, new_call_id
 from batonpass.model.receipt import Mode
 
@@ -38,13 +52,15 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A call that may be made now: its request is durable."""
+    """A call that may be made now: its request is durable, or its run is only watched."""
 
     call: CallId
     key: Digest  # the same for the same call in every attempt: what an idempotent tool recognises it by
     attempt: int
     described: bytes = b""
     number: int = 1  # the how-manyth such call it is
+    recorded: bool = True  # False if its request could not be written; then its outcome is not, either
+    watched: Watched = NOTHING  # the files that its arguments name, as they were before
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +74,7 @@ def begin_call(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Begun | Rep
     """Record that a call is about to be made, or return what it returned in an earlier attempt.
 
     Raises `CallInDoubtError`, and where the run is held to a grant `CallHeldError` and `ConstraintViolatedError`.
+    Where nothing can be written, a run that is only watched goes on; but what may be done already is never done again.
     """
     described = describe({"tool": call.declared.name, "arguments": call.arguments})
     number = holding.count(described)
@@ -92,23 +109,20 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
     contents = [desk.json(ARGUMENTS, described)]
     if target is not None:
         contents.append(desk.text(TARGET, target))
-    desk.recording.record(
-        holding.working,
-        ToolRequested(
-            run=holding.id,
-            call=identifier,
-            tool=declared.name,
-            key=key,
-            target=target_key,
-            idempotent=declared.idempotent,
-            reversible=declared.reversible,
-            reads=declared.reads,
-            flags=flags,
-        ),
-        tuple(contents),
+    requested = ToolRequested(
+        run=holding.id,
+        call=identifier,
+        tool=declared.name,
+        key=key,
+        target=target_key,
+        idempotent=declared.idempotent,
+        reversible=declared.reversible,
+        reads=declared.reads,
+        flags=flags,
     )
+    recorded = _write(desk, holding, requested, *contents)
     holding.calls += 1
-    if not declared.reads:
+    if recorded and not declared.reads:
         holding.effects.append(identifier)
     if target is not None:
         holding.changed.add(target)
@@ -118,37 +132,91 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         attempt=holding.working.run.attempt,
         described=described,
         number=number,
+        recorded=recorded,
+        watched=watch(call.named) if recorded and not declared.reads else NOTHING,
     )
+
+
+def fill_gap(desk: Desk, holding: Holding) -> None:
+    """Record how many calls went unrecorded, if any did; whatever a run writes comes after that."""
+    with holding.lock:
+        missed, holding.unrecorded = holding.unrecorded, 0
+    if not missed or holding.replaying:
+        return
+    try:
+        desk.recording.record(holding.working, RunGap(run=holding.id, calls=missed))
+    except BaseException:
+        with holding.lock:
+            holding.unrecorded += missed
+        raise
+
+
+def _write(desk: Desk, holding: Holding, body: Body, *contents: Content, touches: tuple[Touch, ...] = ()) -> bool:
+    """Write one receipt about a call; return whether it is durable. A run that is only watched goes on without it."""
+    try:
+        fill_gap(desk, holding)
+        desk.recording.record(holding.working, body, contents, touches=touches)
+    except StoreError:
+        if holding.working.mode is Mode.ENFORCED:
+            raise
+        with holding.lock:
+            holding.unrecorded += 1
+        return False
+    return True
 
 
 def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], value: object) -> None:
     """Record what a call returned. If the run is over, the outcome is kept as evidence; raises what it met."""
+    cost = _cost(call, value)
+    holding.cost += cost or 0
+    if not begun.recorded:
+        return
     body, media_type = keep_result(value, call.declared.encode)
     content = new_content(RESULT, body, desk.clock.now(), media_type=media_type)
-    cost = _cost(call, value)
     flags = ("cost.unknown",) if cost is None else ()
-    done = ToolCompleted(run=holding.id, call=begun.call, cost=cost or 0, flags=flags)
+    changes = [
+        (change, desk.json(f"change.{number}", encode_change(change)))
+        for number, change in enumerate(
+            find_changes(begun.watched, call=begun.call, run=holding.id, at=desk.clock.now()), 1
+        )
+    ]
+    done = ToolCompleted(
+        run=holding.id,
+        call=begun.call,
+        cost=cost or 0,
+        flags=flags,
+        changes=tuple(
+            Changed(change=kept.ref.id, before=change.before, after=change.after) for change, kept in changes
+        ),
+    )
+    touches = tuple(Touch(path=change.path, content=kept.ref.id) for change, kept in changes)
     try:
-        desk.recording.record(holding.working, done, (content,))
+        if _write(desk, holding, done, content, *(kept for _, kept in changes), touches=touches):
+            holding.last_call = begun.call
     except (FencedError, StreamClosedError):
         _keep_late(desk, holding, begun, content, completed=True)
         raise
-    holding.last_call = begun.call
-    holding.cost += done.cost
 
 
-def fail_call(desk: Desk, holding: Holding, begun: Begun, error: BaseException) -> None:
-    """Record how a call failed. If the run is over, that is kept as evidence; raises what it met."""
+def fail_call(desk: Desk, holding: Holding, begun: Begun, error: BaseException, *, made: bool = True) -> None:
+    """Record how a call failed. If the run is over, that is kept as evidence; raises what it met.
+
+    A call that was interrupted has not failed: nobody knows how far it came. It gets no outcome, and is in doubt.
+    """
+    if made and not isinstance(error, Exception):
+        return
     # Whoever tries it once more means this very call: under another number, the next attempt would make it twice.
     holding.uncount(begun.described, begun.number)
+    if not begun.recorded:
+        return
     content = desk.text(MESSAGE, words_of(error))
     failed = ToolFailed(run=holding.id, call=begun.call, error=code_of(error))
     try:
-        desk.recording.record(holding.working, failed, (content,))
+        if _write(desk, holding, failed, content):
+            holding.last_call = begun.call
     except (FencedError, StreamClosedError):
         _keep_late(desk, holding, begun, content, completed=False)
         raise
-    holding.last_call = begun.call
 
 
 def _keep(holding: Holding, call: ToolCall[Any]) -> None:
@@ -208,7 +276,7 @@ def _deny(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, r
     if holding.replaying:
         return
     body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=call.declared.name, rule=rule)
-    desk.recording.record(holding.working, body, (desk.json(ARGUMENTS, described),))
+    _write(desk, holding, body, desk.json(ARGUMENTS, described))
 
 
 def _result(desk: Desk, past: PastCall, call: ToolCall[Any]) -> Any:  # noqa: ANN401 - a tool's own result

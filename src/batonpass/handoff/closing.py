@@ -8,6 +8,7 @@ from typing import Final
 from batonpass.errors import ConstraintViolatedError, IllegalTransitionError
 from batonpass.guard.constraints import find_broken_by_result
 from batonpass.guard.trust import require_verified
+from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.holding import Holding, ref_of
@@ -38,6 +39,7 @@ def close_run(
     """End a run. What it handed off and is not over is withdrawn: nobody waits for it any more."""
     if holding.replaying:
         return
+    fill_gap(desk, holding)
     # What refuses the close comes first: a run that stays open has withdrawn nothing.
     flags = _flags(holding) if outcome is Outcome.COMPLETED else ()
     unverified: tuple[HandoffId, ...] = ()

@@ -41,6 +41,7 @@ class Holding:
     changed: set[str] = field(default_factory=set)  # the targets that its calls named
     last_call: CallId | None = None
     calls: int = 0
+    unrecorded: int = 0  # calls that were made while nothing could be written
     cost: int = 0  # in millionths
     kept: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,6 +1,5 @@
 """Judging: approve or deny what is held; verify, refute or accept unverified what was delivered."""
 
-import asyncio
 import inspect
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -91,6 +90,8 @@ def run_check(check: Callable[[], object]) -> Evidence:
     try:
         found = check()
         if inspect.isawaitable(found):
+            import asyncio  # noqa: PLC0415 - it takes as long to import as all of us, and few need it
+
             found = asyncio.run(awaited(found))
         passed = bool(found)
     except Exception as error:  # noqa: BLE001 - a check that raises has found something

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from batonpass.errors import ContentErasedError, InvalidValueError, NotEntitledError, NotFoundError
+from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.offers import author_of
@@ -34,6 +35,7 @@ def record_items(
         return tuple(item for item, _ in noted)
     items = tuple(item for item, _ in noted)
     body = RunRecorded(run=holding.id, by=author, items=tuple(map(ref_of, items)))
+    fill_gap(desk, holding)
     desk.recording.record(holding.working, body, tuple(content for _, content in noted))
     holding.add(*items)
     return items
@@ -79,6 +81,7 @@ def attach(
     item, content = desk.item(value, author_of(holding.agent), 1)
     if not holding.replaying:
         body_ = RunRecorded(run=holding.id, by=author_of(holding.agent), items=(ref_of(item),))
+        fill_gap(desk, holding)
         desk.recording.record(holding.working, body_, (content, kept))
     holding.add(item)
     return item
@@ -118,6 +121,7 @@ def relax(desk: Desk, holding: Holding, item: ContentId, *, by: str, reason: str
     if by not in entitled:
         raise NotEntitledError(item, by, entitled)
     body = RunRelaxed(run=holding.id, item=item, by=PrincipalId(by))
+    fill_gap(desk, holding)
     desk.recording.record(holding.working, body, (desk.text("reason", reason),))
     holding.relaxed.add(item)
 
@@ -133,6 +137,7 @@ def checkpoint(desk: Desk, holding: Holding, messages: object) -> None:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValueError("messages", f"are not JSON: {error}") from None
     content = new_content(MESSAGES, data, desk.clock.now(), media_type=JSON)
+    fill_gap(desk, holding)
     desk.recording.record(holding.working, CheckpointSaved(run=holding.id, after=holding.last_call), (content,))
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from batonpass.errors import HandoffEndedError, KeyReusedError, NotFoundError, OfferedAlreadyError
 from batonpass.guard.completeness import require_complete, required_parts
 from batonpass.guard.trust import require_verified
+from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.judging import find_unverified
@@ -154,6 +155,7 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
     contents = [desk.text(TASK, asked.task), *(content for _, content in noted)]
     if asked.brief != Brief():
         contents.append(desk.json(BRIEF, encode_brief(asked.brief)))
+    fill_gap(desk, holding)
     signed = desk.recording.record(holding.working, body, tuple(contents))
     # Said once: a lead with a thousand children does not say it a thousand times.
     holding.watched.difference_update(unverified)

@@ -25,7 +25,7 @@ from batonpass.guard.validation import validate_baton
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.offers import ANSWER, QUESTION, Offer, author_of, is_intact, read_offer, read_words
-from batonpass.handoff.resuming import read_resumption
+from batonpass.handoff.resuming import NOTHING, read_resumption
 from batonpass.ledger.standing import Acceptance, Working
 from batonpass.model.baton import Answer
 from batonpass.model.bodies import Body, ChildHead, ErrorType, HandoffAnswered, HandoffAsked, HandoffDeclined, Kind
@@ -108,6 +108,9 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
     state = examined.offer.handoff.state
     if state in _DONE:
         return replayed(desk, handoff)
+    if lease is None and state in {State.READY, State.CLAIMED}:
+        # Without one, nobody would ever find out that whoever took it has died.
+        raise InvalidValueError("lease", f"{handoff} waits for a worker: claim it, and take it under that lease")
     if state not in _TAKEABLE:
         _prepare(desk, examined, parent)
         examined = examine(desk, handoff)
@@ -125,6 +128,7 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
     offer = examined.offer
     with desk.store.view() as view:
         offered = decode_receipt(view.get_receipt_at(StreamId(offer.handoff.parent), offer.handoff.seq).payload)
+    desk.secrets.fetch(offer.handoff.root)
     working = desk.recording.accept(
         handoff,
         mode=offered.mode,
@@ -133,8 +137,10 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
     )
     if parent is not None:
         parent.begun.add(working.run.id)
-    with desk.store.view() as view:
-        resumption = read_resumption(view, offer.handoff)
+    resumption = NOTHING
+    if offer.handoff.attempt > 0:
+        with desk.store.view() as view:
+            resumption = read_resumption(view, offer.handoff)
     holding = Holding(working=working, baton=offer.baton, resumption=resumption, resumed=working.run.attempt > 1)
     holding.add(*offer.baton.items)
     holding.handed_off.update(child.id for child in resumption.children)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from batonpass.errors import NotFoundError
+from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.closing import withdraw
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
@@ -74,6 +75,7 @@ def settle_own(
     if call not in {doubt.id for doubt in holding.resumption.in_doubt}:
         raise NotFoundError("call in doubt", call)
     body = RunSettled(run=holding.id, by=PrincipalId(by), call=call, settlement=settlement)
+    fill_gap(desk, holding)
     desk.recording.record(holding.working, body, () if reason is None else (desk.text("reason", reason),))
 
 

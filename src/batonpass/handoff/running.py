@@ -1,6 +1,5 @@
 """Runners: whatever works on a handoff. A function, a coroutine function, or a program in any language."""
 
-import asyncio
 import contextlib
 import inspect
 import json
@@ -22,6 +21,8 @@ def run_to_end(runner: Runner, run: "LiveRun") -> None:
     try:
         returned = runner(run)
         if inspect.isawaitable(returned):
+            import asyncio  # noqa: PLC0415 - it takes as long to import as all of us, and few need it
+
             returned = asyncio.run(awaited(returned))
         take_report(run, returned)
         # A close that is refused, by a policy or a store, is one more way to fail: an attempt never stays open for it.

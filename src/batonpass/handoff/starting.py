@@ -81,6 +81,7 @@ def resume_run(desk: Desk, run: RunId, *, mode: Mode | None = None) -> Holding:
         if known.state is not RunState.OPEN:
             raise HandoffEndedError(run, known.state)
         first = decode_receipt(view.get_receipt_at(StreamId(run), 1).payload)
+    desk.secrets.fetch(known.root)
     working = desk.recording.rekey(run, mode=mode or first.mode, session=first.session)
     with desk.store.view() as view:
         holding = Holding(working=working, resumed=True)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date
@@ -20,6 +21,7 @@ BYTES: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 SHOWN: Final = "application/vnd.batonpass.shown"  # it has no form of its own: this is only how it looked
 
+_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 _DEEPEST: Final = 60
 _MOST_PARTS: Final = 1_000_000
 _MOST_BITS: Final = 10_000  # Python does not write out much longer integers as decimals
@@ -189,6 +191,7 @@ def _name(key: object) -> str:
 def looks(value: object) -> str:
     """Return how a value looks, whatever its own repr does."""
     try:
-        return readable(repr(value))
+        # Where it lies in memory says nothing, and differs every time: the same call would never be recognised.
+        return _ADDRESS.sub("", readable(repr(value)))
     except Exception as error:  # noqa: BLE001 - a repr may raise anything, and a call is recorded all the same
         return f"<{type(value).__qualname__} that cannot be shown: {type(error).__name__}>"

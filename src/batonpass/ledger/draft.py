@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from batonpass.model.bodies import Body
 from batonpass.model.content import Content
+from batonpass.model.entry import Touch
 from batonpass.model.ids import Digest, RunId, SessionId, StreamId
 from batonpass.model.key import Signer
 from batonpass.model.receipt import Mode
@@ -21,6 +22,7 @@ class Draft:
     epoch: int | None = None  # the epoch that the writer holds; None takes the stream's present one
     cosigner: Signer | None = None
     contents: tuple[Content, ...] = ()
+    touches: tuple[Touch, ...] = ()  # under which paths its contents are to be found again
     mode: Mode = Mode.OBSERVED
     session: SessionId | None = None
     token: int | None = None  # of the lease under which a worker takes a handoff

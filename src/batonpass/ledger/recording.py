@@ -1,10 +1,10 @@
 """The acts that a ledger records about runs and handoffs: each is one receipt, or a few that stand or fall together."""
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from batonpass.clock import Clock
-from batonpass.errors import StaleHeadError
+from batonpass.errors import FencedError, StaleHeadError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.standing import (
@@ -36,6 +36,7 @@ from batonpass.model.bodies import (
     ToolRequested,
 )
 from batonpass.model.content import Content, new_content
+from batonpass.model.entry import Touch
 from batonpass.model.ids import (
     AgentId,
     CallId,
@@ -54,6 +55,7 @@ from batonpass.model.lifecycle import WAITING, Carrier, State
 from batonpass.model.receipt import SIGNED_BY_RUN, Mode, SignedReceipt
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerStore, LedgerView
+from batonpass.wire.codec import decode_receipt
 
 # Each time a run moved on between reading and fencing it, it made progress; so many times in a row is a fault.
 _TRIES: Final = 64
@@ -246,6 +248,7 @@ class Recording:
             with self._store.view() as view:
                 known, anchor = standing(view, handoff)
                 ended = head_of(view, known) if known.state is State.RUNNING else None
+                offer = decode_receipt(view.get_receipt_at(StreamId(known.parent), known.seq).payload)
             body = make(known, ended)
             draft = Draft(
                 stream=StreamId(handoff),
@@ -253,6 +256,8 @@ class Recording:
                 root=known.root,
                 anchor=anchor,
                 contents=contents,
+                mode=offer.mode,
+                session=offer.session,
                 token=token,
             )
             try:
@@ -274,27 +279,29 @@ class Recording:
             dead = view.get_run(need(head_of(view, known), known).run)
             epoch = view.get_stream(StreamId(dead.id)).epoch
             children = self._children(view, dead.id)
+            first = decode_receipt(view.get_receipt_at(StreamId(dead.id), 1).payload)
+        repeated: dict[str, Any] = {"root": dead.root, "mode": first.mode, "session": first.session}
         signer = self._run_keys.new()
         at = self._clock.now()
         rekeyed = Draft(
             stream=StreamId(dead.id),
             body=RunRekeyed(run=dead.id, run_key=signer.public_key),
-            root=dead.root,
             epoch=epoch,
             cosigner=signer,
+            **repeated,
         )
         failed = Draft(
             stream=StreamId(dead.id),
             body=close_out(dead, Outcome.FAILED, children, error="caller.lost"),
-            root=dead.root,
             cosigner=signer,
             contents=(new_content("message", reason, at),),
+            **repeated,
         )
         retried = Draft(
             stream=StreamId(handoff),
             body=HandoffRetried(handoff=handoff, by=PrincipalId(by)),
-            root=known.root,
             anchor=anchor,
+            **repeated,
         )
         self._ledger.append(rekeyed, failed, retried)
         self._run_keys.drop(dead.id)
@@ -317,11 +324,21 @@ class Recording:
             ),
         )
         self._run_keys.keep(run, epoch + 1, signer)
-        return Working(run=known, mode=mode, session=session)
+        return Working(run=known, mode=mode, session=session, epoch=epoch + 1)
 
-    def record(self, working: Working, body: Body, contents: tuple[Content, ...] = ()) -> SignedReceipt:
+    def record(
+        self,
+        working: Working,
+        body: Body,
+        contents: tuple[Content, ...] = (),
+        *,
+        touches: tuple[Touch, ...] = (),
+    ) -> SignedReceipt:
         """Write one receipt into the stream of a run that this process holds."""
         signer, epoch = self._run_keys.get(working.run.id)
+        if working.epoch not in {None, epoch}:
+            # Taken up again in this very process: the key is the new one's, and this one is over all the same.
+            raise FencedError(working.run.id, working.epoch or 0, epoch)
         cosigner: Signer | None = signer if body.kind in SIGNED_BY_RUN else None
         (signed,) = self._ledger.append(
             Draft(
@@ -331,6 +348,7 @@ class Recording:
                 epoch=epoch,
                 cosigner=cosigner,
                 contents=contents,
+                touches=touches,
                 mode=working.mode,
                 session=working.session,
             ),

@@ -29,6 +29,7 @@ class Working:
     run: Run
     mode: Mode = Mode.OBSERVED
     session: SessionId | None = None
+    epoch: int | None = None  # in which it was opened or taken up; None: whoever has its key works on it, as hooks do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ def opened(signed: SignedReceipt) -> Working:
     run = project(signed.receipt, signed.digest).run_opened
     if run is None:
         raise AssertionError("only receipts that open a run come here")
-    return Working(run=run, mode=signed.receipt.mode, session=signed.receipt.session)
+    return Working(run=run, mode=signed.receipt.mode, session=signed.receipt.session, epoch=signed.receipt.epoch)
 
 
 def standing(view: LedgerView, handoff: HandoffId) -> tuple[Handoff, Digest]:

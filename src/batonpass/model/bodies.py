@@ -53,6 +53,7 @@ from batonpass.model.relay_bodies import (
 from batonpass.model.run_bodies import (
     CheckpointSaved,
     RunClosed,
+    RunGap,
     RunRecorded,
     RunRekeyed,
     RunRelaxed,
@@ -60,6 +61,7 @@ from batonpass.model.run_bodies import (
     RunStarted,
 )
 from batonpass.model.tool_bodies import (
+    Changed,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
@@ -69,6 +71,7 @@ from batonpass.model.tool_bodies import (
 __all__ = [
     "Body",
     "Carried",
+    "Changed",
     "CheckpointSaved",
     "ChildHead",
     "ContentErased",
@@ -99,6 +102,7 @@ __all__ = [
     "RelayRevoked",
     "RelayRotated",
     "RunClosed",
+    "RunGap",
     "RunRecorded",
     "RunRekeyed",
     "RunRelaxed",
@@ -133,6 +137,7 @@ Body: TypeAlias = (
     | RunRecorded
     | RunRelaxed
     | RunSettled
+    | RunGap
     | RunClosed
     | CheckpointSaved
     | HandoffInitiated

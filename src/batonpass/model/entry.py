@@ -2,9 +2,25 @@
 
 from dataclasses import dataclass, field
 
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import require_text
 from batonpass.model.content import Content
+from batonpass.model.ids import CONTENT, ContentId, require_id
 from batonpass.model.projection import Projection, project
 from batonpass.model.receipt import SignedReceipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """A path under which a change is to be found again: words, like the content that says it, and gone with it."""
+
+    path: str
+    content: ContentId  # one of the entry's own contents: the change
+
+    def __post_init__(self) -> None:
+        if "\0" in require_text("path", self.path):
+            raise InvalidValueError("path", "holds a NUL, which no path can")
+        require_id("content", self.content, CONTENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,9 +29,14 @@ class Entry:
 
     signed: SignedReceipt
     contents: tuple[Content, ...] = ()
+    touches: tuple[Touch, ...] = ()
     token: int | None = None  # of the lease under which a worker takes a handoff; None where no lease is asked for
     change: Projection = field(init=False)
 
     def __post_init__(self) -> None:
+        own = {content.ref.id for content in self.contents} if self.touches else set()
+        for touch in self.touches:
+            if touch.content not in own:
+                raise InvalidValueError("touches", f"{touch.content} is not among the entry's own contents")
         # Worked out once: the ledger and the store both ask, for every receipt.
         object.__setattr__(self, "change", project(self.signed.receipt, self.signed.digest))

@@ -15,6 +15,7 @@ class Kind(StrEnum):
     RUN_RECORDED = "run.recorded"
     RUN_RELAXED = "run.relaxed"
     RUN_SETTLED = "run.settled"
+    RUN_GAP = "run.gap"
     RUN_CLOSED = "run.closed"
     CHECKPOINT_SAVED = "checkpoint.saved"
     HANDOFF_INITIATED = "handoff.initiated"

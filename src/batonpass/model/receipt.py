@@ -54,6 +54,7 @@ SIGNED_BY_RUN: Final = frozenset(
         Kind.RUN_RECORDED,
         Kind.RUN_RELAXED,
         Kind.RUN_SETTLED,
+        Kind.RUN_GAP,
         Kind.RUN_CLOSED,
         Kind.CHECKPOINT_SAVED,
         Kind.HANDOFF_ACCEPTED,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from batonpass.model.checks import require_code, require_digest, require_member
+from batonpass.model.checks import require_code, require_digest, require_integer, require_member
 from batonpass.model.ids import (
     CALL,
     CONTENT,
@@ -105,6 +105,19 @@ class RunSettled:
         require_principal("by", self.by)
         require_id("call", self.call, CALL)
         require_member("settlement", self.settlement, Settlement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunGap:
+    """The record has a gap here: so many calls were made while nothing could be written."""
+
+    kind: ClassVar = Kind.RUN_GAP
+    run: RunId
+    calls: int
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_integer("calls", self.calls, least=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,32 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from batonpass.model.checks import require_code, require_codes, require_digest, require_instance, require_integer
-from batonpass.model.ids import CALL, RUN, CallId, Digest, RunId, require_agent, require_id
+from batonpass.model.checks import (
+    require_code,
+    require_codes,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_unique,
+)
+from batonpass.model.ids import CALL, CONTENT, RUN, CallId, ContentId, Digest, RunId, require_agent, require_id
 from batonpass.model.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A file that a call changed: its digests before and after; the path and the lines are content."""
+
+    change: ContentId
+    before: Digest | None = None  # None: it was not there, or nobody looked
+    after: Digest | None = None  # None: it is gone, or nobody looked
+
+    def __post_init__(self) -> None:
+        require_id("changes.change", self.change, CONTENT)
+        if self.before is not None:
+            require_digest("changes.before", self.before)
+        if self.after is not None:
+            require_digest("changes.after", self.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +69,16 @@ class ToolCompleted:
     call: CallId
     cost: int = 0  # in millionths of whatever its budget counts
     flags: tuple[str, ...] = ()  # what is wrong with its result
+    changes: tuple[Changed, ...] = ()  # the files that it changed
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
         require_integer("cost", self.cost)
         require_codes("flags", self.flags)
+        for changed in require_instance("changes", self.changes, tuple):
+            require_instance("changes", changed, Changed)
+        require_unique("changes", [changed.change for changed in self.changes])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

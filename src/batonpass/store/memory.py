@@ -26,7 +26,7 @@ from batonpass.store.admission import is_there, require_next
 from batonpass.store.fold import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo, LedgerView
+from batonpass.store.port import LedgerInfo, LedgerView, Touched
 from batonpass.store.process import OwnProcess
 
 
@@ -74,6 +74,8 @@ class _Transaction:
                 salt=None,
                 body=None,
             )
+        for content in self._new.touches.keys() & set(change.erased):
+            self._new.touches[content] = None
 
     def _lease(self, handoff: HandoffId, token: int | None) -> None:
         """Require the lease that was shown; end it with the work that it was for."""
@@ -105,6 +107,9 @@ class _Transaction:
                 body=content.body,
             )
             add_new(self._new.contents, stored.id, stored)
+        for touch in entry.touches:
+            touched = Touched(path=touch.path, receipt=receipt.id, content=touch.content)
+            add_new(self._new.touches, touch.content, touched)
 
 
 class MemoryStore:

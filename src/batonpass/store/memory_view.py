@@ -28,7 +28,7 @@ from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store.fold import get_row
-from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
+from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
 
 
 @dataclass(slots=True)
@@ -47,9 +47,22 @@ class Tables:
     offers: MutableMapping[tuple[StreamId, Digest], HandoffId] = field(default_factory=dict)
     leases: MutableMapping[HandoffId, Lease | None] = field(default_factory=dict)  # None: nobody holds it any more
     seals: MutableMapping[int, Seal] = field(default_factory=dict)
+    touches: MutableMapping[ContentId, Touched | None] = field(default_factory=dict)  # None: it was erased
 
 
-MAPS: Final = ("numbers", "streams", "contents", "runs", "handoffs", "keys", "stated", "offers", "leases", "seals")
+MAPS: Final = (
+    "numbers",
+    "streams",
+    "contents",
+    "runs",
+    "handoffs",
+    "keys",
+    "stated",
+    "offers",
+    "leases",
+    "seals",
+    "touches",
+)
 
 
 def copied(tables: Tables) -> Tables:
@@ -191,6 +204,26 @@ class MemoryView:
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
         """Yield what humans said they want, in the order in which it was recorded."""
         return (stated for stated in self._tables.stated.values() if root in {None, stated.root})
+
+    def find_touches(self, path: str | None = None) -> Iterator[Touched]:
+        """Yield the changes that were recorded under a path, the latest first, or all."""
+        found = [touched for touched in self._touches() if path in {None, touched.path}]
+        yield from sorted(found, key=self._written, reverse=True)
+
+    def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
+        """Yield the paths under which these contents were recorded."""
+        return (touched for content in contents if (touched := self._tables.touches.get(content)) is not None)
+
+    def find_touched_paths(self, ending: str) -> Iterator[str]:
+        """Yield the paths that end so."""
+        paths = {touched.path for touched in self._touches()}
+        yield from sorted(path for path in paths if path == ending or path.endswith(f"/{ending}"))
+
+    def _touches(self) -> Iterator[Touched]:
+        return (touched for touched in self._tables.touches.values() if touched is not None)
+
+    def _written(self, touched: Touched) -> tuple[int, ContentId]:
+        return self._tables.numbers[touched.receipt], touched.content
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

@@ -50,6 +50,15 @@ class ReceiptQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """A change that was recorded under a path: which receipt says so, and the content that holds it."""
+
+    path: str
+    receipt: ReceiptId
+    content: ContentId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     """How much there is."""
 
@@ -128,6 +137,18 @@ class LedgerView(Protocol):
 
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
         """Yield what humans said they want, in the order in which it was recorded."""
+
+    def find_touches(self, path: str | None = None) -> Iterator[Touched]:
+        """Yield the changes that were recorded under a path, the latest first, or all, in any order.
+
+        One that was erased is gone.
+        """
+
+    def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
+        """Yield the paths under which those of these contents that are changes were recorded, in any order."""
+
+    def find_touched_paths(self, ending: str) -> Iterator[str]:
+        """Yield the paths under which changes were recorded and that end so, in whole names, each once, in order."""
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held, also those that have run out, by handoff."""

@@ -6,7 +6,9 @@ from functools import wraps
 from typing import Any, Final, TypeAlias, TypeVar
 
 from batonpass.errors import DerivedStateError, InvalidValueError
+from batonpass.model.checks import require_text
 from batonpass.model.content import Place, StoredContent
+from batonpass.model.ids import CONTENT, RECEIPT, ContentId, ReceiptId, require_id
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
@@ -14,6 +16,7 @@ from batonpass.model.receipt import StoredReceipt
 from batonpass.model.run import Handoff, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
+from batonpass.store.port import Touched
 
 Row: TypeAlias = tuple[Any, ...]
 Value = TypeVar("Value")
@@ -137,6 +140,17 @@ def content(row: Row) -> StoredContent:
     """Return a row of contents, joined with its receipt."""
     identifier, receipt_id, place, salt, body = row
     return StoredContent(id=identifier, receipt=receipt_id, place=Place(place), salt=salt, body=body)
+
+
+@_naming("touch")
+def touched(row: Row) -> Touched:
+    """Return a row of touches, joined with its receipt."""
+    identifier, path, receipt_id = row
+    return Touched(
+        path=require_text("path", path),
+        receipt=ReceiptId(require_id("receipt", receipt_id, RECEIPT)),
+        content=ContentId(require_id("content", identifier, CONTENT)),
+    )
 
 
 def receipt(row: Row) -> StoredReceipt:

@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from batonpass.errors import InvalidValueError, UnknownFieldError
-from batonpass.model.bodies import Body, UnknownBody
+from batonpass.model.bodies import Body, ToolCompleted, UnknownBody
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import Digest, KeyId, ReceiptId, RelayId, RunId, SessionId, StreamId
 from batonpass.model.receipt import SIGNATURE_BYTES, Mode, Receipt, SignedReceipt, StoredReceipt
@@ -102,7 +102,7 @@ def encode_receipt(receipt: Receipt) -> bytes:
         "at": receipt.at,
         "mode": receipt.mode,
         "recorder": {"relay": receipt.relay, "key": receipt.relay_key},
-        "body": {name: value for name, default in _FIELDS[type(body)] if (value := getattr(body, name)) != default},
+        "body": _said(body),
     }
     optional = (("cosigner", receipt.cosigner), ("root", receipt.root), ("session", receipt.session))
     predicate.update((name, value) for name, value in optional if value is not None)
@@ -116,6 +116,18 @@ def encode_receipt(receipt: Receipt) -> bytes:
             "predicate": predicate,
         },
     )
+
+
+def _said(body: Body) -> dict[str, Any]:
+    """Return what is particular about a body: the fields that do not have their default."""
+    said = {name: value for name, default in _FIELDS[type(body)] if (value := getattr(body, name)) != default}
+    if isinstance(body, ToolCompleted) and body.changes:
+        # Of what stands in lists, only this has parts that may be left out.
+        said["changes"] = [
+            {name: part for name in ("change", "before", "after") if (part := getattr(changed, name)) is not None}
+            for changed in body.changes
+        ]
+    return said
 
 
 def decode_receipt(payload: bytes) -> Receipt:

@@ -107,11 +107,12 @@ def test_a_server_that_is_down_is_said_to_be(postgres: Server) -> None:
 def test_an_empty_database_becomes_a_store(empty_postgres_url: str) -> None:
     """The first to open a database makes the tables, and they are known to be made."""
     with opened(empty_postgres_url) as store:
-        (applied,) = store.migrations()
+        migrations = store.migrations()
 
-    assert (1, "ledger") == (applied.version, applied.name)
-    assert applied.applied_at is not None
-    assert timedelta(0) <= datetime.now(UTC) - applied.applied_at < timedelta(minutes=5)
+    assert [(1, "ledger"), (2, "functions")] == [(applied.version, applied.name) for applied in migrations]
+    for applied in migrations:
+        assert applied.applied_at is not None
+        assert timedelta(0) <= datetime.now(UTC) - applied.applied_at < timedelta(minutes=5)
 
 
 def test_processes_that_open_an_empty_database_at_once_all_succeed(empty_postgres_url: str) -> None:
@@ -142,7 +143,7 @@ def test_a_newer_schema_is_refused(postgres: Server, postgres_url: str) -> None:
     database = database_of(postgres_url)
     postgres.execute("INSERT INTO schema_migrations (version, name) VALUES (9, 'later')", database=database)
 
-    with pytest.raises(NewerSchemaError, match="has schema 9 and this program knows up to 1; upgrade batonpass"):
+    with pytest.raises(NewerSchemaError, match="has schema 9 and this program knows up to 2; upgrade batonpass"):
         PostgresStore(postgres_url)
 
 
@@ -150,17 +151,17 @@ def test_an_older_schema_is_migrated_on_request(postgres_url: str, monkeypatch: 
     """A store from before is opened, refuses use until it is migrated, and says how; then it works."""
     with opened(postgres_url) as store:
         before = a_scribe(store).start()
-    later = Migration(2, "later", "CREATE TABLE later (id text)")
+    later = Migration(3, "later", "CREATE TABLE later (id text)")
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, later))
 
     with opened(postgres_url) as store:
-        with pytest.raises(SchemaError, match="has schema 1 and this program needs 2; run `batonpass ledger migrate`"):
+        with pytest.raises(SchemaError, match="has schema 2 and this program needs 3; run `batonpass ledger migrate`"):
             store.founded()
-        assert AppliedMigration(2, "later", None) == store.migrations()[1]
+        assert AppliedMigration(3, "later", None) == store.migrations()[2]
         store.migrate()
         with store.view() as view:
             assert before.run == view.get_run(before.run.id)
-        assert None is not store.migrations()[1].applied_at
+        assert None is not store.migrations()[2].applied_at
 
 
 def test_tables_of_another_program_are_left_alone(postgres: Server, empty_postgres_url: str) -> None:

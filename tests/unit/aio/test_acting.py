@@ -241,6 +241,34 @@ def test_several_may_wait_for_what_one_of_them_runs() -> None:
     run_async(main)
 
 
+@pytest.mark.parametrize("ending", ["completed", "verified"])
+def test_what_is_finished_is_not_run_again(ending: str) -> None:
+    """Running a finished handoff gives back its result; no agent works for it a second time, in either face."""
+    ran: list[str] = []
+
+    async def editor(_: AsyncRun) -> str:
+        ran.append("async")
+        return "done"
+
+    def another(_: LiveRun) -> str:
+        ran.append("sync")
+        return "done again"
+
+    async def main() -> None:
+        relay = a_relay()
+        async with a_start(relay) as lead:
+            handoff = await lead.hand_off("editor", "Do your part", run=editor)
+            first = await handoff.run()
+            if ending == "verified":
+                await handoff.verify(verdict="I looked at it")
+            elsewhere = await relay.handoff(handoff.id)
+            again = [await handoff.run(), await handoff.run(another), await elsewhere.run(editor)]
+            assert (["async"], ["done"] * 4) == (ran, [result.value for result in (first, *again)])
+            assert (ending, 1) == (await handoff.state, (await handoff.look()).attempt)
+
+    run_async(main)
+
+
 @pytest.mark.parametrize("holds", [True, False], ids=["it holds", "it does not"])
 def test_a_check_may_be_a_coroutine_function(*, holds: bool) -> None:
     """It is awaited where the program's own things are: an unawaited one would always seem to hold."""

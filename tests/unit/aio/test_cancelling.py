@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from batonpass.aio import AsyncHandoff, AsyncRun
-from batonpass.errors import StreamClosedError
+from batonpass.errors import CallInDoubtError, StreamClosedError
+from batonpass.handoff.tools import tool
 from batonpass.model.bodies import Kind
 from batonpass.model.entry import Entry
 from batonpass.model.lifecycle import State
@@ -51,24 +52,37 @@ async def cancelled_at_the_gate(gate: Gate, kind: Kind, act: Callable[[], Awaita
     return task.cancelled()
 
 
-def test_a_call_that_is_cancelled_is_recorded_as_failed() -> None:
-    """A coroutine that was cancelled has failed, with the code `cancelled`, and the cancellation goes on."""
+@pytest.mark.parametrize("idempotent", [False, True], ids=["once", "idempotent"])
+def test_a_call_that_is_cancelled_is_in_doubt(*, idempotent: bool) -> None:
+    """Nobody knows how far a coroutine came: it has no outcome, is listed, and is repeated only if that is safe."""
+    begun = asyncio.Event()
+    made: list[int] = []
+
+    @tool("send", idempotent=idempotent)
+    async def send() -> str:
+        made.append(1)
+        if len(made) == 1:
+            begun.set()
+            await asyncio.Event().wait()
+        return "sent"
 
     async def main() -> None:
         relay = a_relay()
-        begun = asyncio.Event()
-
-        async def forever() -> None:
-            begun.set()
-            await asyncio.Event().wait()
-
-        async with a_start(relay) as lead:
-            task = asyncio.create_task(lead.call(forever))
-            await begun.wait()
-            task.cancel()
-            await asyncio.wait({task})
-            assert task.cancelled()
-        assert ["cancelled"] == failures(relay)
+        lead = await a_start(relay)
+        task = asyncio.create_task(lead.call(send))
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+        assert ["run.started", "tool.requested"] == kinds(relay, lead.id)
+        async with relay.resume(lead.id) as again:
+            assert ["send"] == [call.tool for call in again.earlier.in_doubt]
+            if idempotent:
+                assert "sent" == await again.call(send)
+            else:
+                with pytest.raises(CallInDoubtError):
+                    await again.call(send)
+        assert (1 + idempotent, []) == (len(made), failures(relay))
 
     run_async(main)
 
@@ -105,9 +119,12 @@ def test_a_call_that_was_cancelled_before_it_was_made_is_not_in_doubt() -> None:
     async def main() -> None:
         gate = Gate()
         relay = a_relay(gate)
-        async with a_start(relay) as lead:
-            assert await cancelled_at_the_gate(gate, Kind.TOOL_REQUESTED, lambda: lead.call(made.append, 1))
+        lead = await a_start(relay)
+        assert await cancelled_at_the_gate(gate, Kind.TOOL_REQUESTED, lambda: lead.call(made.append, 1))
         assert (["cancelled"], []) == (failures(relay), made)
+        async with relay.resume(lead.id) as again:
+            await again.call(made.append, 1)
+            assert ((), [1]) == (again.earlier.in_doubt, made)
 
     run_async(main)
 

@@ -3,6 +3,7 @@
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from batonpass.errors import (
     VerificationError,
 )
 from batonpass.model.ids import RunId
+from batonpass.relay import Relay
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.memory import MemoryStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
@@ -323,3 +325,16 @@ def test_a_tampered_bundle_is_not_kept() -> None:
         import_bundle(store, exported.lines)
 
     assert not store.founded()
+
+
+def test_what_was_found_by_its_path_is_found_in_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An imported tree answers for files as the original does, and verifies."""
+    monkeypatch.chdir(tmp_path)
+    original, copy = Relay.open("memory:"), Relay.open("memory:")
+    with original.start("Write a file", by="user:ana") as lead:
+        lead.call(lambda name: Path(name).write_text("one\n", encoding="utf-8"), "notes.txt")
+    copy.import_(original.export(lead.id))
+    with copy.store.view() as view:
+        found = [touched.path for touched in view.find_touches("notes.txt")]
+
+    assert (["notes.txt"], original.verify().receipts) == (found, copy.verify().receipts)

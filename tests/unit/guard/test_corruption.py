@@ -23,7 +23,7 @@ from batonpass.guard.corruption import (
     find_unverified_work,
 )
 from batonpass.guard.problem import Problem
-from batonpass.model.items import Claim, Constraint, Decision, WorkItem
+from batonpass.model.items import Claim, Constraint, Decision, Report, WorkItem
 from batonpass.model.policy import HandoffPolicy
 from tests.unit.guard.batons import DAY, LAX, LONG, NOON, OTHER, a_baton, an_artifact, content_id, kept, known
 
@@ -212,6 +212,14 @@ def test_unverified_work_is_found_where_the_policy_wants_it_verified() -> None:
 
     assert [("signal-corruption.unverified", True)] == found(find_unverified_work(a_baton(done), VERIFIED_ONLY))
     assert [] == [*find_unverified_work(a_baton(verified), VERIFIED_ONLY), *find_unverified_work(a_baton(done), LAX)]
+
+
+def test_what_a_report_says_is_done_is_its_readers_to_verify() -> None:
+    """Work that a child reported is refused when it is handed on, not again by whoever gets it."""
+    reported = a_baton(Report(result="done", completed=(WorkItem("Parsed all rows"),)))
+
+    assert WorkItem("Parsed all rows") in reported.completed
+    assert [] == found(find_unverified_work(reported, VERIFIED_ONLY))
 
 
 def test_an_output_that_is_not_carried_is_reported() -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,7 @@ import pytest
 
 from batonpass.clock import Clock
 from batonpass.handoff.calling import begin_call
+from batonpass.handoff.holding import Holding
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.tools import ToolCall, declared_of, tool
 from batonpass.model.bodies import Body
@@ -135,6 +137,13 @@ def begin_only(run: LiveRun, function: Callable[..., Any], *args: object) -> Cal
     """Let a process die in a call: it is requested, and nobody ever learns what came of it."""
     begun = begin_call(run._desk, run._holding, ToolCall(declared_of(function), function, args))
     return begun.call  # type: ignore[union-attr]
+
+
+def shared(run: LiveRun, relay: Relay) -> tuple[LiveRun, LiveRun]:
+    """Return a run as two processes hold it that have its key from a file, as hooks do: neither fences the other."""
+    working = replace(run._holding.working, epoch=None)
+    one, other = Holding(working=working), Holding(working=working)
+    return LiveRun(run._desk, one, {}), LiveRun(relay.desk, other, {})
 
 
 def at_once(*jobs: Callable[[], Any]) -> list[Any]:

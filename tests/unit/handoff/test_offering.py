@@ -13,7 +13,7 @@ from batonpass.model.kinds import Relation
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.policy import HandoffPolicy
 from batonpass.relay import Relay
-from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, at_once, bodies, kinds, receipts, words
+from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, at_once, bodies, kinds, receipts, shared, words
 
 SOON = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -129,8 +129,7 @@ def test_processes_that_offer_the_same_key_get_one_handoff(places: Places) -> No
     if places.url == "memory:":
         pytest.skip("what is in memory has one process")
     first, second = places.relay(keys_in_files=True), places.relay(keys_in_files=True)
-    one = first.start("begin", by=ANA)
-    other = second.resume(one.id)
+    one, other = shared(first.start("begin", by=ANA), second)
     found = at_once(*[lambda run=run: run.hand_off("editor", "make it so").id for run in (one, other)] * 4)
 
     assert (1, 1) == (len(set(found)), len(bodies(first, "handoff.initiated")))

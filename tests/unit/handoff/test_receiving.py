@@ -168,13 +168,26 @@ def test_what_is_held_is_not_taken(lead: LiveRun) -> None:
 
 
 @pytest.mark.parametrize("carrier", Carrier)
-def test_what_somebody_works_on_is_not_taken_twice(lead: LiveRun, carrier: Carrier) -> None:
+def test_what_somebody_works_on_is_not_taken_twice(relay: Relay, lead: LiveRun, carrier: Carrier) -> None:
     """A second acceptance finds it running."""
     handoff = lead.hand_off("editor", "go", carrier=carrier)
-    handoff.accept()
+    handoff.accept(lease=relay.claim(holder="w", lease_for=LONG))
 
     with pytest.raises(HandoffEndedError, match="is running"):
         handoff.accept()
+
+
+@pytest.mark.parametrize("claimed", [False, True], ids=["while it waits", "while another has claimed it"])
+def test_what_waits_for_a_worker_is_taken_under_a_lease(relay: Relay, lead: LiveRun, *, claimed: bool) -> None:
+    """Without one, nobody would find out that whoever took it has died; nothing is recorded, and a worker takes it."""
+    handoff = lead.hand_off("editor", "go", carrier=Carrier.WORKER, run=lambda _: "done")
+    lease = relay.claim(holder="w", lease_for=LONG) if claimed else None
+    for take in (handoff.accept, relay.handoff(handoff.id).accept, handoff.run, handoff.__enter__):
+        with pytest.raises(InvalidValueError, match="lease"):
+            take()
+    lease = lease or relay.claim(holder="w", lease_for=LONG)
+
+    assert ([], 1) == (bodies(relay, "handoff.accepted"), relay.handoff(handoff.id).accept(lease=lease).attempt)
 
 
 def test_of_many_threads_one_takes_it(relay: Relay, lead: LiveRun) -> None:

@@ -109,7 +109,7 @@ def test_children_of_a_lapsed_attempt_are_adopted_by_key(relay: Relay, lead: Liv
     first = relay.handoff(handoff.id).accept(lease=lease)
     leaf = first.hand_off("leaf", "small", carrier=Carrier.WORKER)
     relay.sweep()
-    relay.handoff(leaf.id).run(lambda _: "leaf done")
+    relay.handoff(leaf.id).run(lambda _: "leaf done", lease=relay.claim(holder="w", lease_for=LONG, agents=["leaf"]))
     lease = relay.claim(holder="lives", lease_for=LONG, agents=["worker"])
     second = relay.handoff(handoff.id).accept(lease=lease)
     adopted = second.hand_off("leaf", "small", carrier=Carrier.WORKER)

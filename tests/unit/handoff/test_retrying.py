@@ -7,7 +7,7 @@ from batonpass.handoff.run import LiveRun
 from batonpass.model.ids import CallId
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.relay import Relay
-from tests.unit.handoff.places import ANA, begin_only, bodies, receipts, words
+from tests.unit.handoff.places import ANA, LONG, begin_only, bodies, receipts, words
 
 
 def boom(_: object) -> None:
@@ -17,7 +17,7 @@ def boom(_: object) -> None:
 def test_a_retry_begins_no_run_by_itself(lead: LiveRun, relay: Relay) -> None:
     """The handoff waits for its next attempt with the same baton; its parent is not asked."""
     handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER, rationale="r")
-    handoff.run(boom)
+    handoff.run(boom, lease=relay.claim(holder="w", lease_for=LONG))
     before = handoff.baton()
     again = handoff.retry(reason="once more")
 

@@ -20,6 +20,7 @@ from batonpass.model.items import (
     RejectedPath,
     WorkItem,
 )
+from batonpass.model.lifecycle import State
 from batonpass.model.policy import HandoffPolicy
 from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
@@ -57,14 +58,37 @@ def test_somebody_has_to_want_it(relay: Relay, by: str) -> None:
 class TestGoingOn:
     """A process is gone, and another goes on with its run."""
 
-    def test_whoever_held_it_is_fenced(self, places: Places) -> None:
-        """The old process can request nothing and deliver nothing."""
-        old = places.relay().start("begin", by=ANA)
-        places.relay().resume(old.id)
+    @pytest.mark.parametrize("where", ["elsewhere", "in this very process"])
+    def test_whoever_held_it_is_fenced(self, places: Places, where: str) -> None:
+        """Who held it before can request nothing and deliver nothing; who took it up goes on."""
+        relay = places.relay()
+        old = relay.start("begin", by=ANA)
+        new = (places.relay() if where == "elsewhere" else relay).resume(old.id)
+        made: list[int] = []
 
-        for act in (old.close, lambda: old.record(Decision("d")), lambda: old.hand_off("a", "b")):
-            with pytest.raises(FencedError):
+        for act in (
+            old.close,
+            lambda: old.record(Decision("d")),
+            lambda: old.hand_off("a", "b"),
+            lambda: old.call(made.append, 1),
+        ):
+            with pytest.raises(FencedError, match="stop this writer"):
                 act()
+        new.call(made.append, 2)
+        new.close()
+        assert [2] == made
+
+    def test_an_attempt_that_was_taken_up_again_in_this_process_is_fenced(self, relay: Relay) -> None:
+        """What it was in the middle of is kept as evidence; only the new holder closes the handoff."""
+        handoff = relay.start("begin", by=ANA).hand_off("worker", "one")
+        old = handoff.accept()
+        taken_up: list[LiveRun] = []
+        with pytest.raises(FencedError):
+            old.call(lambda: taken_up.append(relay.resume(old.id)))
+        assert 1 == len(bodies(relay, "handoff.late"))
+        taken_up[0].close()
+
+        assert State.COMPLETED is handoff.state
 
     def test_what_it_knew_is_known(self, places: Places) -> None:
         """Its notes, what was relaxed, its artifacts and what its children gave back are there again."""

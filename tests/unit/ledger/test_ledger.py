@@ -209,14 +209,15 @@ def test_who_was_fenced_may_rekey() -> None:
     one, other = two_processes(store)
     lead = one.start()
     other.recording.rekey(lead.run.id)
-    one.recording.rekey(lead.run.id)
-    one.call(lead)
+    taken_back = one.recording.rekey(lead.run.id)
+    one.call(taken_back)
     with store.view() as view:
         stream = view.get_stream(StreamId(lead.run.id))
 
     assert (3, 5) == (stream.epoch, stream.seq)
-    with pytest.raises(FencedError):
-        other.call(lead)
+    for process in (one, other):
+        with pytest.raises(FencedError):
+            process.call(lead)
     assert 1 == verify_ledger(store).runs
 
 

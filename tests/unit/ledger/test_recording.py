@@ -13,7 +13,7 @@ from batonpass.errors import (
     NotFoundError,
 )
 from batonpass.ledger.recording import Recording
-from batonpass.ledger.standing import Acceptance
+from batonpass.ledger.standing import Acceptance, Working
 from batonpass.model.bodies import (
     Carried,
     HandoffAccepted,
@@ -202,6 +202,22 @@ def test_a_rekeyed_run_goes_on_in_the_next_epoch() -> None:
     assert 8 == verify_ledger(store).receipts
 
 
+def test_who_was_taken_over_in_its_own_process_is_fenced() -> None:
+    """The key at hand is the new holder's; whoever works without an epoch, as hooks do, works with any key at hand."""
+    store = MemoryStore()
+    scribe = a_scribe(store)
+    lead = scribe.start()
+    again = scribe.recording.rekey(lead.run.id)
+    with pytest.raises(FencedError) as fenced:
+        scribe.call(lead)
+    scribe.call(again)
+    scribe.call(replace(lead, epoch=None))
+
+    assert (1, 2, None) == (lead.epoch, again.epoch, Working(run=lead.run).epoch)
+    assert "is in epoch 2 and this writer holds epoch 1" in str(fenced.value)
+    assert [1, 2, 2, 2, 2, 2] == [receipt.epoch for receipt in receipts_in(store, lead.run.id)]
+
+
 def test_two_who_rekey_at_once_have_one_winner() -> None:
     """Two hooks find the key lost and share the place where keys are kept: the winner's key is the one that stays."""
     store = RacingStore()
@@ -209,7 +225,8 @@ def test_two_who_rekey_at_once_have_one_winner() -> None:
     lead = one.start()
     other = replace(other, run_keys=one.run_keys, recording=Recording(store, other.ledger, one.run_keys, FrozenClock()))
     made, go = threading.Event(), threading.Event()
-    winner = threading.Thread(target=other.recording.rekey, args=(lead.run.id,))
+    won: list[Working] = []
+    winner = threading.Thread(target=lambda: won.append(other.recording.rekey(lead.run.id)))
 
     def hold_the_winner() -> None:
         made.set()
@@ -225,7 +242,8 @@ def test_two_who_rekey_at_once_have_one_winner() -> None:
 
     with pytest.raises(FencedError):
         one.recording.rekey(lead.run.id)
-    other.call(lead)
+    (winning,) = won
+    other.call(winning)
 
     assert 5 == verify_ledger(store).receipts
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from batonpass.model.bodies import (
     Body,
     Carried,
+    Changed,
     CheckpointSaved,
     ChildHead,
     ContentErased,
@@ -37,6 +38,7 @@ from batonpass.model.bodies import (
     RelayRevoked,
     RelayRotated,
     RunClosed,
+    RunGap,
     RunRecorded,
     RunRekeyed,
     RunRelaxed,
@@ -139,6 +141,7 @@ BODIES: Final[dict[Kind, Body]] = {
         RunRecorded(run=PARENT, by=ANA, items=(DECIDED,)),
         RunRelaxed(run=PARENT, item=CONTENT, by=ANA),
         RunSettled(run=PARENT, by=ANA, call=CALL, settlement=Settlement.REPEAT),
+        RunGap(run=PARENT, calls=2),
         RunClosed(run=PARENT, outcome=Outcome.FAILED, **_CLOSED),
         CheckpointSaved(run=CHILD, after=CALL),
         HandoffInitiated(
@@ -195,7 +198,13 @@ BODIES: Final[dict[Kind, Body]] = {
             reads=True,
             flags=("would_deny.budget",),
         ),
-        ToolCompleted(run=CHILD, call=CALL, cost=7, flags=("result.constraint",)),
+        ToolCompleted(
+            run=CHILD,
+            call=CALL,
+            cost=7,
+            flags=("result.constraint",),
+            changes=(Changed(change=CONTENT, after=DIGEST),),
+        ),
         ToolFailed(run=CHILD, call=CALL, error="timeout"),
         ToolDenied(run=CHILD, call=CALL, tool="write_file", rule="constraint"),
         RelayEnrolled(relay=RELAY, public_key=RUN_KEY),

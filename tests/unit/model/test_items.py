@@ -283,11 +283,12 @@ def test_a_report_takes_texts_for_items() -> None:
         completed=["tested"],  # type: ignore[arg-type]
         open_questions=("negative?", OpenQuestion("zero?", blocking=True)),  # type: ignore[arg-type]
         claims=["8 rows"],  # type: ignore[arg-type]
+        none=["rejected"],  # type: ignore[arg-type]
     )
 
     assert (WorkItem("tested"),) == report.completed
     assert (OpenQuestion("negative?"), OpenQuestion("zero?", blocking=True)) == report.open_questions
-    assert (Claim("8 rows"),) == report.claims
+    assert ((Claim("8 rows"),), ("rejected",)) == (report.claims, report.none)
 
 
 PARTS: Final = {

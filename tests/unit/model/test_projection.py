@@ -121,6 +121,7 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_RECORDED: NOTHING,
     Kind.RUN_RELAXED: NOTHING,
     Kind.RUN_SETTLED: NOTHING,
+    Kind.RUN_GAP: NOTHING,
     Kind.RUN_CLOSED: Projection(closes=True, run_ended=ended(RunState.FAILED, PARENT)),
     Kind.CHECKPOINT_SAVED: NOTHING,
     Kind.HANDOFF_INITIATED: Projection(handoff_opened=OFFERED),

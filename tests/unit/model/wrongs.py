@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final
 
-from batonpass.model.bodies import Kind, UnknownBody
+from batonpass.model.bodies import Changed, Kind, UnknownBody
 from batonpass.model.lifecycle import State
 from tests.unit.model.examples import (
     BODIES,
@@ -104,6 +104,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS},
     Kind.RUN_RELAXED: {"run": NOT_IDS, "item": NOT_IDS, "by": NOT_PRINCIPALS},
     Kind.RUN_SETTLED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "call": NOT_IDS, "settlement": NOT_MEMBERS},
+    Kind.RUN_GAP: {"run": NOT_IDS, "calls": NOT_COUNTS},
     Kind.RUN_CLOSED: {"run": NOT_IDS, "outcome": NOT_MEMBERS, **_ROOT_CLOSED},
     Kind.CHECKPOINT_SAVED: {"run": NOT_IDS, "after": NOT_OPTIONAL_IDS},
     Kind.HANDOFF_INITIATED: {
@@ -172,7 +173,12 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "reads": NOT_FLAGS,
         "flags": NOT_LISTS_OF_CODES,
     },
-    Kind.TOOL_COMPLETED: {**_CALL, "cost": NOT_NUMBERS, "flags": NOT_LISTS_OF_CODES},
+    Kind.TOOL_COMPLETED: {
+        **_CALL,
+        "cost": NOT_NUMBERS,
+        "flags": NOT_LISTS_OF_CODES,
+        "changes": [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))],
+    },
     Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES},
     Kind.TOOL_DENIED: {**_CALL, "tool": NOT_AGENTS, "rule": NOT_CODES},
     Kind.RELAY_ENROLLED: _ENROLMENT,

@@ -148,8 +148,10 @@ def test_a_lost_key_is_replaced_in_the_next_epoch() -> None:
 
     with pytest.raises(KeyMissingError, match="rekey"):
         relay.recording.request(working, "write_file", "{}")
-    relay.recording.rekey(working.run.id)
-    relay.recording.request(working, "write_file", "{}")
+    again = relay.recording.rekey(working.run.id)
+    relay.recording.request(again, "write_file", "{}")
+    with pytest.raises(FencedError):
+        relay.recording.request(working, "write_file", "{}")
 
     home_keys._keys[working.run.id] = lost
     with pytest.raises(FencedError):

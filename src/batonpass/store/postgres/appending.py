@@ -170,9 +170,13 @@ def _arguments(entry: Entry) -> dict[str, object]:
         "content_ids": TextArray([content.ref.id for content in contents]) if contents else None,
         "content_salts": BytesArray([content.salt for content in contents]) if contents else None,
         "content_bodies": BytesArray([content.body for content in contents]) if contents else None,
-        "change": json.dumps(fields) if (fields := dict(_fields(change, entry.token))) else None,
+        "change": json.dumps(fields) if (fields := dict(_fields(change, entry.token)) | _touches(entry)) else None,
         "enrols_itself": enrols_itself(receipt),
     }
+
+
+def _touches(entry: Entry) -> dict[str, object]:
+    return {"touches": [asdict(touch) for touch in entry.touches]} if entry.touches else {}
 
 
 def _fields(change: Projection, token: int | None) -> Iterator[tuple[str, object]]:

@@ -7,8 +7,8 @@ FROM pg_tables
 WHERE
     schemaname = ANY (current_schemas(false))
     AND tablename IN (
-        'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'runs', 'handoffs', 'leases', 'statements',
-        'keys', 'seals'
+        'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'touches', 'runs', 'handoffs', 'leases',
+        'statements', 'keys', 'seals'
     );
 
 -- name: lock_schema
@@ -76,6 +76,10 @@ SELECT batonpass_sequence(%(most)s);
 -- name: vacuum_contents
 VACUUM (SKIP_LOCKED, TRUNCATE false) contents;
 
+-- The hash of an erased path would confirm a guess, so its index is cleaned as well, however few entries are dead.
+-- name: vacuum_touches
+VACUUM (SKIP_LOCKED, TRUNCATE false, INDEX_CLEANUP on) touches;
+
 -- name: add_seal
 INSERT INTO seals (size, previous, root, note, frontier)
 VALUES (%(size)s, %(previous)s, %(root)s, %(note)s, %(frontier)s)
@@ -99,7 +103,9 @@ SELECT
     (
         SELECT sum(pg_total_relation_size(name))::bigint
         FROM unnest(
-            '{ledger,streams,receipts,positions,unsequenced,contents,runs,handoffs,leases,statements,keys,seals}'::regclass[]
+            '{
+                ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals
+            }'::regclass[]
         ) AS name
     );
 
@@ -151,6 +157,27 @@ WHERE contents.id = ANY (%(ids)s);
 
 -- name: find_content_ids
 SELECT id FROM contents ORDER BY id;
+
+-- name: find_touches
+SELECT touches.content, touches.path, receipts.id
+FROM touches LEFT JOIN receipts ON receipts.number = touches.receipt
+WHERE hashtextextended(touches.path, 0) = hashtextextended(%(path)s::text, 0) AND touches.path = %(path)s
+ORDER BY touches.receipt DESC, touches.content DESC;
+
+-- name: find_all_touches
+SELECT touches.content, touches.path, receipts.id
+FROM touches LEFT JOIN receipts ON receipts.number = touches.receipt;
+
+-- name: find_touches_of
+SELECT touches.content, touches.path, receipts.id
+FROM touches LEFT JOIN receipts ON receipts.number = touches.receipt
+WHERE touches.content = ANY (%(ids)s);
+
+-- Not LIKE: to it, some characters that paths have mean others.
+-- name: find_touched_paths
+SELECT DISTINCT path FROM touches
+WHERE path = %(ending)s OR right(path, length(%(ending)s) + 1) = '/' || %(ending)s
+ORDER BY path;
 
 -- name: get_run
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series

@@ -145,6 +145,7 @@ class PostgresStore:
         """Have the old versions of erased rows removed now; if that cannot be done, the server does it later."""
         with suppress(StoreError, psycopg.Error), self._connections.writer(self._connections.patience()) as connection:
             connection.execute(QUERIES["vacuum_contents"])
+            connection.execute(QUERIES["vacuum_touches"])
 
     def _require_usable(self) -> None:
         self._process.require()

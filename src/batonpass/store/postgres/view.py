@@ -18,7 +18,7 @@ from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
-from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
+from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
 from batonpass.store.postgres.connections import QUERIES, Connection
 from batonpass.store.postgres.failures import translated
 from batonpass.store.postgres.leasing import QUERIES as LEASING
@@ -144,6 +144,20 @@ class PostgresView:
         """Yield what humans said they want, in the order in which it was recorded."""
         read = self._stream if root is None else self._all
         return read("find_statements", {"root": root}, rows.stated)
+
+    def find_touches(self, path: str | None = None) -> Iterator[Touched]:
+        """Yield the changes that were recorded under a path, the latest first, or all."""
+        if path is None:
+            return self._stream("find_all_touches", _NOTHING, rows.touched)
+        return self._stream("find_touches", {"path": path}, rows.touched)
+
+    def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
+        """Yield the paths under which these contents were recorded."""
+        return self._all("find_touches_of", {"ids": list(contents)}, rows.touched)
+
+    def find_touched_paths(self, ending: str) -> Iterator[str]:
+        """Yield the paths that end so."""
+        return self._all("find_touched_paths", {"ending": ending}, lambda row: str(row[0]))
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

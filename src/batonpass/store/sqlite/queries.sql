@@ -52,6 +52,12 @@ INSERT INTO contents (id, receipt, place, salt, body) VALUES (?, ?, ?, ?, ?);
 -- name: erase_content
 UPDATE contents SET place = 'erased', salt = NULL, body = NULL WHERE id = ?;
 
+-- name: add_touch
+INSERT INTO touches (content, receipt, path) VALUES (?, ?, ?);
+
+-- name: erase_touch
+DELETE FROM touches WHERE content = ?;
+
 -- name: add_run
 INSERT INTO runs (
     id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
@@ -182,6 +188,28 @@ SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
 FROM json_each(?) AS wanted
 JOIN contents ON contents.id = wanted.value
 LEFT JOIN receipts ON receipts.position = contents.receipt;
+
+-- name: find_touches
+SELECT touches.content, touches.path, receipts.id
+FROM touches LEFT JOIN receipts ON receipts.position = touches.receipt
+WHERE touches.path = ?
+ORDER BY touches.receipt DESC, touches.content DESC;
+
+-- name: find_all_touches
+SELECT touches.content, touches.path, receipts.id
+FROM touches LEFT JOIN receipts ON receipts.position = touches.receipt;
+
+-- name: find_touches_of
+SELECT touches.content, touches.path, receipts.id
+FROM json_each(?) AS wanted
+JOIN touches ON touches.content = wanted.value
+LEFT JOIN receipts ON receipts.position = touches.receipt;
+
+-- Not LIKE: to it, some characters that paths have mean others.
+-- name: find_touched_paths
+SELECT DISTINCT path FROM touches
+WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1
+ORDER BY path;
 
 -- name: get_run
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series

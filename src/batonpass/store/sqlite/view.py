@@ -30,7 +30,7 @@ from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
-from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery
+from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import translated
 from batonpass.store.sqlite.leasing import QUERIES as LEASING
@@ -182,6 +182,20 @@ class SqliteView:
         """Yield what humans said they want, in the order in which it was recorded."""
         name = "find_statements" if root is None else "find_statements_of_tree"
         return self._find(name, {"root": root}, rows.stated)
+
+    def find_touches(self, path: str | None = None) -> Iterator[Touched]:
+        """Yield the changes that were recorded under a path, the latest first, or all."""
+        if path is None:
+            return self._find("find_all_touches", (), rows.touched)
+        return self._find("find_touches", (path,), rows.touched)
+
+    def find_touches_of(self, contents: Sequence[ContentId]) -> Iterator[Touched]:
+        """Yield the paths under which these contents were recorded."""
+        return self._find("find_touches_of", (json.dumps(list(contents)),), rows.touched)
+
+    def find_touched_paths(self, ending: str) -> Iterator[str]:
+        """Yield the paths that end so."""
+        return self._find("find_touched_paths", (ending,), lambda row: str(row[0]))
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

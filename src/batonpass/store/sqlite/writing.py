@@ -39,6 +39,7 @@ _MOVE: Final = QUERIES["move_stream"]
 _OPEN: Final = QUERIES["open_stream"]
 _ADD_RECEIPT: Final = QUERIES["add_receipt"]
 _ADD_CONTENT: Final = QUERIES["add_content"]
+_ADD_TOUCH: Final = QUERIES["add_touch"]
 
 
 def write_entries(connection: apsw.Connection, entries: Sequence[Entry]) -> None:
@@ -71,6 +72,8 @@ def write_entry(connection: apsw.Connection, entry: Entry) -> None:
         position = connection.last_insert_rowid()
         for content in entry.contents:
             connection.execute(_ADD_CONTENT, (content.ref.id, position, *_placed(content)))
+        for touch in entry.touches:
+            connection.execute(_ADD_TOUCH, (touch.content, position, touch.path))
     except apsw.ConstraintError:
         raise DuplicateReceiptError(receipt.id) from None
     _apply(connection, change, entry.token)
@@ -142,6 +145,7 @@ def _apply(connection: apsw.Connection, change: Projection, token: int | None) -
         _change_key(connection, change.key_changed)
     for content in change.erased:
         connection.execute(QUERIES["erase_content"], (content,))
+        connection.execute(QUERIES["erase_touch"], (content,))
 
 
 def _fence(connection: apsw.Connection, at: ChildHead) -> None:

@@ -14,7 +14,8 @@ from batonpass.testing.conformance.leasing import Leasing
 from batonpass.testing.conformance.offering import Offering
 from batonpass.testing.conformance.queueing import Queueing
 from batonpass.testing.conformance.reading import Reading
+from batonpass.testing.conformance.touching import Touching
 
 
-class LedgerStoreConformance(Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading):
+class LedgerStoreConformance(Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching):
     """What a `LedgerStore` promises."""

@@ -1,7 +1,7 @@
 -- Everything that a ledger is: the same tables as on SQLite, and what many writers at once need besides. Receipts, contents
 -- and seals are the truth; streams, runs, handoffs, statements and keys are derived from receipts and are checked against
--- them by the verifier, column by column. Leases are neither: they only say who works on what just now. Ids are compared
--- byte by byte, whatever the database's own collation is.
+-- them by the verifier, column by column; so are touches, from contents. Leases are neither: they only say who works on what
+-- just now. Ids are compared byte by byte, whatever the database's own collation is.
 --
 -- No foreign keys: they would lock a row of the parent in every append, and it is the verifier that must find an orphan.
 
@@ -57,6 +57,17 @@ CREATE TABLE contents (
     salt bytea,
     body bytea
 );
+
+-- Which contents are changes of which file. The path is words: it stands in the content, never in the receipt, and here only
+-- for as long as the content is kept.
+CREATE TABLE touches (
+    content text COLLATE "C" NOT NULL PRIMARY KEY,
+    receipt bigint NOT NULL,
+    path text COLLATE "C" NOT NULL
+);
+
+-- Read backwards: the latest change first. By the hash, because a path may be longer than a row of an index.
+CREATE INDEX touches_by_path ON touches (hashtextextended(path, 0), receipt);
 
 CREATE TABLE runs (
     id text COLLATE "C" NOT NULL PRIMARY KEY,

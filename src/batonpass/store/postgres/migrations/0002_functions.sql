@@ -29,7 +29,7 @@ CREATE FUNCTION batonpass_append(
     content_ids text[],
     content_salts bytea[],
     content_bodies bytea[],
-    change jsonb, -- what it changes besides its own stream; NULL if nothing
+    change jsonb, -- what it changes besides its own stream, and under which paths it is found; NULL if nothing
     enrols_itself boolean -- it enrols the key that records it, under the signature of the root
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -94,7 +94,7 @@ BEGIN
         FROM unnest(content_ids, content_salts, content_bodies) AS given (id, salt, body);
     END IF;
     IF change IS NOT NULL THEN
-        PERFORM batonpass_project(new_id, change);
+        PERFORM batonpass_project(new_id, receipt_number, change);
     END IF;
 END $$;
 
@@ -105,8 +105,8 @@ BEGIN
     );
 END $$;
 
--- Applies what a receipt changes besides its own stream; the keys of `change` are the fields of a Projection.
-CREATE FUNCTION batonpass_project(receipt text, change jsonb) RETURNS void LANGUAGE plpgsql AS $$
+-- Applies what a receipt changes besides its own stream; the keys of `change` are the fields of a Projection, and the touches.
+CREATE FUNCTION batonpass_project(receipt text, receipt_number bigint, change jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     fences jsonb := change -> 'fences';
     ended jsonb := change -> 'run_ended';
@@ -183,9 +183,15 @@ BEGIN
         UPDATE keys SET status = changed ->> 'status' WHERE id = changed ->> 'key';
         PERFORM batonpass_require(FOUND, 'key', changed ->> 'key');
     END IF;
+    IF change ? 'touches' THEN
+        INSERT INTO touches (content, receipt, path)
+        SELECT given.content, receipt_number, given.path
+        FROM jsonb_to_recordset(change -> 'touches') AS given (content text, path text);
+    END IF;
     IF change ? 'erased' THEN
         UPDATE contents SET place = 'erased', salt = NULL, body = NULL
         WHERE id IN (SELECT jsonb_array_elements_text(change -> 'erased'));
+        DELETE FROM touches WHERE content IN (SELECT jsonb_array_elements_text(change -> 'erased'));
     END IF;
 END $$;
 

@@ -1,6 +1,6 @@
 -- Everything that a ledger is. Receipts, contents and seals are the truth; streams, runs, handoffs, statements and keys are
--- derived from receipts and are checked against them by the verifier, column by column. Leases are neither: they only say
--- who works on what just now.
+-- derived from receipts and are checked against them by the verifier, column by column; so are touches, from contents.
+-- Leases are neither: they only say who works on what just now.
 
 CREATE TABLE ledger (
     only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -39,6 +39,17 @@ CREATE TABLE contents (
     salt BLOB,
     body BLOB
 ) WITHOUT ROWID;
+
+-- Which contents are changes of which file. The path is words: it stands in the content, never in the receipt, and here only
+-- for as long as the content is kept.
+CREATE TABLE touches (
+    content TEXT NOT NULL PRIMARY KEY,
+    receipt INTEGER NOT NULL,
+    path TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- Read backwards: the latest change first.
+CREATE INDEX touches_by_path ON touches (path, receipt);
 
 CREATE TABLE runs (
     id TEXT NOT NULL PRIMARY KEY,

@@ -1,0 +1,105 @@
+"""Effects: which files a call changed, seen by looking at them before and after.
+
+A call is watched at the files that its arguments name: that is cheap, and true whatever the tool says of itself. What
+else it changes is for the adapters that compare whole work trees.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Final
+
+from batonpass.attribution.change import FileChange, Hunk, digest_of, lines_of
+from batonpass.attribution.diffing import hunks_between
+from batonpass.model.ids import CallId, RunId
+from batonpass.store.home import HOME_NAME
+
+_LONGEST_NAME: Final = 1024
+_LARGEST_FILE: Final = 2 * 1024 * 1024
+_MOST_FILES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Files as they were before a call: their bytes, or None where there was no file."""
+
+    root: Path
+    before: Mapping[Path, bytes | None]
+
+
+NOTHING: Final = Watched(Path(), {})
+
+
+def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Watched:
+    """Look at the files that the arguments of a call name, as far as they lie in the repository of a directory."""
+    place = directory or Path.cwd()
+    root = _root(place)
+    before: dict[Path, bytes | None] = {}
+    for path in _named(arguments, place, root):
+        if len(before) == _MOST_FILES:
+            break
+        try:
+            before[path] = _read(path)
+        except OSError:
+            continue
+    return Watched(root, before) if before else NOTHING
+
+
+def find_changes(watched: Watched, *, call: CallId, run: RunId, at: datetime) -> Iterator[FileChange]:
+    """Yield what became of watched files."""
+    for path, before in watched.before.items():
+        try:
+            after = _read(path)
+        except OSError:
+            continue
+        if before == after:
+            continue
+        yield FileChange(
+            call=call,
+            run=run,
+            at=at,
+            path=path.relative_to(watched.root).as_posix(),
+            before=None if before is None else digest_of(before),
+            after=None if after is None else digest_of(after),
+            hunks=_hunks(before, after),
+        )
+
+
+def _hunks(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...] | None:
+    try:
+        return hunks_between(lines_of((before or b"").decode()), lines_of((after or b"").decode()))
+    except UnicodeDecodeError:
+        return None  # not text: it has digests, and no lines
+
+
+def _named(arguments: Mapping[str, object], place: Path, root: Path) -> Iterator[Path]:
+    for value in arguments.values():
+        name = fspath(value) if isinstance(value, PathLike) else value
+        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or "\n" in name or "\0" in name:
+            continue
+        path = (place / name).resolve() if isinstance(value, PathLike) or _looks_like_a_path(name) else None
+        if path is not None and path.is_relative_to(root) and HOME_NAME not in path.relative_to(root).parts:
+            yield path
+
+
+def _looks_like_a_path(name: str) -> bool:
+    return not name.isspace() and "://" not in name and ("/" in name or "." in name) and not name.endswith("/")
+
+
+def _read(path: Path) -> bytes | None:
+    """Return a file's bytes; None if there is none. Raises `OSError` for what is no file, or too large to look at."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    if not path.is_file() or status.st_size > _LARGEST_FILE:
+        raise IsADirectoryError(path)
+    return path.read_bytes()
+
+
+def _root(place: Path) -> Path:
+    """Return the repository that a directory lies in; else the directory itself."""
+    resolved = place.resolve()
+    return next((parent for parent in (resolved, *resolved.parents) if (parent / ".git").exists()), resolved)
