@@ -18,10 +18,13 @@ _NOUNS: Final = {
     "ledger": "The ledger: verify, seal, export, erase.",
     "key": "Keys: which relays may record here.",
     "worker": "Run what waits for an agent, under a lease.",
+    "import": "Bring what other programs already keep into the ledger.",
     "git": "Put the ledger's seal into every commit.",
     "doctor": "Say what is wrong with this ledger, and what to do.",
     "demo": "Show in seconds what is recorded and what is found.",
 }
+
+_MODULES: Final = {"import": "import_"}  # where the noun is a word that Python keeps for itself
 
 
 class Door(click.Group):
@@ -31,7 +34,7 @@ class Door(click.Group):
         """Return the command for a noun, from its module."""
         if cmd_name not in self.commands:
             return None
-        found = importlib.import_module(f"batonpass.cli.{cmd_name}").command
+        found = importlib.import_module(f"batonpass.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         if not isinstance(found, click.Command):
             raise TypeError(cmd_name)
         return found

@@ -1,0 +1,163 @@
+"""What transcripts say, in the words of receipts: names, codes, targets, changes, and how a sub-agent ended."""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from batonpass.adapters.claude_code.conversation import Call, FileChange, Run
+from batonpass.adapters.claude_code.patches import EDITORS
+from batonpass.adapters.claude_code.records import Hunk, ToolUse
+from batonpass.attribution.change import FileChange as Recorded
+from batonpass.attribution.change import Hunk as RecordedHunk
+from batonpass.attribution.documents import encode_change
+from batonpass.errors import InvalidValueError
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.values import describe, readable
+from batonpass.model.bodies import Changed, Outcome
+from batonpass.model.content import Content
+from batonpass.model.entry import Touch
+from batonpass.model.ids import AgentId, CallId, Digest, RunId
+
+NOT_THERE: Final = "(not in the transcript)"
+
+# PostgreSQL keeps no larger content; nothing that a person or a model wrote comes near.
+_LARGEST: Final = 16 * 1024 * 1024
+_MOST_CHARACTERS: Final = _LARGEST // 4  # of four bytes each, at most
+
+# They change nothing that outlives the session. Bash may do anything, and is not here.
+_READERS: Final = frozenset(
+    {
+        "AskUserQuestion",
+        "BashOutput",
+        "ExitPlanMode",
+        "Glob",
+        "Grep",
+        "LS",
+        "ListAgents",
+        "NotebookRead",
+        "Read",
+        "TodoRead",
+        "TodoWrite",
+        "ToolSearch",
+        "WebFetch",
+        "WebSearch",
+    },
+)
+_NO_AGENT: Final = re.compile(r"[^A-Za-z0-9._:/@+-]")
+_NO_CODE: Final = re.compile(r"[^a-z0-9_.-]")
+_LONGEST_NAME: Final = 128
+_LONGEST_CODE: Final = 64
+_FINISHED: Final = frozenset({None, "completed", "async_launched"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A file change as a receipt holds it: the words, their reference, and the path to find them by."""
+
+    content: Content
+    changed: Changed
+    touch: Touch
+
+
+def as_agent(name: str) -> AgentId:
+    """Return a name as an id of an agent or a tool; what does not fit becomes a dash."""
+    fitting = _NO_AGENT.sub("-", name)[:_LONGEST_NAME].lstrip("._:/@+-")
+    return AgentId(fitting or "unnamed")
+
+
+def as_code(name: str) -> str:
+    """Return a name as a code; what does not fit becomes a dash."""
+    return _NO_CODE.sub("-", name.lower())[:_LONGEST_CODE]
+
+
+def within_limit(text: str) -> str:
+    """Return words as they are; of more than anybody wrote, the beginning."""
+    return text[:_MOST_CHARACTERS]
+
+
+def describe_call(use: ToolUse) -> bytes:
+    """Return a call's tool and arguments as the content that holds them."""
+    try:
+        described = describe({"tool": use.tool, "arguments": use.input})
+    except InvalidValueError as error:
+        return describe({"tool": use.tool, "arguments": {"shown": error.problem}})
+    if len(described) > _LARGEST:
+        return describe({"tool": use.tool, "arguments": {"shown": f"{len(described):,} bytes"}})
+    return described
+
+
+def is_reading(tool: str) -> bool:
+    """Return whether a tool changes nothing."""
+    return tool in _READERS
+
+
+def target_of(call: Call) -> str | None:
+    """Return the file that a call changes, as seen from the project; None if it names none."""
+    if call.changes:
+        return call.changes[0].path
+    path = call.use.input.get("file_path") if call.use.tool in EDITORS else None
+    return path if isinstance(path, str) and path.strip() else None
+
+
+def changes_of(call: Call, desk: Desk, *, identifier: CallId, run: RunId) -> tuple[Change, ...]:
+    """Return what a call changed, ready to be recorded."""
+    found = []
+    for number, change in enumerate(call.changes, 1):
+        recorded = _recorded(change, identifier, run, desk.clock.now())
+        document = encode_change(recorded)
+        if len(document) > _LARGEST:
+            document = encode_change(replace(recorded, hunks=None))
+        content = desk.json(f"change.{number}", document)
+        changed = Changed(change=content.ref.id, before=recorded.before, after=recorded.after)
+        found.append(Change(content=content, changed=changed, touch=Touch(path=recorded.path, content=content.ref.id)))
+    return tuple(found)
+
+
+def outcome_of(run: Run) -> Outcome:
+    """Return how a sub-agent ended: it delivered if it had a last word and nothing says otherwise."""
+    if run.parent is not None and run.parent.result is not None and not run.parent.result.ok:
+        return Outcome.FAILED
+    return Outcome.COMPLETED if run.report is not None and run.status in _FINISHED else Outcome.FAILED
+
+
+def _recorded(change: FileChange, call: CallId, run: RunId, at: datetime) -> Recorded:
+    hunks = _hunks(change)
+    # A receipt's digests are of a file's bytes. What is written whole has the bytes that it was written with; of other
+    # texts the transcript shows lines with other ends than the file may have.
+    after = change.after_digest if change.written else None
+    if after is not None and not change.created and not any(hunk.removed for hunk in hunks or ()):
+        after = None  # else it would say that the file was not there before
+    return Recorded(
+        call=call,
+        run=run,
+        at=at,
+        path=readable(change.path).replace("\0", "\\0"),  # PostgreSQL keeps no such character in a text
+        after=None if after is None else Digest(after),
+        hunks=hunks,
+    )
+
+
+def _hunks(change: FileChange) -> tuple[RecordedHunk, ...] | None:
+    """Return the lines that changed, with their places; None if not all have one."""
+    if not change.hunks and not change.created:
+        return None
+    if any(None in {hunk.old_start, hunk.new_start} for hunk in change.hunks):
+        return None
+    try:
+        return tuple(map(_hunk, change.hunks))
+    except InvalidValueError:
+        return None  # places that cannot be: nobody's patch looks like that
+
+
+def _hunk(hunk: Hunk) -> RecordedHunk:
+    removed = tuple(readable(line[1:].removesuffix("\r")) for line in hunk.lines if line[:1] in {"-", " ", ""})
+    added = tuple(readable(line[1:].removesuffix("\r")) for line in hunk.lines if line[:1] in {"+", " ", ""})
+    return RecordedHunk(
+        old_start=hunk.old_start or 0,
+        old_count=len(removed),
+        new_start=hunk.new_start or 0,
+        new_count=len(added),
+        removed=removed,
+        added=added,
+    )

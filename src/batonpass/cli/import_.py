@@ -1,0 +1,85 @@
+"""`batonpass import`: bring what other programs already keep into the ledger."""
+
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import click
+
+from batonpass.adapters.claude_code.importing import Counts, Imported, import_transcripts
+from batonpass.adapters.claude_code.places import config_directory, find_transcripts
+from batonpass.cli.exits import NO
+from batonpass.cli.opening import opened_relay
+from batonpass.cli.options import json_option, ledger_option, read_moment
+from batonpass.cli.printing import say, say_json, tell
+from batonpass.cli.progress import progress_bar
+from batonpass.cli.words import counted
+
+_SHOWN: Final = 10
+
+
+@click.group()
+def command() -> None:
+    """Bring what other programs already keep into the ledger."""
+
+
+@command.command("claude-code")
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    show_default="here",
+    help="Whose sessions: those that worked in this directory or below it.",
+)
+@click.option(
+    "--since",
+    metavar="WHEN",
+    callback=read_moment,
+    help="Leave out sessions that ended before: 2d, 12h, or a date.",
+)
+@json_option
+@ledger_option
+def claude_code(project: Path, since: datetime | None, *, as_json: bool) -> None:
+    """Record the sessions that Claude Code has kept of a project: prompts, sub-agents, calls, changed files.
+
+    Twice is once; what grew since is added. Nobody signed these transcripts, and every receipt says so.
+    """
+    if next(find_transcripts(project), None) is None:
+        _say_nothing(project, as_json=as_json)
+        click.get_current_context().exit(NO)
+    with opened_relay(create=True) as relay, progress_bar("importing, in KiB") as bar:
+        told = None if bar is None else lambda done, total: bar(done >> 10, total >> 10)
+        imported = import_transcripts(relay, project, since=since, progress=told)
+    if as_json:
+        say_json(_facts(imported))
+        return
+    say(_sentence(imported.counts))
+    for problem in imported.problems[:_SHOWN]:
+        tell(f"skipped {problem}")
+    if (more := len(imported.problems) - _SHOWN) > 0:
+        tell(f"and {more:,} more; --json lists them")
+
+
+def _say_nothing(project: Path, *, as_json: bool) -> None:
+    if as_json:
+        say_json(_facts(Imported(counts=Counts(), problems=())))
+    tell(f"no session worked in {project.absolute()}; looked in {config_directory() / 'projects'}")
+
+
+def _sentence(counts: Counts) -> str:
+    if not counts.sessions:
+        return f"nothing new in {counted(counts.found, 'session')}"
+    parts = (
+        counted(counts.prompts, "prompt"),
+        counted(counts.subagents, "sub-agent"),
+        counted(counts.calls, "call"),
+        counted(counts.changes, "change to a file", plural="changes to files"),
+    )
+    return f"imported {counted(counts.sessions, 'session')} of {counts.found:,}: {', '.join(parts)}"
+
+
+def _facts(imported: Imported) -> dict[str, object]:
+    problems = [{"path": str(one.path), "line": one.line, "problem": one.what} for one in imported.problems]
+    return {**asdict(imported.counts), "problems": problems}
