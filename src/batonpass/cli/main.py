@@ -14,6 +14,8 @@ from batonpass.cli.options import ledger_option
 _NOUNS: Final = {
     "run": "Runs: who worked on what, and for whom.",
     "handoff": "Handoffs: what was delegated, what came of it, what to do next.",
+    "trail": "The trail: a whole tree as it happened.",
+    "why": "Why something was allowed, denied or held.",
     "receipt": "Receipts: one signed record of anything.",
     "ledger": "The ledger: verify, seal, export, erase.",
     "key": "Keys: which relays may record here.",

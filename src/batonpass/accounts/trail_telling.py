@@ -1,0 +1,324 @@
+"""What happened, in words: one line for each receipt, the same on a terminal, in a page and in a chart."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from batonpass.accounts.trail_values import Called, Happened, Trail
+from batonpass.accounts.trail_walk import Branch
+from batonpass.accounts.trail_words import COMMAND, EVIDENCE, ITEM, MESSAGE, REASON, elapsed
+from batonpass.audit.lookup import ending
+from batonpass.handoff.offers import ANSWER, QUESTION, REPORT
+from batonpass.model.bodies import (
+    CheckpointSaved,
+    HandoffAccepted,
+    HandoffAnswered,
+    HandoffApproved,
+    HandoffAsked,
+    HandoffCancelled,
+    HandoffCompleted,
+    HandoffDeclined,
+    HandoffDenied,
+    HandoffExpired,
+    HandoffFailed,
+    HandoffHeld,
+    HandoffInitiated,
+    HandoffLapsed,
+    HandoffLate,
+    HandoffReplaced,
+    HandoffRetried,
+    HandoffSettled,
+    Outcome,
+    Part,
+    RunClosed,
+    RunGap,
+    RunRecorded,
+    RunRekeyed,
+    RunRelaxed,
+    RunSettled,
+    RunStarted,
+    Settlement,
+    VerificationFailed,
+    VerificationPassed,
+    VerificationRepeated,
+    VerificationWaived,
+)
+from batonpass.model.ids import CallId, RunId
+from batonpass.model.lifecycle import State
+from batonpass.model.run import RunState
+
+_MILLION: Final = 1_000_000
+_NAMES: Final = {
+    Part.QUESTION: "open question",
+    Part.REJECTED: "rejected path",
+    Part.COMPLETED: "completed work",
+    Part.UNTRUSTED: "untrusted",
+}
+
+
+class Tone(StrEnum):
+    """How something is meant."""
+
+    PLAIN = "plain"
+    QUIET = "quiet"
+    GOOD = "good"
+    WARN = "warn"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something besides."""
+
+    text: str
+    tone: Tone = Tone.QUIET
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What happened: what it was, the words, and what there is to say besides."""
+
+    label: str
+    text: str = ""
+    notes: tuple[Note, ...] = ()
+    tone: Tone = Tone.PLAIN
+
+    def __str__(self) -> str:
+        """Return all of it as one line."""
+        head = f"{self.label} {self.text}".rstrip()
+        return " · ".join((head, *(note.text for note in self.notes)))
+
+
+_TONES: Final[Mapping[str, Tone]] = {
+    **dict.fromkeys(("completed", "verified"), Tone.GOOD),
+    **dict.fromkeys(("failed", "refuted", "declined", "denied", "lapsed", "cancelled", "expired"), Tone.BAD),
+}
+
+
+def tone_of(state: State | RunState) -> Tone:
+    """Return how a state is meant: good, bad, or that it is not over."""
+    return _TONES.get(state, Tone.WARN)
+
+
+def took(branch: Branch) -> str:
+    """Return how long a run took; nothing while it is open."""
+    run = None if branch.run is None else branch.run.run
+    return "" if run is None or run.ended_at is None else elapsed(run.ended_at - run.started_at)
+
+
+def name_of(trail: Trail, run: RunId) -> str:
+    """Return a run as people say it."""
+    known = trail.runs.get(run)
+    return f"{'a run' if known is None else known.run.agent} {ending(run)}"
+
+
+def tell(trail: Trail, told: Happened | Called) -> tuple[Line, ...]:
+    """Return the lines for something that happened: one, or for several items one for each."""
+    match told:
+        case Called():
+            return (_call(trail, told),)
+        case Happened(body=RunRecorded() as body):
+            return tuple(_note(trail, noted.part, str(noted.words), body) for noted in told.items)
+        case Happened(body=HandoffInitiated() as offer):
+            said = (_item(noted.part, str(noted.words)) for noted in told.items)
+            return (_offer(trail, offer), *said)
+        case Happened(body=HandoffCompleted() | HandoffFailed() | RunClosed() as closed):
+            return (_close(told, closed),)
+        case Happened(body=VerificationPassed() | VerificationFailed() | VerificationRepeated() as verdict):
+            return (_verdict(told, verdict),)
+        case _:
+            return (_run_line(trail, told) or _act(trail, told),)
+
+
+def _item(part: Part, words: str, *notes: Note) -> Line:
+    return Line(_NAMES.get(part, str(part)), words, notes, Tone.WARN if part is Part.UNTRUSTED else Tone.PLAIN)
+
+
+def _note(trail: Trail, part: Part, words: str, body: RunRecorded) -> Line:
+    if part is Part.INTENT:
+        return Line(f"{body.by} said", words)
+    known = trail.runs.get(body.run)
+    own = known is not None and body.by == f"agent:{known.run.agent}"
+    return _item(part, words, *(() if own else (Note(f"by {body.by}"),)))
+
+
+def _call(trail: Trail, call: Called) -> Line:
+    shown = call.target or call.arguments
+    notes = (*_outcome(call), *_besides(trail, call))
+    bad = call.in_doubt or call.outcome in {"failed", "denied"}
+    return Line(call.tool, "" if shown is None else shown.bare, notes, Tone.BAD if bad else Tone.PLAIN)
+
+
+def _outcome(call: Called) -> Iterator[Note]:
+    duration = "" if call.ended_at is None else f" {elapsed(call.ended_at - call.at)}"
+    match call.outcome:
+        case "completed":
+            yield Note(f"completed{duration}")
+        case "failed":
+            yield Note(f"failed{duration}: {call.why}", Tone.BAD)
+            if call.message is not None:
+                yield Note(str(call.message))
+        case "denied":
+            yield Note(f"denied: {call.why}", Tone.BAD)
+        case _ if call.in_doubt:
+            yield Note("in doubt: requested, and nobody knows whether it happened", Tone.BAD)
+        case _ if call.settled is not None:
+            decided = "taken as done" if call.settled is Settlement.SKIP else "to be made again"
+            yield Note(f"no outcome: {decided}", Tone.WARN)
+        case _ if call.again is not None:
+            yield Note(f"no outcome: made again as {ending(call.again)}", Tone.WARN)
+        case _:
+            yield Note("no outcome", Tone.WARN)
+
+
+def _besides(trail: Trail, call: Called) -> Iterator[Note]:
+    if call.late is not None:
+        yield Note(f"{'completed' if call.late else 'failed'} late: evidence, and no result", Tone.WARN)
+    if call.kept_by is not None:
+        yield Note(f"kept: {name_of(trail, call.kept_by)} did not make it again", Tone.GOOD)
+    if call.changed:
+        yield Note(f"changed {call.changed} file{'s' * (call.changed != 1)}")
+    if call.cost:
+        yield Note(f"cost {Decimal(call.cost) / _MILLION:f}")
+    yield from (Note(flag, Tone.WARN) for flag in call.flags)
+
+
+def _offer(trail: Trail, body: HandoffInitiated) -> Line:
+    handoff = trail.handoffs.get(body.handoff)
+    notes = [Note(str(body.relation))]
+    if handoff is not None and handoff.may is not None:
+        notes.append(Note(f"may {handoff.may.bare}", Tone.PLAIN))
+    if body.carries:
+        notes.append(Note(f"carries {len(body.carries)}"))
+    if body.missing:
+        notes.append(Note(f"missing: {', '.join(body.missing)}", Tone.WARN))
+    if body.unverified:
+        notes.append(Note(f"builds on unverified: {len(body.unverified)}", Tone.WARN))
+    held = Tone.WARN if body.state is State.HELD else Tone.PLAIN
+    return Line("held" if body.state is State.HELD else "offered", f"by {name_of(trail, body.run)}", tuple(notes), held)
+
+
+def _close(told: Happened, body: HandoffCompleted | HandoffFailed | RunClosed) -> Line:
+    failed = isinstance(body, HandoffFailed) or (isinstance(body, RunClosed) and body.outcome is not Outcome.COMPLETED)
+    notes: list[Note] = []
+    if isinstance(body, HandoffFailed) and body.error is not None:
+        notes.append(Note(body.error, Tone.BAD))
+    if MESSAGE in told.words:
+        notes.append(Note(str(told.words[MESSAGE]), Tone.BAD))
+    if body.effects:
+        notes.append(Note(f"effects: {len(body.effects)}"))
+    if not isinstance(body, RunClosed):
+        notes += [Note(f"kept {body.kept} of earlier attempts", Tone.GOOD)] if body.kept else []
+        notes += [Note(flag, Tone.WARN) for flag in body.flags]
+    if body.unverified:
+        notes.append(Note(f"went on with unverified: {len(body.unverified)}", Tone.WARN))
+    label = str(body.outcome) if isinstance(body, RunClosed) else "failed" if failed else "completed"
+    report = told.words.get(REPORT)
+    return Line(label, "" if report is None else str(report), tuple(notes), Tone.BAD if failed else Tone.GOOD)
+
+
+def _verdict(told: Happened, body: VerificationPassed | VerificationFailed | VerificationRepeated) -> Line:
+    passed = body.passed if isinstance(body, VerificationRepeated) else isinstance(body, VerificationPassed)
+    label = "verified" if passed else "refuted"
+    if isinstance(body, VerificationRepeated):
+        label = f"checked again: {'holds' if passed else 'fails'}"
+    notes = [Note(str(body.method))]
+    if COMMAND in told.words:
+        notes.append(Note(f"`{told.words[COMMAND].bare}`"))
+    if body.exit_code is not None:
+        notes.append(Note(f"exit code {body.exit_code}"))
+    elif EVIDENCE in told.words:
+        notes.append(Note(str(told.words[EVIDENCE])))
+    if body.by_producer:
+        notes.append(Note("by whoever made it", Tone.WARN))
+    return Line(label, f"by {body.by}", tuple(notes), Tone.GOOD if passed else Tone.BAD)
+
+
+def _run_line(trail: Trail, told: Happened) -> Line | None:
+    line = None
+    match told.body:
+        case RunStarted() as body:
+            series = (Note(f"series {body.series}"),) if body.series else ()
+            line = Line("continues" if body.continues else "begins", ending(body.continues or ""), series)
+        case HandoffAccepted() as body:
+            found = (Note(f"validation found {', '.join(body.problems)}", Tone.WARN),) if body.problems else ()
+            would = (Note("would have asked", Tone.WARN),) if body.would_ask else ()
+            line = Line("accepted", f"attempt {body.attempt}", (*found, *would))
+        case RunRelaxed() as body:
+            line = Line("relaxed", _quoted(told, ITEM), (Note(f"by {body.by}"), *_reason(told)), Tone.WARN)
+        case RunRekeyed():
+            line = Line("process lost", "", (Note("goes on under another key"),), Tone.WARN)
+        case RunGap() as body:
+            line = Line("gap", f"{body.calls} unrecorded", (Note("nothing could be written"),), Tone.BAD)
+        case CheckpointSaved() as body:
+            after = "" if body.after is None else f"after {_tool(trail, body.after)}"
+            line = Line("checkpoint", after, tone=Tone.QUIET)
+        case RunSettled() | HandoffSettled() as body:
+            by = (Note(f"by {body.by}"), *_reason(told))
+            line = Line(f"settled: {body.settlement}", _tool(trail, body.call), by)
+        case _:
+            pass
+    return line
+
+
+def _act(trail: Trail, told: Happened) -> Line:
+    """Return what somebody else than its runs did to a handoff."""
+    reason = _reason(told)
+    match told.body:
+        case HandoffHeld() as body:
+            line = Line("held", f"at attempt {body.attempt}", (Note(body.reason), *reason), Tone.WARN)
+        case HandoffApproved() as body:
+            proof = Note("proven", Tone.GOOD) if body.proven else Note("unproven", Tone.WARN)
+            for_ = "" if body.looked_ms is None else f"looked {elapsed(timedelta(milliseconds=body.looked_ms))}"
+            line = Line("approved", f"by {body.by}", (proof, *((Note(for_),) if for_ else ()), *reason), Tone.GOOD)
+        case HandoffAsked() as body:
+            found = (Note(f"{body.error}: {body.check}"),)
+            line = Line(f"asked by {body.by}", _quoted(told, QUESTION), found, Tone.WARN)
+        case HandoffAnswered() as body:
+            line = Line(f"answered by {body.by}", _quoted(told, ANSWER), (Note(f"revision {body.revision}"),))
+        case HandoffLapsed() as body:
+            line = Line("lapsed", f"attempt {body.attempt}", (Note("its worker was gone"),), Tone.BAD)
+        case HandoffLate() as body:
+            outcome = "completed" if body.completed else "failed"
+            line = Line("late", f"{_tool(trail, body.call)} {outcome}", (Note("evidence, and no result"),), Tone.WARN)
+        case _:
+            line = _decision(told, reason)
+    return line
+
+
+def _decision(told: Happened, reason: tuple[Note, ...]) -> Line:
+    match told.body:
+        case HandoffDenied() as body:
+            line = Line("denied", f"by {body.by}", reason, Tone.BAD)
+        case HandoffDeclined() as body:
+            line = Line("declined", f"by {body.by}", (Note(body.code), *reason), Tone.BAD)
+        case HandoffCancelled() as body:
+            line = Line("cancelled", f"by {body.by}", reason, Tone.BAD)
+        case HandoffRetried() as body:
+            line = Line("retried", f"by {body.by}", reason)
+        case HandoffReplaced() as body:
+            line = Line("replaced", f"by {body.by}", (Note(f"given to {body.to}", Tone.PLAIN), *reason))
+        case VerificationWaived() as body:
+            line = Line("accepted unverified", f"by {body.by}", reason, Tone.WARN)
+        case HandoffExpired():
+            line = Line("expired", "", reason, Tone.BAD)
+        case body:
+            line = Line(str(body.kind), "", (Note("a kind that this version cannot tell"),), Tone.WARN)
+    return line
+
+
+def _reason(told: Happened) -> tuple[Note, ...]:
+    return (Note(str(told.words[REASON])),) if REASON in told.words else ()
+
+
+def _quoted(told: Happened, name: str) -> str:
+    return str(told.words[name]) if name in told.words else ""
+
+
+def _tool(trail: Trail, call: CallId) -> str:
+    """Return a call as people say it."""
+    known = trail.calls.get(call)
+    return f"{'a call' if known is None else known.tool} {ending(call)}"

@@ -1,0 +1,142 @@
+"""What a trail is made of. Flat, by id: a chain of a thousand hops is no deeper than one of two."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+
+from batonpass.accounts.trail_words import Words
+from batonpass.errors import EditedError, NotFoundError
+from batonpass.model.bodies import Body, Part, Settlement
+from batonpass.model.ids import CallId, HandoffId, PrincipalId, ReceiptId, RunId
+from batonpass.model.receipt import Mode
+from batonpass.model.run import Handoff, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """An item that a run wrote down."""
+
+    part: Part
+    words: Words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """One receipt of the tree, with the first lines of its words."""
+
+    receipt: ReceiptId
+    at: datetime
+    body: Body
+    words: Mapping[str, Words] = field(default_factory=dict)
+    items: tuple[Noted, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """A call: what was asked for, and what became of it."""
+
+    receipt: ReceiptId
+    at: datetime
+    id: CallId
+    run: RunId
+    tool: str
+    outcome: str | None = None  # completed, failed or denied; None while nobody knows
+    ended_at: datetime | None = None
+    why: str | None = None  # the error of a failed one, the rule of a denied one
+    target: Words | None = None
+    arguments: Words | None = None
+    message: Words | None = None
+    flags: tuple[str, ...] = ()
+    reads: bool = False
+    reversible: bool = False
+    cost: int = 0  # in millionths
+    changed: int = 0  # files
+    in_doubt: bool = False
+    settled: Settlement | None = None
+    late: bool | None = None  # it completed, or failed, after its attempt was over
+    again: CallId | None = None  # the same call, made again and completed
+    kept_by: RunId | None = None  # a later attempt that did not make it again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTold:
+    """One run: everything in its stream, in order."""
+
+    run: Run
+    mode: Mode
+    epoch: int
+    task: Words | None  # of a root: its intent
+    receipts: int
+    events: tuple[Happened | Called, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffTold:
+    """One handoff: its offer, and then what was done to it and its attempts, in the order in which it was recorded."""
+
+    handoff: Handoff
+    mode: Mode
+    offered: Happened
+    task: Words | None
+    may: Words | None  # what its sender asked it to be allowed
+    story: tuple[Happened | RunId, ...]
+
+    @property
+    def attempts(self) -> tuple[RunId, ...]:
+        """Return its runs."""
+        return tuple(told for told in self.story if not isinstance(told, Happened))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trail:
+    """A tree of runs and handoffs, from `top` downwards."""
+
+    root: RunId
+    top: RunId | HandoffId
+    runs: Mapping[RunId, RunTold]
+    handoffs: Mapping[HandoffId, HandoffTold]
+    receipts: int
+
+    @property
+    def principal(self) -> PrincipalId:
+        """Return for whom all of this was."""
+        return self.runs[self.root].run.principal
+
+    @property
+    def intent(self) -> Words | None:
+        """Return what the human said at the beginning."""
+        return self.runs[self.root].task
+
+    @property
+    def began_at(self) -> datetime:
+        """Return when the top began; other times are told from there."""
+        run, handoff = self.runs.get(RunId(self.top)), self.handoffs.get(HandoffId(self.top))
+        if run is not None:
+            return run.run.started_at
+        return handoff.offered.at if handoff is not None else self.runs[self.root].run.started_at
+
+    @cached_property
+    def calls(self) -> Mapping[CallId, Called]:
+        """Return all calls of the tree."""
+        events = (event for told in self.runs.values() for event in told.events)
+        return {event.id: event for event in events if isinstance(event, Called)}
+
+    @cached_property
+    def above(self) -> tuple[RunTold, ...]:
+        """Return the run that handed off the top, and so on up to the root."""
+        run = self.runs.get(RunId(self.top))
+        parent = self.handoffs[HandoffId(self.top)].handoff.parent if run is None else run.run.parent
+        found: dict[RunId, RunTold] = {}
+        while parent is not None and parent in self.runs:
+            if parent in found:
+                raise EditedError("the run is its own ancestor", stream=parent, field="parent")
+            found[parent] = self.runs[parent]
+            parent = found[parent].run.parent
+        return tuple(found.values())
+
+    def below(self, top: RunId | HandoffId) -> "Trail":
+        """Return the same from a run or a handoff downwards. Raises `NotFoundError`."""
+        if top not in self.runs and top not in self.handoffs:
+            raise NotFoundError("run or handoff", top)
+        return replace(self, top=top)

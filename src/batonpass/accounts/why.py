@@ -1,0 +1,301 @@
+"""Why something was allowed, denied or held: from what is recorded, and never more than that."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from batonpass.accounts.meant import Meant, get_meant
+from batonpass.accounts.trail_words import REASON
+from batonpass.accounts.why_calls import explain_call
+from batonpass.accounts.why_hops import (
+    decision,
+    find_acts,
+    handoff_hops,
+    name_of,
+    offer_of,
+    principal_of,
+    proof_of,
+    quoted,
+    read_hops,
+)
+from batonpass.accounts.why_values import Fact, Verdict, Why
+from batonpass.audit.lookup import LAST, Text, ending, read_receipt, read_texts
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.handoff.offers import QUESTION
+from batonpass.model.bodies import (
+    HandoffAccepted,
+    HandoffApproved,
+    HandoffAsked,
+    HandoffCancelled,
+    HandoffDeclined,
+    HandoffDenied,
+    HandoffHeld,
+    HandoffInitiated,
+    Kind,
+    RunRelaxed,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolRequested,
+)
+from batonpass.model.ids import (
+    CALL,
+    HANDOFF,
+    RECEIPT,
+    RUN,
+    ContentId,
+    HandoffId,
+    PrincipalId,
+    ReceiptId,
+    RunId,
+    StreamId,
+)
+from batonpass.model.lifecycle import State
+from batonpass.model.receipt import Mode, Receipt
+from batonpass.model.run import Handoff, Run
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.documents import decode_item
+
+KINDS: Final = (RECEIPT, CALL, RUN, HANDOFF)
+
+# What somebody, or a rule, decided; the last of these is what `last` means.
+_DECISIONS: Final = frozenset(
+    {
+        Kind.TOOL_REQUESTED,
+        Kind.TOOL_DENIED,
+        Kind.HANDOFF_INITIATED,
+        Kind.HANDOFF_HELD,
+        Kind.HANDOFF_APPROVED,
+        Kind.HANDOFF_DENIED,
+        Kind.HANDOFF_ASKED,
+        Kind.HANDOFF_DECLINED,
+    },
+)
+_MOST: Final = 10
+
+Acts = list[tuple[Receipt, dict[str, Text]]]
+
+
+def explain(view: LedgerView, given: str) -> Why:
+    """Return why what is meant was allowed, denied or held: a receipt, a call, a run or a handoff.
+
+    Raises `NotFoundError` and `AmbiguousIdError`.
+    """
+    meant = _last(view) if given.strip() == LAST else get_meant(view, given, KINDS)
+    match meant.kind:
+        case "run":
+            return _explain_run(view, view.get_run(RunId(meant.id)))
+        case "handoff":
+            return explain_handoff(view, view.get_handoff(HandoffId(meant.id)))
+        case _:
+            return explain_receipt(view, read_receipt(view.get_receipt(ReceiptId(meant.receipt or meant.id))))
+
+
+def _last(view: LedgerView) -> Meant:
+    for found in view.find_ids(RECEIPT, ""):
+        if view.get_receipt(ReceiptId(found)).kind in _DECISIONS:
+            return Meant(id=ReceiptId(found))
+    raise NotFoundError("call or handoff", LAST)
+
+
+def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
+    """Return why what a receipt tells of could happen, or could not."""
+    match receipt.body:
+        case ToolRequested() | ToolDenied():
+            return explain_call(view, receipt)
+        case ToolCompleted() | ToolFailed() as body:
+            return explain_call(view, _request_of(view, receipt, body))
+        case RunRelaxed() as body:
+            return _explain_relaxed(view, receipt, body)
+        case body if (handoff := getattr(body, "handoff", None)) is not None:
+            return explain_handoff(view, view.get_handoff(HandoffId(handoff)))
+        case body if (run := getattr(body, "run", None)) is not None:
+            return _explain_run(view, view.get_run(RunId(run)))
+        case body:
+            return Why(
+                verdict=Verdict.RECORDED,
+                answer=f"{body.kind}; nothing was asked for here, so nothing was allowed, denied or held",
+                kind="receipt",
+                id=receipt.id,
+                receipt=receipt.id,
+                at=receipt.at,
+                mode=receipt.mode,
+                principal=None,
+            )
+
+
+def _request_of(view: LedgerView, receipt: Receipt, body: ToolCompleted | ToolFailed) -> Receipt:
+    query = ReceiptQuery(stream=receipt.stream, kind=Kind.TOOL_REQUESTED)
+    for stored in view.find_receipts(query):
+        found = read_receipt(stored)
+        if isinstance(found.body, ToolRequested) and found.body.call == body.call:
+            return found
+    raise NotFoundError("request of call", body.call)
+
+
+def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
+    """Return why a handoff could go on, or could not."""
+    offer, body = offer_of(view, handoff)
+    parent = view.get_run(handoff.parent)
+    acts = list(find_acts(view, handoff))
+    verdict, answer = _judged(handoff, parent, offer.mode, acts)
+    principal, intent = principal_of(view, parent)
+    return Why(
+        verdict=verdict,
+        answer=answer,
+        kind="handoff",
+        id=handoff.id,
+        receipt=offer.id,
+        at=offer.at,
+        mode=offer.mode,
+        facts=(
+            *_offer_facts(offer, body, parent),
+            *_acceptances(view, handoff),
+            *(fact for receipt, texts in acts if (fact := decision(receipt, texts)) is not None),
+        ),
+        hops=handoff_hops(view, handoff),
+        principal=principal,
+        intent=intent,
+    )
+
+
+def _judged(handoff: Handoff, parent: Run, mode: Mode, acts: Acts) -> tuple[Verdict, str]:
+    """Return what became of a handoff, and the sentence that says why."""
+    who = f"{handoff.to} {ending(handoff.id)}"
+    if (decisive := _decisive(handoff.state, who, acts)) is not None:
+        return decisive
+    if handoff.state is State.HELD:
+        return Verdict.HELD, f"{who} waits for somebody to approve or deny it; {name_of(parent)} offered it so"
+    if handoff.state is State.EXPIRED:
+        return Verdict.EXPIRED, f"nobody waits for {who} any more"
+    if approvals := [receipt.body for receipt, _ in acts if isinstance(receipt.body, HandoffApproved)]:
+        return Verdict.ALLOWED, f"{approvals[-1].by} approved {who} ({proof_of(approvals[-1])})"
+    taken = "" if handoff.attempt else "; nobody has taken it yet"
+    grant = "no grant: observed, so nothing was enforced" if mode is Mode.OBSERVED else "enforced; no grant is recorded"
+    return Verdict.ALLOWED, f"{name_of(parent)} offered {who}, and nobody had to approve it; {grant}{taken}"
+
+
+def _decisive(state: State, who: str, acts: Acts) -> tuple[Verdict, str] | None:
+    """Return what the last act of the kind that led to a state says."""
+    for receipt, texts in reversed(acts):
+        reason = f": {quoted(texts.get(REASON))}" if REASON in texts else ""
+        match receipt.body:
+            case HandoffHeld() as body if state is State.HELD:
+                return Verdict.HELD, f"attempt {body.attempt} at {who} stopped before a call: {body.reason}{reason}"
+            case HandoffDenied() as body if state is State.DENIED:
+                return Verdict.DENIED, f"{body.by} did not let {who} go on{reason}"
+            case HandoffAsked() as body if state is State.ASKED:
+                question = quoted(texts.get(QUESTION))
+                return Verdict.ASKED, f"{who} waits for an answer: {question} ({body.error}: {body.check})"
+            case HandoffDeclined() as body if state is State.DECLINED:
+                return Verdict.DECLINED, f"{body.by} did not take {who}: {body.code}{reason}"
+            case HandoffCancelled() as body if state is State.CANCELLED:
+                return Verdict.CANCELLED, f"{body.by} withdrew {who}{reason}"
+            case _:
+                continue
+    return None
+
+
+def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run) -> Iterator[Fact]:
+    yield Fact(label="offered", text=f"by {name_of(parent)} · {body.relation}", receipt=offer.id, at=offer.at)
+    if body.state is State.HELD:
+        yield Fact(label="held", text="from the beginning", receipt=offer.id, at=offer.at)
+    if body.missing:
+        yield Fact(label="missing", text=f"{', '.join(body.missing)}: reported, not refused", receipt=offer.id)
+    if body.unverified:
+        built = ", ".join(ending(known) for known in body.unverified)
+        yield Fact(label="unverified", text=f"builds on {built}, which nobody had verified", receipt=offer.id)
+
+
+def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
+    """Yield what validation found each time that somebody took it."""
+    runs = [run for run in view.find_runs(parent=handoff.parent) if run.handoff == handoff.id]
+    for run in sorted(runs, key=lambda run: run.attempt):
+        receipt = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
+        if isinstance(receipt.body, HandoffAccepted):
+            found = ", ".join(receipt.body.problems) or "nothing wrong"
+            asks = " · would have asked" if receipt.body.would_ask else ""
+            text = f"attempt {run.attempt} by {name_of(run)} · validation found {found}{asks}"
+            yield Fact(label="accepted", text=text, receipt=receipt.id, at=receipt.at)
+
+
+def _explain_run(view: LedgerView, run: Run) -> Why:
+    first = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
+    principal, intent = principal_of(view, run)
+    grant = (
+        "no grant: observed, so nothing was enforced"
+        if first.mode is Mode.OBSERVED
+        else "enforced; no grant is recorded"
+    )
+    facts: tuple[Fact, ...] = ()
+    if run.handoff is None:
+        answer = f"{run.principal} asked {name_of(run)} for it; {grant}"
+    else:
+        whole = explain_handoff(view, view.get_handoff(run.handoff))
+        facts = whole.facts
+        answer = f"{name_of(run)} is attempt {run.attempt} at what {_sender(view, run)} handed off; {grant}"
+    return Why(
+        verdict=Verdict.ALLOWED,
+        answer=answer,
+        kind="run",
+        id=run.id,
+        receipt=first.id,
+        at=first.at,
+        mode=first.mode,
+        facts=(*facts, *islice(_trouble(view, run), _MOST)),
+        hops=read_hops(view, run),
+        principal=principal,
+        intent=intent,
+    )
+
+
+def _sender(view: LedgerView, run: Run) -> str:
+    return "somebody" if run.parent is None else name_of(view.get_run(run.parent))
+
+
+def _trouble(view: LedgerView, run: Run) -> Iterator[Fact]:
+    """Yield the calls of a run that were denied, or would have been."""
+    for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id), kind="tool")):
+        receipt = read_receipt(stored)
+        match receipt.body:
+            case ToolDenied() as body:
+                text = f"{body.tool} {ending(body.call)}: {body.rule}"
+                yield Fact(label="denied", text=text, receipt=receipt.id, at=receipt.at)
+            case ToolRequested() as body if body.flags:
+                text = f"{body.tool} {ending(body.call)}: {', '.join(body.flags)}"
+                yield Fact(label="flagged", text=text, receipt=receipt.id, at=receipt.at)
+            case _:
+                continue
+
+
+def _explain_relaxed(view: LedgerView, receipt: Receipt, body: RunRelaxed) -> Why:
+    run = view.get_run(body.run)
+    principal, intent = principal_of(view, run)
+    reason = read_texts(view, receipt).get(REASON)
+    right = "whose right to do so is not recorded"
+    if body.by == principal:
+        right = "for whom all of it is done"
+    elif body.by == _author(view, body.item):
+        right = "who had set it"
+    return Why(
+        verdict=Verdict.ALLOWED,
+        answer=f"{body.by}, {right}, released {name_of(run)} from it: {quoted(reason)}",
+        kind="receipt",
+        id=receipt.id,
+        receipt=receipt.id,
+        at=receipt.at,
+        mode=receipt.mode,
+        facts=(Fact(label="released", text=f"from {body.item}", receipt=receipt.id, at=receipt.at),),
+        hops=read_hops(view, run, body.item),
+        principal=principal,
+        intent=intent,
+    )
+
+
+def _author(view: LedgerView, item: ContentId) -> PrincipalId | None:
+    """Return who set a constraint or an exclusion; None if its words are gone."""
+    try:
+        stored = view.get_content(item)
+        return None if stored.body is None else decode_item(stored.body)[1]
+    except (NotFoundError, InvalidValueError):
+        return None

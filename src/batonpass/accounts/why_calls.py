@@ -1,0 +1,348 @@
+"""Why a call was denied or made: what bound its run at that moment, worked out again from what is recorded."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from batonpass.accounts.trail_words import MESSAGE, TARGET, first_line, sentence_of
+from batonpass.accounts.why_hops import GONE, brief_of, name_of, offer_of, principal_of, quoted, read_hops
+from batonpass.accounts.why_values import Fact, Verdict, Why
+from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
+from batonpass.errors import NotFoundError
+from batonpass.guard.constraints import Broken, find_broken_by_call
+from batonpass.handoff.offers import read_items, read_offer
+from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.model.baton import Budget
+from batonpass.model.bodies import (
+    Carried,
+    HandoffSettled,
+    Part,
+    RunRecorded,
+    RunRelaxed,
+    RunSettled,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolRequested,
+)
+from batonpass.model.ids import CallId, ContentId, RunId, StreamId
+from batonpass.model.items import Constraint, Item
+from batonpass.model.receipt import Mode, Receipt
+from batonpass.model.run import Run, RunState
+from batonpass.store.port import LedgerView, ReceiptQuery
+
+_MILLION: Final = 1_000_000
+_WOULD: Final = {"would_deny": "denied", "would_hold": "held", "would_ask": "asked about"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Earlier:
+    """A call that was requested before this one, by this run or an earlier attempt."""
+
+    receipt: Receipt
+    body: ToolRequested
+    run: Run
+    ended: bool
+    settled: HandoffSettled | RunSettled | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.body.tool} {ending(self.body.call)} of {name_of(self.run)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A call, and all that the ledger held about its run when it was decided."""
+
+    view: LedgerView
+    run: Run
+    receipt: Receipt
+    body: ToolRequested | ToolDenied
+    texts: Mapping[str, Text]
+    before: Sequence[Receipt]
+    after: Sequence[Receipt]
+
+    @property
+    def who(self) -> str:
+        return name_of(self.run)
+
+    @property
+    def what(self) -> str:
+        """Return what was tried, on one line."""
+        for name in (TARGET, ARGUMENTS):
+            text = self.texts.get(name)
+            if text is not None:
+                shown = quoted(text) if text.body is None else first_line(name, text.ref.id, text.body).bare
+                return f"{self.body.tool} {shown}".rstrip()
+        return self.body.tool
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """Return what it was called with; None if that is gone or cannot be read."""
+        text = self.texts.get(ARGUMENTS)
+        try:
+            read = None if text is None or text.body is None else json.loads(text.body)
+        except (ValueError, RecursionError):
+            return None
+        given = read.get(ARGUMENTS, read) if isinstance(read, dict) else None
+        return given if isinstance(given, dict) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """What decided: in words, with the facts, and the item that travelled, if one did."""
+
+    words: str
+    facts: tuple[Fact, ...] = ()
+    item: ContentId | None = None
+
+
+def explain_call(view: LedgerView, receipt: Receipt) -> Why:
+    """Return why a call was denied or made, by the receipt of its denial or its request."""
+    body = receipt.body
+    if not isinstance(body, ToolRequested | ToolDenied):
+        raise NotFoundError("call of receipt", receipt.id)
+    run = view.get_run(body.run)
+    stream = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
+    case = _Case(
+        view=view,
+        run=run,
+        receipt=receipt,
+        body=body,
+        texts=read_texts(view, receipt),
+        before=[each for each in stream if each.seq < receipt.seq],
+        after=[each for each in stream if each.seq > receipt.seq],
+    )
+    rules = (body.rule,) if isinstance(body, ToolDenied) else tuple(flag.partition(".")[2] for flag in body.flags)
+    decided = tuple(_decide(case, rule) for rule in rules)
+    denied = isinstance(body, ToolDenied)
+    principal, intent = principal_of(view, run)
+    return Why(
+        verdict=Verdict.DENIED if denied else Verdict.ALLOWED,
+        answer=f"{case.who} {decided[0].words}" if denied else _allowed(case),
+        kind="call",
+        id=body.call,
+        receipt=receipt.id,
+        at=receipt.at,
+        mode=receipt.mode,
+        rule=body.rule if isinstance(body, ToolDenied) else None,
+        facts=(
+            Fact(label="tried" if denied else "called", text=case.what, receipt=receipt.id, at=receipt.at),
+            *(fact for each in decided for fact in each.facts),
+            *_settled(case),
+            *(() if denied else (_outcome(case),)),
+        ),
+        hops=read_hops(view, run, next((each.item for each in decided if each.item is not None), None)),
+        principal=principal,
+        intent=intent,
+    )
+
+
+def _allowed(case: _Case) -> str:
+    called = f"{case.who} called {case.what}"
+    if case.receipt.mode is Mode.ENFORCED:
+        return f"{called}; enforced, and no constraint, budget or earlier change stood against it; no grant is recorded"
+    flags = case.body.flags if isinstance(case.body, ToolRequested) else ()
+    would = [
+        f"{_WOULD.get(flag.partition('.')[0], flag.partition('.')[0])} by rule {flag.partition('.')[2]}"
+        for flag in flags
+    ]
+    if not would:
+        return f"{called}; no grant: observed, so nothing was enforced, and nothing was flagged"
+    return f"{called}; no grant: observed, so nothing was enforced; it would have been {' and '.join(would)}"
+
+
+def _decide(case: _Case, rule: str) -> _Decided:
+    """Return what a rule rests on. What is not recorded is worked out again, and said to be unknown if it cannot."""
+    found: _Decided | None = None
+    match rule:
+        case "constraint":
+            found = _by_constraint(case)
+        case "call.in-doubt":
+            found = _by_doubt(case)
+        case "target-changed":
+            found = _by_change(case)
+        case "budget":
+            found = _by_budget(case)
+        case _:
+            pass
+    if found is not None:
+        return found
+    gone = case.texts.get(ARGUMENTS) is None or case.arguments is None
+    missing = f"; {GONE}" if gone and rule in {"constraint", "call.in-doubt", "target-changed"} else ""
+    return _Decided(
+        words=f"tried {case.what}; rule: {rule}; the record does not say what it rests on{missing}",
+        facts=(Fact(label="rule", text=rule, receipt=case.receipt.id, at=case.receipt.at),),
+    )
+
+
+def _by_constraint(case: _Case) -> _Decided | None:
+    if case.arguments is None:
+        return None
+    broken = [
+        (item, found)
+        for item in _binding(case)
+        if isinstance(item.value, Constraint)
+        for found in find_broken_by_call((item.value,), case.body.tool, case.arguments)
+    ]
+    if not broken:
+        return None
+    item, first = broken[0]
+    return _Decided(
+        words=f'must keep to "{_sentence(first)}", tried {case.body.tool}, where {first.found}; {item.by} set it',
+        facts=tuple(_constraint_facts(case, item, found) for item, found in broken),
+        item=item.id,
+    )
+
+
+def _sentence(broken: Broken) -> str:
+    return first_line("reason", ContentId(""), sentence_of(broken.constraint).encode()).bare
+
+
+def _constraint_facts(case: _Case, item: Item, broken: Broken) -> Fact:
+    introduced = case.view.get_content(item.id).receipt
+    where = ""
+    if introduced is not None:
+        stored = case.view.get_receipt(introduced)
+        where = f" · recorded in {_stream_name(case.view, stored.stream)}"
+    text = f'"{_sentence(broken)}" · set by {item.by}{where} · found: {broken.found}'
+    return Fact(label="constraint", text=text, receipt=introduced, at=item.at)
+
+
+def _stream_name(view: LedgerView, stream: StreamId) -> str:
+    try:
+        return name_of(view.get_run(RunId(stream)))
+    except NotFoundError:
+        return f"{stream.partition('_')[0]} {ending(stream)}"
+
+
+def _binding(case: _Case) -> tuple[Item, ...]:
+    """Return the constraints that bound a run at that moment: carried, or recorded there, and not relaxed."""
+    carried: tuple[Item, ...] = ()
+    if case.run.handoff is not None:
+        carried = read_offer(case.view, case.view.get_handoff(case.run.handoff)).baton.items
+    refs: list[Carried] = []
+    relaxed: set[ContentId] = set()
+    for receipt in case.before:
+        if isinstance(receipt.body, RunRecorded):
+            refs += [item for item in receipt.body.items if item.part is Part.CONSTRAINT]
+        elif isinstance(receipt.body, RunRelaxed):
+            relaxed.add(receipt.body.item)
+    contents = {content.id: content for content in case.view.find_contents([ref.item for ref in refs])}
+    own, _ = read_items(case.view, refs, contents)
+    items = [item for item in (*carried, *own) if item.part is Part.CONSTRAINT and item.id not in relaxed]
+    return tuple({item.id: item for item in items}.values())
+
+
+def _by_doubt(case: _Case) -> _Decided | None:
+    given = case.texts.get(ARGUMENTS)
+    if given is None or given.body is None:
+        return None
+    for earlier in _earlier(case):
+        known = read_texts(case.view, earlier.receipt).get(ARGUMENTS)
+        if not earlier.ended and earlier.body.tool == case.body.tool and known is not None and known.body == given.body:
+            return _Decided(
+                words=f"tried {case.what} again, and nobody knows whether {earlier.name} happened: repeat or skip?",
+                facts=(_earlier_fact(earlier, "requested, and it has no outcome"),),
+            )
+    return None
+
+
+def _by_change(case: _Case) -> _Decided | None:
+    target = case.body.target if isinstance(case.body, ToolRequested) else None
+    values = {value for value in (case.arguments or {}).values() if isinstance(value, str)}
+    for earlier in _earlier(case):
+        if earlier.body.reads or earlier.body.target is None:
+            continue
+        known = read_texts(case.view, earlier.receipt).get(TARGET)
+        # A denial does not say what the call would have changed: what it names word for word is taken to be it.
+        named = target is None and known is not None and known.words is not None and known.words in values
+        if named or (target is not None and earlier.body.target == target):
+            changed = "had changed that already" if earlier.ended else "may have changed that already"
+            return _Decided(
+                words=f"tried {case.what}, and {earlier.name} {changed}",
+                facts=(_earlier_fact(earlier, f"changed {quoted(known)}"),),
+            )
+    return None
+
+
+def _earlier_fact(earlier: _Earlier, text: str) -> Fact:
+    return Fact(label="earlier", text=f"{earlier.name}: {text}", receipt=earlier.receipt.id, at=earlier.receipt.at)
+
+
+def _earlier(case: _Case) -> Iterator[_Earlier]:
+    """Yield what was requested in earlier attempts, and in this one before its process was lost."""
+    runs = [case.run]
+    if case.run.handoff is not None and case.run.parent is not None:
+        runs = [run for run in case.view.find_runs(parent=case.run.parent) if run.handoff == case.run.handoff]
+    decided = _settlements(case)
+    for run in sorted(runs, key=lambda run: run.attempt):
+        query = ReceiptQuery(stream=StreamId(run.id))
+        receipts = [read_receipt(stored) for stored in case.view.find_receipts(query)]
+        ended = {each.body.call for each in receipts if isinstance(each.body, ToolCompleted | ToolFailed)}
+        for receipt in receipts:
+            own = run.id == case.run.id
+            if own and (receipt.seq >= case.receipt.seq or receipt.epoch >= case.receipt.epoch):
+                continue
+            if isinstance(receipt.body, ToolRequested) and run.attempt <= case.run.attempt:
+                body = receipt.body
+                yield _Earlier(
+                    receipt=receipt, body=body, run=run, ended=body.call in ended, settled=decided.get(body.call)
+                )
+
+
+def _settlements(case: _Case) -> dict[CallId, HandoffSettled | RunSettled]:
+    stream = StreamId(case.run.handoff or case.run.id)
+    found = (read_receipt(stored).body for stored in case.view.find_receipts(ReceiptQuery(stream=stream)))
+    return {body.call: body for body in found if isinstance(body, HandoffSettled | RunSettled)}
+
+
+def _settled(case: _Case) -> Iterator[Fact]:
+    """Yield what somebody decided about the same call of an earlier attempt."""
+    if isinstance(case.body, ToolRequested) and case.body.key is not None:
+        for earlier in _earlier(case):
+            if earlier.settled is not None and earlier.body.key == case.body.key:
+                decided = f"{earlier.settled.settlement}, decided by {earlier.settled.by}"
+                yield _earlier_fact(earlier, f"was in doubt: {decided}")
+
+
+def _by_budget(case: _Case) -> _Decided | None:
+    if case.run.handoff is None:
+        return None
+    offer, _ = offer_of(case.view, case.view.get_handoff(case.run.handoff))
+    brief = brief_of(case.view, offer)
+    budget = Budget() if brief is None or brief.budget is None else brief.budget
+    calls = sum(isinstance(receipt.body, ToolRequested) for receipt in case.before)
+    cost = sum(receipt.body.cost for receipt in case.before if isinstance(receipt.body, ToolCompleted))
+    seconds = (case.receipt.at - case.run.started_at).total_seconds()
+    spent = None
+    if budget.calls is not None and calls >= budget.calls:
+        spent = f"at most {budget.calls} calls, and {calls} were made"
+    elif budget.seconds is not None and seconds >= budget.seconds:
+        spent = f"at most {budget.seconds} seconds, and {seconds:.0f} had passed"
+    elif budget.cost is not None and cost >= budget.cost:
+        spent = f"a cost of at most {Decimal(budget.cost) / _MILLION:f}, and {Decimal(cost) / _MILLION:f} were spent"
+    if spent is None:
+        return None
+    setter = name_of(case.view.get_run(RunId(offer.stream)))
+    return _Decided(
+        words=f"has used up its budget ({spent}), tried {case.what}; {setter} set it",
+        facts=(Fact(label="budget", text=f"{spent} · set by {setter} in its offer", receipt=offer.id, at=offer.at),),
+    )
+
+
+def _outcome(case: _Case) -> Fact:
+    for receipt in case.after:
+        match receipt.body:
+            case ToolCompleted() as body if body.call == case.body.call:
+                return Fact(label="outcome", text="completed", receipt=receipt.id, at=receipt.at)
+            case ToolFailed() as body if body.call == case.body.call:
+                message = read_texts(case.view, receipt).get(MESSAGE)
+                said = f": {first_line(MESSAGE, message.ref.id, message.body)}" if message and message.body else ""
+                return Fact(label="outcome", text=f"failed: {body.error}{said}", receipt=receipt.id, at=receipt.at)
+            case _:
+                continue
+    open_ = case.run.state is RunState.OPEN and all(each.epoch == case.receipt.epoch for each in case.after)
+    return Fact(label="outcome", text="none yet" if open_ else "none: nobody knows whether it happened")

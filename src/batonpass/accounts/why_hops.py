@@ -1,0 +1,167 @@
+"""Hop by hop from a run up to the human: what each was asked to be allowed, and who let it go on."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from batonpass.accounts.trail_words import REASON, elapsed, first_line
+from batonpass.accounts.why_values import Fact, Hop
+from batonpass.audit.lookup import Found, Tasks, Text, ending, find_ancestors, read_contents, read_receipt, read_texts
+from batonpass.errors import EditedError, InvalidValueError
+from batonpass.handoff.offers import ANSWER, BRIEF, QUESTION, TASK
+from batonpass.model.baton import Brief
+from batonpass.model.bodies import (
+    HandoffAnswered,
+    HandoffApproved,
+    HandoffAsked,
+    HandoffCancelled,
+    HandoffDeclined,
+    HandoffDenied,
+    HandoffExpired,
+    HandoffHeld,
+    HandoffInitiated,
+)
+from batonpass.model.ids import ContentId, PrincipalId, StreamId
+from batonpass.model.lifecycle import State
+from batonpass.model.receipt import Receipt
+from batonpass.model.run import Handoff, Run
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.documents import decode_brief
+
+GONE: Final = "the words are no longer here"
+
+
+def name_of(run: Run) -> str:
+    """Return a run as people say it."""
+    return f"{run.agent} {ending(run.id)}"
+
+
+def quoted(text: Text | None) -> str:
+    """Return the first line of somebody's words, or what became of them."""
+    if text is None:
+        return "unknown"
+    if text.found is not Found.KEPT or text.body is None:
+        return str(text.found)
+    return str(first_line(REASON, text.ref.id, text.body))
+
+
+def offer_of(view: LedgerView, handoff: Handoff) -> tuple[Receipt, HandoffInitiated]:
+    """Return the receipt of an offer. Raises `EditedError` if there is another in its place."""
+    receipt = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
+    if not isinstance(receipt.body, HandoffInitiated):
+        raise EditedError("the handoff does not begin with an offer", stream=handoff.parent, seq=handoff.seq)
+    return receipt, receipt.body
+
+
+def brief_of(view: LedgerView, offer: Receipt) -> Brief | None:
+    """Return what a sender said besides the task; None if those words are gone."""
+    if BRIEF not in offer.content:
+        return Brief()
+    text = read_contents(view, {BRIEF: offer.content[BRIEF]})[BRIEF]
+    try:
+        return None if text.body is None else decode_brief(text.body)
+    except InvalidValueError:
+        return None
+
+
+def read_hops(view: LedgerView, run: Run, item: ContentId | None = None) -> tuple[Hop, ...]:
+    """Return a run and every run above it; with an item, whether each was given it."""
+    return tuple(_run_hop(view, each, item) for each in (run, *find_ancestors(view, run)))
+
+
+def handoff_hops(view: LedgerView, handoff: Handoff) -> tuple[Hop, ...]:
+    """Return a handoff, whether anybody has taken it or not, and every run above it."""
+    taken = None if handoff.run is None else view.get_run(handoff.run)
+    own = _handoff_hop(view, handoff, taken, None)
+    parent = view.get_run(handoff.parent)
+    return (own, *read_hops(view, parent))
+
+
+def principal_of(view: LedgerView, run: Run) -> tuple[PrincipalId, Text | None]:
+    """Return for whom a run works, and what they said at the beginning."""
+    return run.principal, Tasks(view).find(view.get_run(run.root))
+
+
+def find_acts(view: LedgerView, handoff: Handoff) -> Iterator[tuple[Receipt, dict[str, Text]]]:
+    """Yield what others did to a handoff."""
+    for stored in view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id))):
+        receipt = read_receipt(stored)
+        yield receipt, read_texts(view, receipt)
+
+
+def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
+    """Return what somebody decided about whether a handoff may go on; None if it is about something else."""
+    reason = f": {quoted(texts[REASON])}" if REASON in texts else ""
+    match receipt.body:
+        case HandoffHeld() as body:
+            label, text = "held", f"attempt {body.attempt} stopped before a call: {body.reason}{reason}"
+        case HandoffApproved() as body:
+            label, text = "approved", f"by {body.by} · {proof_of(body)}{_looked(body)}{reason}"
+        case HandoffDenied() as body:
+            label, text = "denied", f"by {body.by}{reason}"
+        case HandoffAsked() as body:
+            label, text = "asked", f"by {body.by}: {quoted(texts.get(QUESTION))} ({body.error}: {body.check})"
+        case HandoffAnswered() as body:
+            label, text = "answered", f"by {body.by}: {quoted(texts.get(ANSWER))}"
+        case HandoffDeclined() as body:
+            label, text = "declined", f"by {body.by}: {body.code}{reason}"
+        case HandoffCancelled() as body:
+            label, text = "cancelled", f"by {body.by}{reason}"
+        case HandoffExpired():
+            label, text = "expired", reason.removeprefix(": ") or "nobody waits for it any more"
+        case _:
+            return None
+    return Fact(label=label, text=text, receipt=receipt.id, at=receipt.at)
+
+
+def proof_of(approval: HandoffApproved) -> str:
+    """Return how far an approval is proven."""
+    return "proven" if approval.proven else "unproven: no approver's key signed"
+
+
+def _looked(approval: HandoffApproved) -> str:
+    shown = "" if approval.shown is None else f" · was shown {approval.shown[:12]}"
+    if approval.looked_ms is None:
+        return shown
+    return f"{shown} · looked {elapsed(timedelta(milliseconds=approval.looked_ms))}"
+
+
+def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> Hop:
+    if run.handoff is not None:
+        return _handoff_hop(view, view.get_handoff(run.handoff), run, item)
+    first = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
+    return Hop(
+        name=name_of(run),
+        run=run.id,
+        handoff=None,
+        mode=first.mode,
+        may=(),
+        asked_by=None,
+        task=read_texts(view, first).get("intent"),
+        offer=None,
+    )
+
+
+def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: ContentId | None) -> Hop:
+    offer, body = offer_of(view, handoff)
+    brief = brief_of(view, offer)
+    approvals = [
+        fact
+        for receipt, texts in find_acts(view, handoff)
+        if isinstance(receipt.body, HandoffHeld | HandoffApproved | HandoffDenied)
+        and (fact := decision(receipt, texts)) is not None
+    ]
+    if body.state is State.HELD:
+        approvals.insert(0, Fact(label="held", text="from the beginning", receipt=offer.id, at=offer.at))
+    return Hop(
+        name=f"{handoff.to} {ending(handoff.id)}" if run is None else name_of(run),
+        run=None if run is None else run.id,
+        handoff=handoff.id,
+        mode=offer.mode,
+        may=None if brief is None else brief.may,
+        asked_by=name_of(view.get_run(handoff.parent)),
+        task=read_texts(view, offer).get(TASK),
+        offer=offer.id,
+        carried=None if item is None else any(carried.item == item for carried in body.carries),
+        approvals=tuple(approvals),
+    )

@@ -1,0 +1,71 @@
+"""The answer to why: one sentence, the facts behind it, and every hop up to the human."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from batonpass.audit.lookup import Text
+from batonpass.model.ids import HandoffId, PrincipalId, ReceiptId, RunId
+from batonpass.model.receipt import Mode
+
+
+class Verdict(StrEnum):
+    """What became of something that was asked for."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    HELD = "held"
+    ASKED = "asked"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    RECORDED = "recorded"  # nothing was asked for: it is a fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that the ledger says about it, and where."""
+
+    label: str
+    text: str
+    receipt: ReceiptId | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """One run on the way up to the human: what it was asked to be allowed, by whom, and who let it go on."""
+
+    name: str
+    run: RunId | None  # None for a handoff that nobody has taken
+    handoff: HandoffId | None
+    mode: Mode
+    may: tuple[str, ...] | None  # what its sender asked for it; None if those words are gone
+    asked_by: str | None  # None for a root
+    task: Text | None
+    offer: ReceiptId | None
+    carried: bool | None = None  # whether it was given what decided this; None if nothing that travels did
+    approvals: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Why something was allowed, denied or held, as far as it is recorded."""
+
+    verdict: Verdict
+    answer: str
+    kind: str  # call, handoff, run or receipt
+    id: str
+    receipt: ReceiptId | None
+    at: datetime | None
+    mode: Mode
+    rule: str | None = None
+    facts: tuple[Fact, ...] = ()
+    hops: tuple[Hop, ...] = ()
+    principal: PrincipalId | None
+    intent: Text | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Return the answer."""
+        return f"{self.verdict}: {self.answer}"

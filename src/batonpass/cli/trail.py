@@ -1,0 +1,189 @@
+"""`batonpass trail`: a whole tree as it happened."""
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from batonpass.accounts.meant import get_meant
+from batonpass.accounts.trail import read_trail
+from batonpass.accounts.trail_html import render_html
+from batonpass.accounts.trail_mermaid import render_mermaid
+from batonpass.accounts.trail_telling import Tone
+from batonpass.accounts.trail_text import Row, render_text
+from batonpass.accounts.trail_values import Called, HandoffTold, Happened, RunTold, Trail
+from batonpass.accounts.trail_walk import Turn, walk
+from batonpass.accounts.trail_words import Words
+from batonpass.audit.lookup import LAST
+from batonpass.cli.opening import opened_view
+from batonpass.cli.options import json_option, ledger_option, written
+from batonpass.cli.printing import Painted, cut, is_terminal, paint, say, say_json, tell, visible, width
+from batonpass.cli.showing import run_facts
+from batonpass.cli.words import counted, exact, moment
+from batonpass.errors import NotFoundError
+from batonpass.handoff.offers import BRIEF
+from batonpass.model.ids import HANDOFF, RUN, HandoffId, RunId
+from batonpass.store.port import LedgerView
+
+_COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
+
+
+@click.command()
+@click.argument("given", metavar="RUN|HANDOFF|last")
+@click.option("--whole", is_flag=True, help="The whole tree, not only from there downwards.")
+@click.option("--calls/--no-calls", default=True, help="Tell of calls, or leave them out.")
+@click.option("--mermaid", "form", flag_value="mermaid", help="Print a Mermaid flowchart.")
+@click.option("--html", "form", flag_value="html", help="Print one page that needs nothing else.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
+@json_option
+@ledger_option
+def command(
+    given: str,
+    *,
+    whole: bool,
+    calls: bool,
+    form: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Show who did what, for whom, in the order in which it happened.
+
+    From a run or a handoff downwards; of a root, and of `last`, the whole tree. Times count from the top.
+    """
+    if as_json and form is not None:
+        raise click.UsageError(f"give --json or --{form}")
+    if output is not None and form is None:
+        raise click.UsageError("-o goes with --html or --mermaid")
+    with opened_view() as view:
+        trail = _read(view, given, whole=whole)
+    if as_json:
+        say_json(trail_facts(trail, calls=calls))
+    elif form is None:
+        _say(trail, calls=calls)
+    else:
+        pieces = render_html(trail, calls=calls) if form == "html" else _lines(render_mermaid(trail, calls=calls))
+        with written(output) as file:
+            file.writelines(pieces)
+        if output is not None:
+            tell(f"wrote {output}: {counted(trail.receipts, 'receipt')} of {trail.root}")
+
+
+def _read(view: LedgerView, given: str, *, whole: bool) -> Trail:
+    if given.strip() == LAST:
+        latest = next(islice(view.find_runs(), 1), None)
+        if latest is None:
+            raise NotFoundError("run", given)
+        return read_trail(view, latest.id)
+    meant = get_meant(view, given, (RUN, HANDOFF))
+    if meant.kind == RUN:
+        top: RunId | HandoffId = RunId(meant.id)
+        trail = read_trail(view, RunId(meant.id))
+    else:
+        top = HandoffId(meant.id)
+        trail = read_trail(view, view.get_handoff(top).root)
+    return trail if whole else trail.below(top)
+
+
+def _lines(lines: Iterable[str]) -> Iterator[str]:
+    return (f"{line}\n" for line in lines)
+
+
+def _say(trail: Trail, *, calls: bool) -> None:
+    room = shutil.get_terminal_size().columns if is_terminal() else sys.maxsize
+    for row in render_text(trail, calls=calls):
+        say(_painted(row, room))
+    mode = trail.runs[trail.root].mode
+    say(paint(f"{trail.root} · {counted(trail.receipts, 'receipt')} · {mode} · {moment(trail.began_at)}", dim=True))
+
+
+def _painted(row: Row, room: int) -> Painted:
+    """Return a line in colours, as much of it as has room."""
+    painted, left = [], room
+    for text, tone in ((row.prefix, Tone.QUIET), *((part.text, part.tone) for part in row.parts)):
+        safe = visible(text)
+        shown = cut(safe, left)
+        painted.append(paint(shown, _COLOURS.get(tone), dim=tone is Tone.QUIET))
+        left -= width(shown)
+        if shown != safe or left <= 0:
+            break
+    return Painted("".join(painted).rstrip())
+
+
+def trail_facts(trail: Trail, *, calls: bool = True) -> dict[str, object]:
+    """Return a trail for programs: flat, because trees may be deep."""
+    runs, handoffs = _within(trail)
+    return {
+        "root": trail.root,
+        "top": trail.top,
+        "principal": trail.principal,
+        "intent": _words(trail.intent),
+        "above": [told.run.id for told in trail.above],
+        "receipts": trail.receipts,
+        "runs": [_run(told, calls=calls) for told in trail.runs.values() if told.run.id in runs],
+        "handoffs": [_handoff(told) for told in trail.handoffs.values() if told.handoff.id in handoffs],
+    }
+
+
+def _within(trail: Trail) -> tuple[set[RunId], set[HandoffId]]:
+    """Return what hangs from the top."""
+    branches = [step.branch for step in walk(trail, calls=False) if step.turn is Turn.ENTER]
+    runs = {branch.run.run.id for branch in branches if branch.run is not None}
+    return runs, {branch.handoff.handoff.id for branch in branches if branch.handoff is not None}
+
+
+def _run(told: RunTold, *, calls: bool) -> dict[str, object]:
+    return {
+        **run_facts(told.run, None),
+        "task": _words(told.task),
+        "mode": told.mode,
+        "epoch": told.epoch,
+        "receipts": told.receipts,
+        "events": [_event(event) for event in told.events if calls or not isinstance(event, Called)],
+    }
+
+
+def _handoff(told: HandoffTold) -> dict[str, object]:
+    handoff = told.handoff
+    return {
+        "id": handoff.id,
+        "to": handoff.to,
+        "state": handoff.state,
+        "attempt": handoff.attempt,
+        "parent": handoff.parent,
+        "carrier": handoff.carrier,
+        "deadline": exact(handoff.deadline),
+        "task": _words(told.task),
+        "may": _words(told.may),
+        "mode": told.mode,
+        "offered": _event(told.offered),
+        "story": [_event(entry) if isinstance(entry, Happened) else {"run": entry} for entry in told.story],
+    }
+
+
+def _event(event: Happened | Called) -> dict[str, object]:
+    if isinstance(event, Called):
+        facts: dict[str, object] = msgspec.to_builtins(event)
+        texts = {name: _words(getattr(event, name)) for name in ("target", "arguments", "message")}
+        times = {"at": exact(event.at), "ended_at": exact(event.ended_at)}
+        cost = {"cost_millionths": facts.pop("cost")}
+        return {"kind": "call", **facts, **cost, **texts, **times}
+    body: dict[str, object] = msgspec.to_builtins(event.body)
+    return {
+        "kind": event.body.kind,
+        "receipt": event.receipt,
+        "at": exact(event.at),
+        "body": body,
+        "items": [{"part": noted.part, "words": _words(noted.words)} for noted in event.items],
+        "words": {name: _words(words) for name, words in event.words.items() if name != BRIEF},
+    }
+
+
+def _words(words: Words | None) -> dict[str, object] | None:
+    if words is None:
+        return None
+    return {"content": words.content, "state": words.found, "line": words.line, "whole": words.whole}

@@ -1,0 +1,113 @@
+"""`batonpass why`: why something was allowed, denied or held."""
+
+from typing import Final
+
+import click
+
+from batonpass.accounts.why import explain
+from batonpass.accounts.why_hops import GONE, quoted
+from batonpass.accounts.why_values import Fact, Hop, Verdict, Why
+from batonpass.audit.lookup import ending
+from batonpass.cli.opening import opened_view
+from batonpass.cli.options import json_option, ledger_option
+from batonpass.cli.printing import Painted, paint, say, say_json, table, visible
+from batonpass.cli.showing import text_facts
+from batonpass.cli.words import exact, moment
+from batonpass.model.receipt import Mode
+
+_COLOURS: Final = {
+    Verdict.ALLOWED: "green",
+    Verdict.DENIED: "red",
+    Verdict.DECLINED: "red",
+    Verdict.CANCELLED: "magenta",
+    Verdict.EXPIRED: "magenta",
+}
+_MOST: Final = 5
+
+
+@click.command()
+@click.argument("given", metavar="ID")
+@json_option
+@ledger_option
+def command(given: str, *, as_json: bool) -> None:
+    """Say why something was allowed, denied or held.
+
+    The first line is the answer; then what it rests on; then hop by hop up to the human. ID is the end of the id of a
+    receipt, a call, a run or a handoff; an agent's name; or `last`, the last thing that was decided.
+    """
+    with opened_view() as view:
+        why = explain(view, given)
+    if as_json:
+        say_json(why_facts(why))
+        return
+    say(paint(why.verdict, _COLOURS.get(why.verdict, "yellow"), bold=True), f": {why.answer}")
+    rows = [_fact_row(fact) for fact in why.facts]
+    table([[paint(label, dim=True), text] for label, text in rows], indent="  ")
+    if why.hops:
+        say()
+        say(paint("hop by hop", bold=True))
+        hops = [[paint(hop.name, bold=True), "; ".join(_hop_parts(hop))] for hop in why.hops]
+        human = [paint(why.principal or "", bold=True), quoted(why.intent)]
+        table([*hops, human], indent="  ")
+    say()
+    at = "" if why.at is None else f" · {moment(why.at)}"
+    rule = "" if why.rule is None else f" · rule {why.rule}"
+    say(paint(f"{why.kind} {why.id} · {why.mode}{rule}{at}", dim=True))
+
+
+def _fact_row(fact: Fact) -> tuple[str, Painted]:
+    where = "" if fact.receipt is None else f" · receipt {ending(fact.receipt, 6)}"
+    return fact.label, Painted(visible(fact.text) + paint(where, dim=True))
+
+
+def _hop_parts(hop: Hop) -> list[str]:
+    parts = []
+    if hop.may is None:
+        parts.append(f"may: {GONE}")
+    elif hop.may:
+        parts.append(f"may {', '.join(hop.may[:_MOST])}{' …' * (len(hop.may) > _MOST)} (asked for by {hop.asked_by})")
+    elif hop.asked_by is not None:
+        parts.append(f"{hop.asked_by} asked for nothing in particular")
+    parts.append("no grant: observed" if hop.mode is Mode.OBSERVED else "enforced; no grant is recorded")
+    if hop.carried is not None:
+        parts.append("the constraint was carried here" if hop.carried else "the constraint was not carried here")
+    parts += [f"{fact.label} {fact.text}" for fact in hop.approvals] or (
+        [] if hop.handoff is None else ["approval: none needed"]
+    )
+    return parts
+
+
+def why_facts(why: Why) -> dict[str, object]:
+    """Return an answer for programs."""
+    return {
+        "verdict": why.verdict,
+        "answer": why.sentence,
+        "kind": why.kind,
+        "id": why.id,
+        "receipt": why.receipt,
+        "at": exact(why.at),
+        "mode": why.mode,
+        "rule": why.rule,
+        "facts": [_fact(fact) for fact in why.facts],
+        "hops": [
+            {
+                "name": hop.name,
+                "run": hop.run,
+                "handoff": hop.handoff,
+                "mode": hop.mode,
+                "may": None if hop.may is None else list(hop.may),
+                "asked_by": hop.asked_by,
+                "task": None if hop.task is None else text_facts(hop.task),
+                "offer": hop.offer,
+                "carried": hop.carried,
+                "approvals": [_fact(fact) for fact in hop.approvals],
+            }
+            for hop in why.hops
+        ],
+        "principal": why.principal,
+        "intent": None if why.intent is None else text_facts(why.intent),
+    }
+
+
+def _fact(fact: Fact) -> dict[str, object]:
+    return {"label": fact.label, "text": fact.text, "receipt": fact.receipt, "at": exact(fact.at)}

@@ -1,0 +1,91 @@
+"""`batonpass why`: the answer first, then what it rests on, then hop by hop up to the human."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from batonpass.model.items import Constraint
+from batonpass.relay import Relay
+from tests.unit.accounts.trees import find, tried
+from tests.unit.cli.desk import Desk
+from tests.unit.cli.handoffs import a_desk, tell
+
+SIGMA = Constraint(key="threshold", operator="<=", value="3", unit="sigma", binds_to="call:find.threshold")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return a_desk(tmp_path)
+
+
+@pytest.fixture
+def relay(desk: Desk) -> Iterator[Relay]:
+    with desk.relay() as opened:
+        yield opened
+
+
+def test_the_first_line_is_the_answer(desk: Desk, relay: Relay) -> None:
+    """A denied call: the constraint, what was tried, who set it, and which hop carried it."""
+    lead = relay.start("Find what is off", by="user:ana", constraints=[SIGMA], mode="enforced")
+    finder = lead.hand_off("finder", "Find it", may=["read:**"]).accept()
+    tried(lambda: finder.call(find, 4))
+    lines = desk.words("why", "last").splitlines()
+    ends = [run.id[-4:] for run in (lead, finder)]
+    rest = "enforced; no grant is recorded; the constraint was carried here; approval: none needed"
+
+    assert (
+        f'denied: finder {ends[1]} must keep to "threshold <= 3 sigma", tried find, '
+        "where 'threshold' is 4; user:ana set it" == lines[0]
+    )
+    assert [
+        "hop by hop",
+        f"  finder {ends[1]}  may read:** (asked for by lead {ends[0]}); {rest}",
+        f"  lead {ends[0]}    enforced; no grant is recorded",
+        '  user:ana     "Find what is off"',
+    ] == lines[4:8]
+    assert "enforced · rule constraint" in lines[-1]
+
+
+def test_programs_get_facts(desk: Desk, relay: Relay) -> None:
+    """The verdict, the rule, receipts for everything, and every hop."""
+    told = tell(relay)
+    answer = desk.answer("why", told.drafter.id)
+
+    assert ("allowed", "handoff", told.drafter.id, "observed", None) == tuple(
+        answer[name] for name in ("verdict", "kind", "id", "mode", "rule")
+    )
+    assert [["write:src/**"], []] == [hop["may"] for hop in answer["hops"]]
+    assert ["offered", "missing", "accepted"] == [fact["label"] for fact in answer["facts"]]
+    assert ("user:ana", "Fix invoice rounding") == (answer["principal"], answer["intent"]["text"])
+
+
+def test_what_is_gone_is_not_made_up(desk: Desk, relay: Relay) -> None:
+    """Terms whose words were erased are said to be no longer here."""
+    told = tell(relay)
+    offer = desk.answer("why", told.drafter.id)["receipt"]
+    desk.words("ledger", "erase", offer, "--reason", "they asked", "--yes")
+
+    assert "may: the words are no longer here" in desk.words("why", told.drafter.id)
+
+
+def test_a_relay_receipt_has_no_hops(desk: Desk, relay: Relay) -> None:
+    """Nothing was asked for, and that is the answer."""
+    tell(relay)
+    enrolled = desk.words("receipt", "grep", "relay.enrolled", "--kind", "relay.enrolled", "--json")
+    receipt = enrolled.partition('"receipt": "')[2].partition('"')[0]
+    lines = desk.words("why", receipt).splitlines()
+
+    assert (True, False) == (
+        lines[0].startswith("recorded: relay.enrolled; nothing was asked for"),
+        "hop by hop" in lines,
+    )
+
+
+@pytest.mark.parametrize("given", ["nobody", "last"])
+def test_nothing_there(desk: Desk, relay: Relay, given: str) -> None:
+    """Exit code 1, and what was looked for."""
+    assert relay.recording is not None
+    done = desk.run("why", given)
+
+    assert (1, True) == (done.exit_code, done.stderr.startswith("batonpass: no call"))
