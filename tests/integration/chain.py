@@ -1,12 +1,7 @@
-"""A chain of three handoffs in a process that kills itself at one receipt; and the process that goes on afterwards.
-
-Run as `python -m tests.integration.chain LEDGER HOME WORLD CARRIER [BEFORE|AFTER NUMBER]`. It starts a tree, or goes on
-with the open one, and ends when the root is closed.
-"""
+"""A chain of three handoffs in a process that kills itself at one receipt; and the process that goes on afterwards."""
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
@@ -113,7 +108,7 @@ def die_at(store: Any, when: str, number: int) -> None:  # noqa: ANN401 - any st
 
 
 def main(ledger: str, home: str, world: str, carrier: str, *deadly: str) -> None:
-    """Run the chain, or what is left of it."""
+    """Start a tree, or go on with the open one, and end when its root is closed."""
     with Relay.open(ledger, home=Path(home)) as relay:
         chain = Chain(relay, World(Path(world)), Carrier(carrier))
         for agent in HOPS:
@@ -139,7 +134,3 @@ def main(ledger: str, home: str, world: str, carrier: str, *deadly: str) -> None
             stop.set()
             for thread in threads:
                 thread.join()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

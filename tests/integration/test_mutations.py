@@ -26,7 +26,7 @@ from batonpass.testing.conformance.support import a_second_relay
 from batonpass.testing.conformance.touching import a_change, a_changing_call, changed
 from batonpass.wire.codec import decode_receipt
 
-RECEIPTS = 500
+RECEIPTS = 250
 MUTATIONS = 10_000
 PARTS = 4
 

@@ -1,0 +1,67 @@
+"""A briefing for a person: the same baton as Markdown, with nothing in it that Markdown would act on."""
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Final
+
+from batonpass.briefing.opening import opening_of
+from batonpass.briefing.pieces import Piece
+from batonpass.briefing.sections import YOUR_TASK, describe_budget, pieces_of
+from batonpass.model.baton import Baton
+from batonpass.model.ids import ContentId
+
+# What begins or ends something in Markdown or HTML, wherever it stands.
+_ACTIVE: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
+
+
+def describe(baton: Baton) -> str:
+    """Return a baton as Markdown. Files are named, and what is in them is not shown."""
+    parts = [f"**{escaped(opening_of(baton))}**"]
+    for heading, group in groupby(pieces_of(baton, _unread), key=lambda piece: piece.heading):
+        lines = [f"## {heading}", "", *map(_entry, group)]
+        if heading == YOUR_TASK:
+            lines += _terms(baton)
+        parts.append("\n".join(lines))
+    if baton.answers:
+        told = (f"- {escaped(one.question)} → {escaped(one.by)}: {escaped(one.answer)}" for one in baton.answers)
+        parts.append("\n".join(("## Asked before it began", "", *told)))
+    if baton.missing:
+        parts.append(f"Nobody said anything about: {', '.join(map(escaped, baton.missing))}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Return a text as Markdown shows it on one line: character for character, and unseen ones by their number."""
+    shown = "".join(one if one.isprintable() else " ⏎ " if one == "\n" else f"⟨U+{ord(one):04X}⟩" for one in text)
+    return _ACTIVE.sub(r"\\\1", shown)
+
+
+def _entry(piece: Piece) -> str:
+    if piece.facts:
+        facts = dict(piece.facts)
+        told = f"{facts['type']}, {int(facts['bytes']):,} bytes, from {facts['from']}, sha256 {facts['sha256'][:12]}"
+        return f"- {escaped(facts['name'])} ({escaped(told)})"
+    around = "; ".join(one for one in (piece.lead, piece.note) if one)
+    return f"- {escaped(piece.text)}" + (f" *({escaped(around)})*" if around else "")
+
+
+def _terms(baton: Baton) -> Iterator[str]:
+    said = baton.brief
+    for label, values in (
+        ("serves", (said.serves,) if said.serves else ()),
+        ("done well when", said.criteria),
+        ("needs", said.inputs),
+        ("must change", said.expects),
+        ("stops when", said.stop_when),
+        ("may", said.may),
+        ("verified by", (" ".join(said.verify_by),) if said.verify_by else ()),
+        ("deadline", (f"{baton.deadline:%Y-%m-%d %H:%M:%S} UTC",) if baton.deadline else ()),
+        ("budget", (describe_budget(said.budget),) if said.budget else ()),
+    ):
+        if values:
+            yield f"- {label}: {'; '.join(map(escaped, values))}"
+
+
+def _unread(_: ContentId) -> None:
+    return None
