@@ -18,6 +18,7 @@ class Effort:
     handed: tuple[int, int]  # handoffs at which the cost of a handoff is measured
     hops: int  # in the chain along which the bytes of a handoff are measured
     starts: int
+    pasts: int  # repositories whose past is known, in which lines are attributed
 
     @classmethod
     def full(cls) -> Self:
@@ -33,6 +34,7 @@ class Effort:
             handed=(1_000, 300_000),
             hops=200,
             starts=15,
+            pasts=20,
         )
 
     @classmethod
@@ -49,4 +51,5 @@ class Effort:
             handed=(1_000, 20_000),
             hops=50,
             starts=15,
+            pasts=3,
         )

@@ -9,7 +9,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bench import chaining, growth, handing, postgres_append, postgres_handing, sqlite_append, starting, verifying
+from bench import (
+    blaming,
+    chaining,
+    growth,
+    handing,
+    hooking,
+    ledger_blame,
+    postgres_append,
+    postgres_handing,
+    sqlite_append,
+    starting,
+    verifying,
+)
 from bench.effort import Effort
 from bench.machine import describe_machine
 from bench.peering import PeerFailedError
@@ -26,7 +38,10 @@ PARTS: Final[Mapping[str, Callable[[Path, Effort], Sequence[Row | Note]]]] = {
     "chain": chaining.measure,
     "verify": verifying.measure,
     "growth": growth.measure,
+    "ledger-blame": ledger_blame.measure,
+    "blame": blaming.measure,
     "start": starting.measure,
+    "hook": hooking.measure,
 }
 
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 from bench.measure import Samples
 
 MILLISECOND: Final = 1e-3
+# Over the quickest sample. Undisturbed runs had 1.3 to 2.6 here, those beside other people's tests 4 to 19.
+_BUSY: Final = 3.0
 
 
 class Unit(StrEnum):
@@ -17,6 +19,8 @@ class Unit(StrEnum):
     SECONDS = "s"
     RATE = "/s"
     BYTES = "bytes"
+    SHARE = "%"
+    COUNT = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ class Figure:
                 return f"{self.value:,.0f}/s"
             case Unit.BYTES:
                 return f"{self.value:,.0f} bytes"
+            case Unit.SHARE:
+                return f"{self.value:.2%}"
+            case Unit.COUNT:
+                return f"{self.value:,.0f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +81,21 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Return whether the goal is met; None if there is none."""
-        return None if self.goal is None else self.goal.is_met(self)
+        """Return whether the goal is met; None if there is none, or if a busy disk may have met it for us."""
+        met = None if self.goal is None else self.goal.is_met(self)
+        return None if met and self.hidden else met
+
+    @property
+    def hidden(self) -> bool:
+        """Return whether waiting for a disk that others kept busy hides what we are slower by.
+
+        It adds the same to both sides, so it can only make such a ratio smaller: a miss stays a miss.
+        """
+        if self.goal is None or self.goal.at_most is None or not self.goal.of_ratio:
+            return False
+        if self.theirs is None or self.theirs.unit is not Unit.SECONDS or self.theirs.summary is None:
+            return False
+        return self.theirs.summary["p50"] > _BUSY * self.theirs.summary["min"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +171,9 @@ def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row | Note]) -> str:
 
 def write_json(facts: Mapping[str, Any], rows: Sequence[Row | Note]) -> str:
     """Return the table for programs, with a summary of the samples behind each figure."""
-    listed = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows if isinstance(row, Row)]
+    listed = [
+        asdict(row) | {"ratio": row.ratio, "met": row.met, "hidden": row.hidden} for row in rows if isinstance(row, Row)
+    ]
     for row in listed:
         row["goal"] = row["goal"] and row["goal"]["words"]
     notes = [note.text for note in rows if isinstance(note, Note)]
@@ -180,6 +203,6 @@ def _line(row: Row) -> str:
         "" if row.theirs is None else str(row.theirs),
         "" if row.ratio is None else f"{row.ratio:.2f} ×",
         "" if row.goal is None else row.goal.words,
-        {True: "yes", False: "**no**", None: ""}[row.met],
+        "disk busy" if row.met is None and row.hidden else {True: "yes", False: "**no**", None: ""}[row.met],
     )
     return f"| {' | '.join(cells)} |"

@@ -5,7 +5,7 @@ seen here, because neither has an author anybody asks for.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -80,15 +80,6 @@ class FileChange:
         return self.before is not None and self.after is None
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
-    """A hunk without its context: so many lines from an index on became others."""
-
-    index: int
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
-
-
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text, as git counts them."""
     lines = text.split("\n")
@@ -100,11 +91,6 @@ def lines_of(text: str) -> list[str]:
 def digest_of(data: bytes) -> Digest:
     """Return what a recorder notes of a file's bytes."""
     return Digest(hashlib.sha256(data).hexdigest())
-
-
-def splices_of(hunks: Iterable[Hunk]) -> list[Splice]:
-    """Return what hunks change, without what they only show."""
-    return [splice for hunk in hunks if (splice := _trimmed(hunk)).removed or splice.added]
 
 
 def apply_hunks(hunks: Sequence[Hunk], lines: Sequence[str]) -> list[str]:
@@ -139,17 +125,3 @@ def verify_change(change: FileChange, before: bytes | None, after: bytes | None)
 
 def _decoded(data: bytes | None) -> list[str]:
     return [] if data is None else lines_of(data.decode("utf-8", "surrogateescape"))
-
-
-def _trimmed(hunk: Hunk) -> Splice:
-    removed, added = hunk.removed, hunk.added
-    shorter = min(len(removed), len(added))
-    head = 0
-    while head < shorter and removed[head] == added[head]:
-        head += 1
-    tail = 0
-    while tail < shorter - head and removed[-1 - tail] == added[-1 - tail]:
-        tail += 1
-    return Splice(
-        hunk.old_index + head, removed[head : len(removed) - tail or None], added[head : len(added) - tail or None]
-    )

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from batonpass.attribution.change import Hunk
+from batonpass.attribution.mark import Weight, weight
 
 # Without a line that occurs once on both sides, the shortest edit is searched; beyond so many edits, all is replaced.
 _MOST_EDITS: Final = 128
+_LONG_ENOUGH: Final = 4  # lines in a row are not the same by chance
 
 
 class Block(NamedTuple):
@@ -47,7 +49,7 @@ def match_lines(old: Sequence[str], new: Sequence[str]) -> list[Block]:
             found += (Block(at_old, at_new, 1) for at_old, at_new in anchors)
         else:
             found += _shortest(old, new, inner)
-    return _joined(found)
+    return _without_strays(_joined(found), old, new)
 
 
 def gaps_of(blocks: Sequence[Block], old_size: int, new_size: int) -> Iterator[Gap]:
@@ -197,6 +199,31 @@ def _joined(found: list[Block]) -> list[Block]:
         else:
             joined.append(block)
     return joined
+
+
+def _without_strays(blocks: list[Block], old: Sequence[str], new: Sequence[str]) -> list[Block]:
+    """Return the blocks without those that say nothing and lie out of line with what is before and after them.
+
+    Where a whole function is indented, one of its braces will match another: that is not where it came from.
+    """
+    shifts = [block.new - block.old if _speaks(block, old) else None for block in blocks]
+    after: list[int] = []
+    following = len(new) - len(old)
+    for shift in reversed(shifts):
+        after.append(following)
+        following = following if shift is None else shift
+    kept: list[Block] = []
+    before = 0
+    for block, shift, following in zip(blocks, shifts, reversed(after), strict=True):
+        if shift is not None or min(before, following) <= block.new - block.old <= max(before, following):
+            kept.append(block)
+        before = before if shift is None else shift
+    return kept
+
+
+def _speaks(block: Block, lines: Sequence[str]) -> bool:
+    weights = [weight(line) for line in lines[block.old : block.old + min(block.size, _LONG_ENOUGH)]]
+    return len(weights) == _LONG_ENOUGH or Weight.STRONG in weights
 
 
 def _slid_down(old: Sequence[str], new: Sequence[str], blocks: list[Block]) -> list[Block]:

@@ -11,8 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Final
 
-from batonpass.attribution.change import FileChange, Hunk, digest_of, lines_of
-from batonpass.attribution.diffing import hunks_between
+from batonpass.attribution.change import FileChange, digest_of
+from batonpass.attribution.sides import find_root, hunks_of
 from batonpass.model.ids import CallId, RunId
 from batonpass.store.home import HOME_NAME
 
@@ -35,7 +35,7 @@ NOTHING: Final = Watched(Path(), {})
 def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Watched:
     """Look at the files that the arguments of a call name, as far as they lie in the repository of a directory."""
     place = directory or Path.cwd()
-    root = _root(place)
+    root = find_root(place)
     before: dict[Path, bytes | None] = {}
     for path in _named(arguments, place, root):
         if len(before) == _MOST_FILES:
@@ -63,15 +63,8 @@ def find_changes(watched: Watched, *, call: CallId, run: RunId, at: datetime) ->
             path=path.relative_to(watched.root).as_posix(),
             before=None if before is None else digest_of(before),
             after=None if after is None else digest_of(after),
-            hunks=_hunks(before, after),
+            hunks=hunks_of(before, after),
         )
-
-
-def _hunks(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...] | None:
-    try:
-        return hunks_between(lines_of((before or b"").decode()), lines_of((after or b"").decode()))
-    except UnicodeDecodeError:
-        return None  # not text: it has digests, and no lines
 
 
 def _named(arguments: Mapping[str, object], place: Path, root: Path) -> Iterator[Path]:
@@ -97,9 +90,3 @@ def _read(path: Path) -> bytes | None:
     if not path.is_file() or status.st_size > _LARGEST_FILE:
         raise IsADirectoryError(path)
     return path.read_bytes()
-
-
-def _root(place: Path) -> Path:
-    """Return the repository that a directory lies in; else the directory itself."""
-    resolved = place.resolve()
-    return next((parent for parent in (resolved, *resolved.parents) if (parent / ".git").exists()), resolved)

@@ -1,0 +1,103 @@
+"""How long Claude Code waits for its hook: a fresh process for each event, until what it tells is durable."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from batonpass import Relay
+from batonpass.adapters.claude_code.hooks import client
+from batonpass.adapters.claude_code.hooks.client import Call
+from batonpass.adapters.claude_code.hooks.resident import ask_who
+from bench.effort import Effort
+from bench.measure import Act, Samples, time_act, time_in_turns
+from bench.table import Row, p50, p99, within
+
+_BARE = [sys.executable, "-I", "-S"]
+_DIRECTLY = (
+    "import json, sys; from pathlib import Path; from batonpass import Relay; "
+    "from batonpass.adapters.claude_code.hooks.recorder import Recorder; "
+    "relay = Relay.open(f'sqlite:///{sys.argv[1]}/.batonpass/ledger.db', keys_in_files=True); "
+    "Recorder(relay, Path(sys.argv[1])).handle(json.load(sys.stdin))"
+)
+
+
+def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
+    """Measure the hook command with its recorder running, without one, and what it would take without any."""
+    warm, direct = (_project(scratch / name) for name in ("warm", "direct"))
+    events = map(_event, count())
+    contenders: dict[str, Act] = {
+        "nothing": lambda: _run([*_BARE, "-c", "pass"], b""),
+        "hook": lambda: _run(_hook(warm), next(events)),
+    }
+    with _ended(warm):
+        taken = time_in_turns(contenders, turns=effort.starts, acts=10)
+    directly = [sys.executable, "-c", _DIRECTLY, str(direct)]
+    slow = time_in_turns({"direct": lambda: _run(directly, next(events))}, turns=effort.starts, acts=1)
+    cold = Samples(tuple(_start_cold(_project(scratch / f"cold-{turn}"), next(events)) for turn in range(3)))
+    rows = {
+        "Claude Code hook, one event, durable": (p50(taken["hook"]), within(0.100)),
+        "the same, p99": (p99(taken["hook"]), None),
+        "the same, nobody there to record": (p50(cold), None),
+        "the same without a process that stays": (p50(slow["direct"]), None),
+    }
+    bare = p50(taken["nothing"])
+    return [
+        Row(what=what, ours=ours, against="python -I -S -c pass", theirs=bare, goal=goal)
+        for what, (ours, goal) in rows.items()
+    ]
+
+
+def _project(folder: Path) -> Path:
+    home = folder / ".batonpass"
+    home.mkdir(parents=True, mode=0o700)
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)  # noqa: S607 - whichever git there is
+    with Relay.open(f"sqlite:///{home}/ledger.db") as relay:
+        _ = relay.recording
+    return folder
+
+
+def _event(number: int) -> bytes:
+    return json.dumps(
+        {
+            "hook_event_name": "PreToolUse",
+            "session_id": "0198e1f2-0000-7000-8000-000000000001",
+            "prompt_id": "p1",
+            "tool_name": "Read",
+            "tool_use_id": f"toolu_{number}",
+            "tool_input": {"file_path": "src/invoice.py"},
+        },
+    ).encode()
+
+
+def _hook(project: Path) -> list[str]:
+    return [*_BARE, client.__file__, "--project", str(project), "--patience", "60"]
+
+
+def _run(command: Sequence[str], event: bytes) -> None:
+    subprocess.run(command, input=event, stdout=subprocess.DEVNULL, check=True)
+
+
+def _start_cold(project: Path, event: bytes) -> float:
+    with _ended(project):
+        return time_act(lambda: _run(_hook(project), event), 1)[0]
+
+
+@contextmanager
+def _ended(project: Path) -> Iterator[None]:
+    """End the recorder that was started for a project."""
+    try:
+        yield
+    finally:
+        call = Call(["--project", str(project)], dict(os.environ))
+        answer = ask_who(call, 60)
+        if answer is not None:
+            os.kill(int(answer.rpartition(" ")[2]), signal.SIGTERM)
+        while Path(call.home, f"{call.name}.sock").exists():
+            time.sleep(0.01)

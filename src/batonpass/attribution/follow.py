@@ -1,0 +1,375 @@
+"""Following the lines of one file through recorded changes, in the order of time, to what the file is now.
+
+Each text that is known gets marks: who wrote which line. A recorded change begins with a text that a digest names; if
+that text has marks, its hunks are applied to them, and nothing is left to doubt. If not, somebody who is not recorded
+(a person, a tool, git) made it of what was there before: then only what certainly stayed the same keeps its marks.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from batonpass.attribution.carrying import Carried, carry_over, is_reformatted, reformatted
+from batonpass.attribution.change import FileChange, digest_of
+from batonpass.attribution.diffing import hunks_between
+from batonpass.attribution.finding import Attic, Fragment, Search
+from batonpass.attribution.history import History, Revision
+from batonpass.attribution.mark import Author, Mark, Weight, joined, unexplained, weight
+from batonpass.attribution.placing import Splice, place_splices, splices_of
+from batonpass.attribution.recovering import Recovery
+from batonpass.attribution.writing import Written
+from batonpass.model.ids import Digest
+
+# Git keeps whole seconds: a change within the second of a commit may be in it, and is looked at first.
+_SECOND: Final = timedelta(seconds=1)
+_CONTEXT: Final = 3
+_TWINS: Final = 8  # of one text, so many are compared
+_SOMEBODYS: Final = unexplained(None)
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Text:
+    """The lines of a file at one time, and who wrote each."""
+
+    lines: list[str]
+    marks: list[Mark]
+    digest: Digest | None
+    at: datetime | None
+    commit: str | None = None  # the last revision on the way here
+
+    def copy(self) -> "Text":
+        """Return a text that does not change with this one."""
+        return Text(list(self.lines), list(self.marks), self.digest, self.at, self.commit)
+
+
+@dataclass(slots=True)
+class Follower:
+    """What is known about one file, event by event."""
+
+    changes: Sequence[FileChange]
+    history: History
+    path: str
+    lines: Sequence[str]  # what the file is now
+    present: Digest | None
+    heads: dict[str, Text] = field(default_factory=dict)  # by path: what was there last
+    by_digest: dict[Digest, Text] = field(default_factory=dict)
+    by_commit: dict[str, Text] = field(default_factory=dict)
+    attic: Attic = field(default_factory=Attic)
+    recovery: Recovery = field(init=False)
+    _wanted: set[Digest] = field(init=False)
+    _runs: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = dict(self.history.lines)
+        if self.present is not None:
+            known[self.present] = self.lines
+        self.recovery = Recovery(self.changes, known)
+        self._runs = {change.call: change.run for change in self.changes}
+        self._wanted = {revision.digest for revision in self.history.revisions}
+        self._wanted |= {self.present} if self.present else set()
+        last: dict[str, Digest | None] = {}
+        for change in self.changes:
+            if change.before is not None and last.get(change.renamed_from or change.path) != change.before:
+                self._wanted.add(change.before)
+            last[change.path] = change.after
+
+    def follow(self) -> None:
+        """Go through all changes and revisions."""
+        events: list[tuple[datetime, FileChange | Revision]] = [(change.at, change) for change in self.changes]
+        latest: dict[str, datetime] = {}
+        for revision in self.history.revisions:
+            # A commit is not older than its parents, whatever the clock said.
+            at = max([revision.at + _SECOND, *(latest[parent] for parent in revision.parents if parent in latest)])
+            latest[revision.commit] = at
+            events.append((at, revision))
+        for _, event in sorted(events, key=lambda pair: pair[0]):
+            if isinstance(event, FileChange):
+                self._change(event)
+            else:
+                self._revise(event)
+
+    def finish(self) -> Text:
+        """Return the marks of the present text."""
+        head = self._head(self.path)
+        if head is not None and head.lines == self.lines:
+            return head
+        if self.present is not None and (known := self.by_digest.get(self.present)) and known.lines == self.lines:
+            return known
+        commit = self.by_commit.get(self.history.head or "")
+        sources = [source for source in (head, commit) if source is not None]
+        sources.sort(key=lambda source: source.at or _NEVER, reverse=True)
+        return self._explain(self.lines, sources[:1], sources[1:], at=None)
+
+    def _head(self, *paths: str) -> Text | None:
+        """Return what was there last under one of these names, or under any that the file had."""
+        for path in paths:
+            if path in self.heads:
+                return self.heads[path]
+        return max(self.heads.values(), key=lambda head: head.at or _NEVER, default=None)
+
+    def _change(self, change: FileChange) -> None:
+        text = self._text_before(change)
+        exact = text is not None and (change.is_creation or (text.digest is not None and text.digest == change.before))
+        splices = self._splices(change, text)
+        mark = self._author(change)
+        placed = None if splices is None or text is None else place_splices(change, splices, text.lines, exact=exact)
+        if text is None or splices is None or placed is None:
+            self._give_up(change, text, mark)
+            return
+        self._write(change, text, placed, mark)
+        # Placed by what it looks like: the rest of the text need not be as it was.
+        text.digest = change.after if exact or _is_text(text.lines, change.after) else None
+        if change.renamed_from is not None and change.renamed_from != change.path:
+            self.heads.pop(change.renamed_from, None)
+        self.heads[change.path] = text
+        if text.digest in self._wanted:
+            self._keep(text)
+
+    def _author(self, change: FileChange) -> Mark:
+        others = (Author(call, self._runs.get(call)) for call in change.overlapping)
+        return Mark(tuple(dict.fromkeys((Author(change.call, change.run), *others))))
+
+    def _text_before(self, change: FileChange) -> Text | None:
+        """Return what a change began with, to be changed in place; None if nothing is known about it."""
+        source = change.renamed_from or change.path
+        head = self._head(source, change.path)
+        if change.is_creation:
+            self._leave(head, ())
+            return Text([], [], None, change.at, head.commit if head else None)
+        if change.before is None:
+            return head
+        if head is not None and head.digest == change.before:
+            return head
+        known = self.by_digest.get(change.before)
+        if known is not None:
+            self._leave(head, known.lines)
+            return known.copy()
+        lines = self.recovery.lines_of(change.before)
+        if lines is None:
+            return head
+        text = self._explain(lines, [head] if head else [], [], at=change.at)
+        text.digest = change.before
+        if change.before in self._wanted:
+            self._keep(text)
+        return text
+
+    def _splices(self, change: FileChange, text: Text | None) -> list[Splice] | None:
+        if change.hunks is not None:
+            return splices_of(change.hunks)
+        if change.is_deletion and text is not None:
+            return [Splice(0, tuple(text.lines), ())]
+        after = self.recovery.lines_of(change.after) if change.after else None
+        if after is None or text is None or (change.before is not None and text.digest != change.before):
+            return None
+        return splices_of(hunks_between(text.lines, after))
+
+    def _write(self, change: FileChange, text: Text, splices: Sequence[Splice], mark: Mark) -> None:
+        """Apply a change to a text in place."""
+        text.at = change.at
+        if not splices or self._reformat(change, text, splices):
+            return
+        _doubt_twins(text, splices)
+        removed = [text.marks[splice.index : splice.index + len(splice.removed)] for splice in splices]
+        written = Written(splices, removed, mark)
+        written.settle(change.call)
+        for splice, marks in zip(reversed(splices), reversed(written.added), strict=True):
+            end = splice.index + len(splice.removed)
+            if splice.removed:
+                self._remember(text, splice.index, end)
+            text.lines[splice.index : end] = splice.added
+            text.marks[splice.index : end] = marks
+
+    def _reformat(self, change: FileChange, text: Text, splices: Sequence[Splice]) -> bool:
+        """Change the white space of lines, and return True, if a change did nothing else."""
+        lines = text.lines.copy()
+        for splice in reversed(splices):
+            lines[splice.index : splice.index + len(splice.removed)] = splice.added
+        if not is_reformatted(text.lines, lines):
+            return False
+        for index, (was, now) in enumerate(zip(text.lines, lines, strict=True)):
+            if was != now:
+                text.marks[index] = reformatted(text.marks[index], change.call)
+        text.lines[:] = lines
+        return True
+
+    def _remember(self, text: Text, start: int, end: int) -> None:
+        """Put lines that a change removes into the attic, with their neighbours."""
+        above, below = max(start - _CONTEXT, 0), min(end + _CONTEXT, len(text.lines))
+        marks: list[Mark | None] = [None] * (start - above)
+        marks += text.marks[start:end]
+        marks += [None] * (below - end)
+        fragment = Fragment(text.lines[above:below], marks, held_by=2)
+        self.attic.put(fragment, range(start - above, end - above))
+
+    def _give_up(self, change: FileChange, text: Text | None, mark: Mark) -> None:
+        """Keep what a change wrote, if not where: when its lines are seen again, they are known."""
+        hunks = change.hunks or ()
+        parts = [splices_of([hunk]) for hunk in hunks]
+        splices = [splice for part in parts for splice in part]
+        # Whose lines it moved or reformatted is not known, only that it did not write them.
+        written = Written(splices, [[_SOMEBODYS] * len(splice.removed) for splice in splices], mark)
+        written.settle(change.call)
+        marks = iter(written.added)
+        for hunk, part in zip(hunks, parts, strict=True):
+            own: list[Mark | None] = [None] * hunk.old_count
+            for splice, added in reversed([(splice, next(marks)) for splice in part]):
+                start = splice.index - hunk.old_index
+                own[start : start + len(splice.removed)] = (one if one is mark else None for one in added)
+            self.attic.put(Fragment(hunk.added, own, held_by=0 if self.history.revisions else 1), range(len(own)))
+        if text is not None:
+            text.digest = None
+            if hunks and change.path in self.heads:
+                text.at = change.at
+
+    def _revise(self, revision: Revision) -> None:
+        lines = self.history.lines.get(revision.digest)
+        if lines is None:
+            return
+        head = self._head(revision.path)
+        if head is not None and head.lines == lines:
+            text = head
+        elif (known := self.by_digest.get(revision.digest)) is not None and known.lines == lines:
+            self._leave(head, lines)
+            text = known.copy()
+        else:
+            text = self._explain_revision(revision, lines, head)
+        text.digest, text.commit = revision.digest, revision.commit
+        text.at = max(filter(None, (text.at, revision.at)))
+        self.heads[revision.path] = text
+        self._keep(text)
+        self.by_commit[revision.commit] = text.copy()
+
+    def _explain_revision(self, revision: Revision, lines: Sequence[str], head: Text | None) -> Text:
+        parents = [self.by_commit[parent] for parent in revision.parents if parent in self.by_commit]
+        sources, others = parents, [head] if head else []
+        base = next((parent for parent in parents if head is not None and parent.commit == head.commit), None)
+        if head is not None and base is None and not parents:
+            sources, others = [head], []
+        elif head is not None and base is not None:
+            # The work went on from this very commit, or from it on another branch.
+            nearest = _nearest(head, base, lines)
+            sources = [*nearest, *(parent for parent in parents if parent is not base)]
+            others = [] if head in nearest else [head]
+        return self._explain(lines, sources, others, at=revision.at, runs=revision.runs)
+
+    def _explain(
+        self,
+        lines: Sequence[str],
+        sources: Sequence[Text],
+        others: Sequence[Text],
+        *,
+        at: datetime | None,
+        runs: Sequence[str] = (),
+    ) -> Text:
+        """Return a text that nobody recorded: what it certainly has from its sources, and what is found again."""
+        times = [source.at for source in sources if source.at is not None]
+        since = max(times) if times else None
+        carried = [carry_over(source.lines, source.marks, lines, since) for source in sources]
+        whole = _merged(carried, len(lines))
+        fresh = [index for index in whole.open_lines() if whole.marks[index] is None] if runs else []
+        for source in (*sources, *others):
+            self._leave(source, lines)
+        texts = [Fragment(other.lines, other.marks) for other in others]
+        # What was moved is still there, and a diff sees it as gone and come.
+        texts += (
+            Fragment(source.lines, source.marks, used=one.used) for source, one in zip(sources, carried, strict=True)
+        )
+        Search(lines, whole, self.attic, texts=texts, since=since).run()
+        new = unexplained(since)
+        marks = [new if mark is None else mark for mark in whole.marks]
+        for index in fresh:
+            marks[index] = _named(marks[index], runs)
+        return Text(list(lines), marks, None, at, sources[0].commit if sources else None)
+
+    def _leave(self, head: Text | None, lines: Sequence[str]) -> None:
+        if head is not None:
+            fragment = Fragment(list(head.lines), list(head.marks), held_by=1)
+            self.attic.put_missing(fragment, lines)
+
+    def _keep(self, text: Text) -> None:
+        """Keep the marks of a text, so that a later change may begin with it."""
+        if text.digest is None:
+            return
+        known = self.by_digest.get(text.digest)
+        kept = text.copy()
+        if known is not None and known.lines == kept.lines and known.marks != kept.marks:
+            # Two ways led to the same text, and whoever comes back to it does not say which.
+            kept.marks = [joined(pair) for pair in zip(kept.marks, known.marks, strict=True)]
+        self.by_digest[text.digest] = kept
+
+
+def _merged(carried: Sequence[Carried], size: int) -> Carried:
+    """Return what several sources explain together: what one is certain of, the others need not know."""
+    if len(carried) == 1:
+        return carried[0]
+    whole = Carried([None] * size, bytearray(size))
+    for index in range(size):
+        sure = [one.marks[index] for one in carried if one.sure[index]]
+        marks = [mark for mark in (sure or [one.marks[index] for one in carried]) if mark is not None]
+        if marks:
+            whole.marks[index] = joined(marks)
+            whole.sure[index] = bool(sure)
+    return whole
+
+
+def _nearest(one: Text, other: Text, lines: Sequence[str]) -> list[Text]:
+    """Return which of two texts was made into these lines, going by what only one of them has; both, if unclear."""
+    here, left, right = set(lines), set(one.lines), set(other.lines)
+    ours = sum((line in here) == (line in left) for line in left ^ right if weight(line) is Weight.STRONG)
+    theirs = sum((line in here) == (line in right) for line in left ^ right if weight(line) is Weight.STRONG)
+    if left == right or ours > theirs:
+        return [one]
+    return [other] if ours < theirs else [one, other]
+
+
+def _is_text(lines: Sequence[str], digest: Digest | None) -> bool:
+    return (
+        digest is not None
+        and digest_of("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")) == digest
+    )
+
+
+def _doubt_twins(text: Text, splices: Sequence[Splice]) -> None:
+    """Leave open which is which of blocks with the same lines, where a diff says that one moved past another."""
+    gone = {line for splice in splices for line in splice.removed if weight(line) is Weight.STRONG}
+    moved = gone.intersection(line for splice in splices for line in splice.added)
+    if not moved:
+        return
+    # Only what lies between can be taken for what moved: beyond, nothing stands elsewhere than before.
+    places = defaultdict(list)
+    for index in range(splices[0].index, splices[-1].index + len(splices[-1].removed)):
+        if text.lines[index] in moved:
+            places[text.lines[index]].append(index)
+    seen: set[tuple[int, int]] = set()
+    for first, *others in places.values():
+        for other in others[:_TWINS]:
+            for one, twin in _alike(text.lines, first, other, seen):
+                text.marks[one] = text.marks[twin] = joined((text.marks[one], text.marks[twin]))
+
+
+def _alike(lines: Sequence[str], one: int, other: int, seen: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the places around two that have the same lines, but none that was seen."""
+    for start, way in ((-1, -1), (0, 1)):
+        at, twin = one + start, other + start
+        while at >= 0 and twin < len(lines) and lines[at] == lines[twin] and (at, twin) not in seen:
+            seen.add((at, twin))
+            yield at, twin
+            at, twin = at + way, twin + way
+
+
+def _named(mark: Mark, runs: Sequence[str]) -> Mark:
+    """Return the mark with those candidates only that the commit names, if it names any of them."""
+    authors = tuple(author for author in mark.authors if author.run in runs)
+    return Mark(authors, mark.is_open, mark.since, mark.is_matched, mark.reformatted_by) if authors else mark
+
+
+def follow(
+    changes: Iterable[FileChange], history: History, path: str, lines: Sequence[str], digest: Digest | None
+) -> Text:
+    """Return the present text with its marks."""
+    follower = Follower(sorted(changes, key=lambda change: change.at), history, path, lines, digest)
+    follower.follow()
+    return follower.finish()

@@ -1,0 +1,226 @@
+"""Asking git about a file: read only, and nothing that the repository's own settings could start.
+
+A repository may be hostile: its files may have any name, and its configuration may name programs. So there is no shell,
+paths are never patterns, and what git would start on its own (a pager, a file monitor, filters, drivers that turn files
+into text, signature checks, fetching what is missing) is off or not asked for. A repository of somebody else, which git
+refuses to read, stays unread. The caller gives the environment; of its variables for git, only those about
+configuration are passed on.
+"""
+
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from batonpass.attribution.history import Commit
+
+TRAILER: Final = "Batonpass-Run"
+NO_COMMIT: Final = "0" * 40
+
+_ANSWER_WITHIN: Final = timedelta(seconds=20)
+_LARGEST_BLOB: Final = 16 * 1024 * 1024
+_QUIET: Final = (
+    "--no-pager",
+    "--literal-pathspecs",
+    "--no-optional-locks",
+    "-c",
+    "core.quotepath=off",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.commitGraph=true",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "blame.ignoreRevsFile=",
+    "-c",
+    "diff.external=",
+    "-c",
+    "protocol.allow=never",  # older gits fetch what a partial clone lacks, with a program that it names
+    "-c",
+    "safe.bareRepository=explicit",  # files of a work tree that look like a repository are none
+)
+_SETTINGS: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
+_FIXED: Final = MappingProxyType(
+    {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1"}
+)
+_LOG: Final = f"%H%x00%P%x00%ct%x00%an <%ae>%x00%(trailers:key={TRAILER},valueonly,separator=%x0a)"
+_FIELDS: Final = 5
+
+
+class GitSilentError(Exception):
+    """Git gave no answer; the message says why. It never leaves this package: an answer without git says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """A commit that changed the file, and the next such commits before it."""
+
+    commit: Commit
+    parents: tuple[str, ...]
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A git repository with a work tree."""
+
+    root: Path
+    environment: Mapping[str, str]
+    answer_within: timedelta = field(default=_ANSWER_WITHIN)
+
+    def head(self) -> str | None:
+        """Return the commit of the work tree; None before the first."""
+        try:
+            return self._text("rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
+        except GitSilentError:
+            if self._text("rev-parse", "--is-inside-work-tree").strip() == "true":
+                return None
+            raise
+
+    def renames(self, path: str, *, since: datetime | None) -> list[str]:
+        """Return what a file was called before, the latest name first."""
+        what = ("--follow", "-M", "--diff-filter=R", "--name-status", "--no-ext-diff", "-z", "--format=")
+        printed = self._text("log", *what, *_since(since), "--", path)
+        tokens = iter(printed.split("\0"))
+        names = (next(tokens, "") for token in tokens if token.strip().startswith("R"))
+        return list(dict.fromkeys(name for old in names if (name := old) and next(tokens, None) is not None))
+
+    def log(self, paths: Sequence[str], *, since: datetime | None, most: int) -> list[Logged]:
+        """Return the commits that made a file what it is, parents first, and at most so many of the latest."""
+        what = ("--topo-order", "--parents", "-z", f"--format={_LOG}", f"--max-count={most}")
+        printed = self._text("log", *what, *_since(since), "--", *paths)
+        fields = printed.split("\0")
+        rows = [fields[start : start + _FIELDS] for start in range(0, len(fields) - _FIELDS + 1, _FIELDS)]
+        return [
+            Logged(
+                commit=Commit(id=name, author=author, at=_moment(seconds)),
+                parents=tuple(parents.split()),
+                runs=tuple(filter(None, runs.split("\n"))),
+            )
+            for name, parents, seconds, author, runs in reversed(rows)
+        ]
+
+    def moments(self, commits: Iterable[str]) -> dict[str, datetime]:
+        """Return when commits were made or rewritten."""
+        asked = "".join(f"{commit}\n" for commit in commits)
+        if not asked:
+            return {}
+        what = ("--no-walk=unsorted", "--stdin", "-z", "--format=%H %ct")
+        printed = self._run(["log", *what], _bytes(asked)).decode("ascii", "replace")
+        rows = (row.split(" ") for row in printed.split("\0") if row)
+        return {name: _moment(seconds) for name, seconds in rows}
+
+    def blobs(self, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """Return the names of the objects that commits have at paths, where they have a file there."""
+        asked = list(wanted)
+        printed = self._batch("--batch-check", (f"{commit}:{path}" for commit, path in asked))
+        found: dict[tuple[str, str], str] = {}
+        rest = printed
+        for key in asked:
+            # A name may have a line feed in it, and git repeats it if there is no such file.
+            missing = _bytes(f"{key[0]}:{key[1]} missing\n")
+            if rest.startswith(missing):
+                rest = rest[len(missing) :]
+                continue
+            line, _, rest = rest.partition(b"\n")
+            match line.decode("ascii", "replace").split(" "):
+                case [name, "blob", size] if int(size) <= _LARGEST_BLOB:
+                    found[key] = name
+        return found
+
+    def contents(self, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield objects with their bytes."""
+        rest = memoryview(self._batch("--batch", dict.fromkeys(blobs)))
+        while rest:
+            line = bytes(rest[:200]).partition(b"\n")[0]
+            name, _, size = line.decode("ascii", "replace").split(" ")
+            start = len(line) + 1
+            yield name, bytes(rest[start : start + int(size)])
+            rest = rest[start + int(size) + 1 :]
+
+    def blame(self, commit: str, path: str) -> list[Commit]:
+        """Return for each line that a commit has at a path the commit that brought it."""
+        printed = self._text("blame", "--porcelain", "--no-textconv", commit, "--", path)
+        known: dict[str, Commit] = {}
+        facts: dict[str, str] = {}
+        blamed: list[Commit] = []
+        name = ""
+        for line in printed.split("\n"):
+            if line.startswith("\t"):
+                if name not in known:
+                    known[name] = _commit(name, facts)
+                blamed.append(known[name])
+                name, facts = "", {}
+            elif not name:
+                name = line.partition(" ")[0]
+            else:
+                key, _, value = line.partition(" ")
+                facts[key] = value
+        return blamed
+
+    def _batch(self, mode: str, questions: Iterable[str]) -> bytes:
+        asked = _bytes("".join(f"{question}\0" for question in questions))
+        return self._run(["cat-file", "-z", mode], asked) if asked else b""
+
+    def _text(self, *arguments: str) -> str:
+        return self._run(arguments).decode("utf-8", "surrogateescape")
+
+    def _run(self, arguments: Sequence[str], given: bytes = b"") -> bytes:
+        command = ["git", "-C", str(self.root), *_QUIET, *arguments]
+        passed = {
+            name: value
+            for name, value in self.environment.items()
+            if not name.startswith(("GIT_", "LC_", "LANG")) or name in _SETTINGS
+        }
+        try:
+            done = subprocess.run(  # noqa: S603 - our own arguments as a list, and no shell
+                command,
+                input=given,
+                capture_output=True,
+                check=False,
+                env={**passed, **_FIXED},
+                timeout=self.answer_within.total_seconds(),
+            )
+        except FileNotFoundError:
+            raise GitSilentError("git is not installed here") from None
+        except (OSError, ValueError) as error:  # too long an argument; a name with a zero byte in it
+            raise GitSilentError(f"git could not be asked: {error}") from None
+        except subprocess.TimeoutExpired:
+            raise GitSilentError(f"git gave no answer within {self.answer_within.total_seconds():g} s") from None
+        if done.returncode != 0:
+            raise GitSilentError(_complaint(done.stderr))
+        return done.stdout
+
+
+def _since(moment: datetime | None) -> list[str]:
+    return [] if moment is None else [f"--since={moment.isoformat()}"]
+
+
+def _complaint(said: bytes) -> str:
+    words = said.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+    if "dubious ownership" in words:
+        return "the repository belongs to somebody else; git reads it once its safe.directory setting names it"
+    return words.partition("\n")[0] or "git failed and did not say why"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _moment(seconds: str) -> datetime:
+    # Commits say any time they like; what no calendar has is as good as unknown.
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _commit(name: str, facts: Mapping[str, str]) -> Commit:
+    author = f"{facts.get('author', '')} {facts.get('author-mail', '')}".strip()
+    return Commit(id=name, author=author, at=_moment(facts.get("committer-time", "0")))

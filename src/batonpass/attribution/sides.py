@@ -1,0 +1,25 @@
+"""A file before and after: which lines became others, and where it stands. Light, as every call is watched by it."""
+
+from pathlib import Path
+
+from batonpass.attribution.change import Hunk, lines_of
+from batonpass.attribution.diffing import hunks_between
+
+
+def hunks_of(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...] | None:
+    """Return which lines of a file became others; None if it is no text: then it has digests, and no lines."""
+    try:
+        return hunks_between(lines_of((before or b"").decode()), lines_of((after or b"").decode()))
+    except UnicodeDecodeError:
+        return None
+
+
+def find_root(place: Path) -> Path:
+    """Return the repository that a directory lies in; else the directory itself."""
+    resolved = place.resolve()
+    return next((parent for parent in (resolved, *resolved.parents) if (parent / ".git").exists()), resolved)
+
+
+def printable(path: str) -> str:
+    r"""Return a path as a record can hold it: a byte that is not UTF-8 is spelled \xff."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
