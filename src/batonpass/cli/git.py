@@ -1,46 +1,57 @@
-"""`batonpass git`: the ledger's seal in every commit, so that whoever has the commit is a witness."""
+"""`batonpass git`: in every commit the runs that made it, and the ledger's seal: who has the commit is a witness."""
 
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import click
 
+from batonpass.accounts.committed import find_committed_runs, find_touched
+from batonpass.attribution.git import TRAILER as RUN_TRAILER
 from batonpass.cli import hook
 from batonpass.cli.exits import tell_error
-from batonpass.cli.opening import opened_relay, settings
+from batonpass.cli.opening import opened_relay, settings, viewed
 from batonpass.cli.options import given_ledger, ledger_option
 from batonpass.cli.printing import tell
-from batonpass.cli.repository import TRAILER, GitError, git, hooks_directory, is_private
+from batonpass.cli.repository import TRAILER, GitError, git, hooks_directory, is_private, read_staged
 from batonpass.cli.words import counted
 from batonpass.errors import BatonpassError
 from batonpass.ledger.note import to_trailer
+from batonpass.model.ids import RunId
 from batonpass.model.seal import Seal
 from batonpass.relay import Relay
 from batonpass.store.opening import MEMORY, SQLITE
+
+# Not one more line of the same name: whoever reads those may rely on each being a run.
+MORE_TRAILER: Final = "Batonpass-More-Runs"
+MOST_RUNS: Final = 20
 
 # Below this line of `git commit --verbose` stands the diff.
 _SCISSORS: Final = re.compile(r"^. -{24} >8 -{24}$", re.MULTILINE)
 
 
+def _seal_options(wrapped: Callable[..., None]) -> Callable[..., None]:
+    newest = click.option("--newest-seal", is_flag=True, help="Seal nothing; take the newest seal that there is.")
+    seal = click.option(
+        "--seal/--no-seal", default=True, show_default=True, help="Seal the ledger, or leave the seal out."
+    )
+    return seal(newest(wrapped))
+
+
 @click.group()
 def command() -> None:
-    """Put the seal into every commit; once pushed, the remote is the witness."""
+    """Name the runs in every commit, and put the seal there; once pushed, the remote is the witness."""
 
 
 @command.command()
-@click.option(
-    "--seal/--no-seal",
-    default=True,
-    show_default=True,
-    help="Seal the ledger at every commit; else take the newest seal that there is.",
-)
+@_seal_options
 @click.option("--undo", is_flag=True, help="Take our lines out again.")
 @ledger_option
-def install(*, seal: bool, undo: bool) -> None:
-    """Add the seal to every commit, by a hook.
+def install(*, seal: bool, newest_seal: bool, undo: bool) -> None:
+    """Add the runs and the seal to every commit, by a hook.
 
     A commit-msg hook that is there already is kept and still runs. A failure of ours never stops a commit.
     """
@@ -53,56 +64,102 @@ def install(*, seal: bool, undo: bool) -> None:
     program = Path(sys.executable).with_name("batonpass")
     # A directory of hooks that is committed is no place for a path on this machine.
     fallback = str(program) if program.exists() and is_private(hooks) else None
-    words = [*_ledger_words(), "git", "trailer", *([] if seal else ["--no-seal"])]
+    chosen = ["--newest-seal"] if newest_seal and seal else [] if seal else ["--no-seal"]
+    words = [*_ledger_words(), "git", "trailer", *chosen]
     try:
         path = hook.install(hooks, words, fallback)
     except FileExistsError as error:
         raise GitError(f"{error.filename} is in the way: an older hook was set aside there; move it") from None
-    tell(f"{path} adds a {TRAILER} trailer to every commit from now on")
+    if not seal:
+        tell(f"{path} names the runs in a {RUN_TRAILER} trailer of every commit from now on")
+        return
+    tell(f"{path} adds {RUN_TRAILER} and {TRAILER} trailers to every commit from now on")
     tell("push, and the remote is the witness; `batonpass ledger verify --seal git` asks it")
 
 
 @command.command()
 @click.argument("message", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--seal/--no-seal", default=True, show_default=True, help="Seal the ledger first.")
+@_seal_options
 @ledger_option
-def trailer(message: Path, *, seal: bool) -> None:
-    """Add the seal to a commit message, for the hook.
+def trailer(message: Path, *, seal: bool, newest_seal: bool) -> None:
+    """Add the runs and the seal to a commit message, for the hook.
 
     Nothing is added, and nothing fails, if there is no ledger, nothing recorded, or no message.
     """
     try:
-        found = _find_seal(seal=seal)
-        if found is None or not _has_words(message):
+        if not _has_ledger() or not _has_words(message):
             return
-        # Without a divider: in a commit message, a line of three dashes is just a line.
-        git(
-            "interpret-trailers",
-            "--in-place",
-            "--no-divider",
-            "--if-exists",
-            "replace",
-            "--trailer",
-            f"{TRAILER}: {to_trailer(found.note)}",
-            str(message),
-        )
-    except BatonpassError as error:
-        tell_error(error)
-        tell("batonpass: this commit goes on without a seal")
-    except GitError as error:
-        tell(f"batonpass: {error.message}; this commit goes on without a seal")
+        with opened_relay() as relay:
+            if not relay.store.founded():
+                return
+            # The runs first, and each apart: what fails in one is no reason to go without the other.
+            _add_runs(message, relay)
+            if seal:
+                _add_seal(message, relay, newest=newest_seal)
+    except (BatonpassError, GitError) as error:
+        _go_on(error, "our trailers")
+
+
+def _add_runs(message: Path, relay: Relay) -> None:
+    try:
+        runs = _find_runs(relay)
+        if runs:
+            lines = [f"{RUN_TRAILER}: {run}" for run in runs[:MOST_RUNS]]
+            _interpret(message, *_different(lines), *_more(len(runs) - MOST_RUNS))
+    except (BatonpassError, GitError) as error:
+        _go_on(error, "its runs")
     else:
-        tell(f"batonpass: this commit carries a seal over {counted(found.size, 'receipt')}")
+        if runs:
+            tell(f"batonpass: this commit names {counted(len(runs), 'run')}")
 
 
-def _find_seal(*, seal: bool) -> Seal | None:
+def _add_seal(message: Path, relay: Relay, *, newest: bool) -> None:
+    try:
+        found = _newest(relay) if newest else relay.seal()
+        if found is not None:
+            _interpret(message, "--if-exists", "replace", "--trailer", f"{TRAILER}: {to_trailer(found.note)}")
+    except (BatonpassError, GitError) as error:
+        _go_on(error, "a seal")
+    else:
+        if found is not None:
+            tell(f"batonpass: this commit carries a seal over {counted(found.size, 'receipt')}")
+
+
+def _go_on(error: BatonpassError | GitError, without: str) -> None:
+    if isinstance(error, BatonpassError):
+        tell_error(error)
+        tell(f"batonpass: this commit goes on without {without}")
+    else:
+        tell(f"batonpass: {error.message}; this commit goes on without {without}")
+
+
+def _find_runs(relay: Relay) -> list[RunId]:
+    staged = read_staged()
+    with viewed(relay) as view:
+        touched = list(find_touched(view, staged.root, staged.files))
+        return find_committed_runs(view, staged.root, staged.sides(touched), since=staged.since)
+
+
+def _different(lines: Iterable[str]) -> Iterator[str]:
+    # A message that is amended, squashed or picked has its lines already, also those of runs that only others know.
+    yield from ("--if-exists", "addIfDifferent")
+    for line in lines:
+        yield from ("--trailer", line)
+
+
+def _more(left_out: int) -> Iterator[str]:
+    if left_out > 0:
+        yield from ("--if-exists", "replace", "--trailer", f"{MORE_TRAILER}: {left_out}")
+
+
+def _interpret(message: Path, *arguments: str) -> None:
+    # Without a divider: in a commit message, a line of three dashes is just a line.
+    git("interpret-trailers", "--in-place", "--no-divider", *arguments, str(message))
+
+
+def _has_ledger() -> bool:
     url = settings().ledger
-    if url == MEMORY or (url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).expanduser().exists()):
-        return None
-    with opened_relay() as relay:
-        if not relay.store.founded():
-            return None
-        return relay.seal() if seal else _newest(relay)
+    return url != MEMORY and not (url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).expanduser().exists())
 
 
 def _newest(relay: Relay) -> Seal | None:

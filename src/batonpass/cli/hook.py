@@ -68,7 +68,7 @@ def block(arguments: list[str], program: str | None) -> str:
     return (
         f"{_BEGIN}\n"
         f'( "$(command -v batonpass || echo {elsewhere})" {words} "$1" ) ||\n'
-        '    echo "batonpass: this commit goes on without a seal" >&2\n'
+        '    echo "batonpass: this commit goes on without our trailers" >&2\n'
         f"{_END}\n"
     )
 

@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,68 +10,18 @@ import pytest
 from batonpass.demo.tampering import delete_tree
 from batonpass.ledger.note import from_trailer
 from batonpass.model.ids import RunId
-from tests.integration.cli.shell import PATIENCE, batonpass_in, surroundings
-from tests.unit.cli.desk import Desk, record_in, record_tree
+from tests.integration.cli.clones import Clone, a_clone
+from tests.integration.cli.shell import batonpass_in
+from tests.unit.cli.desk import record_in, record_tree
 
 pytestmark = [pytest.mark.skipif(shutil.which("git") is None, reason="needs git"), pytest.mark.slow]
 
 TRAILER = "Batonpass-Seal"
 
 
-@dataclass(frozen=True, slots=True)
-class Clone:
-    """A repository with a ledger in it, a remote, and `batonpass` on the PATH."""
-
-    folder: Path
-    tools: Path
-
-    @property
-    def desk(self) -> Desk:
-        """Return the ledger."""
-        return Desk(self.folder)
-
-    def git(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """Run git as somebody who has `batonpass` installed."""
-        path = f"{self.tools}{os.pathsep}{os.environ['PATH']}"
-        return subprocess.run(
-            ["git", "-c", "user.name=ana", "-c", "user.email=ana@example.org", *arguments],
-            cwd=self.folder,
-            env=surroundings(PATH=path, HOME=str(self.tools), GIT_CONFIG_NOSYSTEM="1", **more),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-
-    def commit(self, message: str, *arguments: str) -> str:
-        """Commit something and return the whole message that was recorded."""
-        done = self.git("commit", "--allow-empty", "-m", message, *arguments)
-        assert 0 == done.returncode, done.stderr
-        return self.message()
-
-    def message(self) -> str:
-        """Return the message of the last commit."""
-        return self.git("log", "-1", "--format=%B").stdout
-
-    def batonpass(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command in the repository."""
-        return batonpass_in(self.folder, *arguments)
-
-
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    program = tools / "batonpass"
-    program.write_text(f"#!{sys.executable}\nfrom batonpass.cli.main import main\nmain()\n", encoding="utf-8")
-    program.chmod(0o755)
-    clone = Clone(tmp_path / "shop", tools)
-    clone.folder.mkdir()
-    clone.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
-    clone.git("init", "--quiet", "--initial-branch=main")
-    clone.git("remote", "add", "origin", str(tmp_path / "remote.git"))
-    return clone
+    return a_clone(tmp_path)
 
 
 @pytest.fixture
@@ -163,15 +111,24 @@ def test_a_failure_of_ours_does_not_stop_a_commit(sealing: Clone) -> None:
 
 
 def test_the_newest_seal_can_be_taken_without_sealing(clone: Clone) -> None:
-    """With `--no-seal` commits carry what somebody else sealed, or nothing."""
+    """With `--newest-seal` commits carry what somebody else sealed, or nothing."""
     record_in(clone.folder)
-    clone.batonpass("git", "install", "--no-seal")
+    clone.batonpass("git", "install", "--newest-seal")
     before = trailers(clone.commit("Begin"))
     note = clone.batonpass("ledger", "seal").stdout
     with clone.desk.relay() as relay:
         record_tree(relay.recording)
 
     assert ([], [note]) == (before, [from_trailer(line) for line in trailers(clone.commit("Fix rounding"))])
+
+
+def test_the_seal_can_be_left_out(clone: Clone) -> None:
+    """With `--no-seal` commits carry none, whoever sealed."""
+    record_in(clone.folder)
+    done = clone.batonpass("git", "install", "--no-seal")
+    clone.batonpass("ledger", "seal")
+
+    assert ([], False) == (trailers(clone.commit("Fix rounding")), "Seal" in done.stderr)
 
 
 def test_a_shared_directory_of_hooks_is_respected(clone: Clone) -> None:
