@@ -12,6 +12,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 READY := .venv/.installed
 PEERS := .venv/bench/.installed
+CLAUDE_READY := .venv/claude/.installed
 
 # Layers from relay upwards. What is not named here is below relay and is held to 95 %.
 FROM_RELAY_UP := */relay.py,*/default.py,*/aio/*,*/dispatch/*,*/adapters/*,*/config.py,*/demo.py,*/demo/*,*/cli/*,*/testing/*
@@ -35,7 +36,7 @@ check: $(READY)
 	$(BIN)/pytest -q tests/house
 
 # tests/house has just run in check.
-test: check
+test: check $(CLAUDE_READY)
 	rm -f .coverage .coverage.*
 	$(BIN)/pytest --ignore=tests/house --ignore=$(UNMEASURED) $(SHARED) --cov --cov-report=term
 	$(BIN)/pytest $(UNMEASURED) $(SHARED)
@@ -56,6 +57,18 @@ $(PEERS): requirements-bench.lock | $(READY)
 lock-bench: $(UV)
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-emit-index-url --no-emit-find-links bench/peers/requirements.in --output-file requirements-bench.lock
+
+# The real Claude Code, 380 MB, for the tests of its adapter: beside our environment, and never part of it.
+$(CLAUDE_READY): requirements-claude.lock | $(READY)
+	$(BIN)/python -m venv .venv/claude
+	$(UV) pip install --quiet --python .venv/claude/bin/python --require-hashes -r requirements-claude.lock \
+		|| .venv/claude/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-claude.lock
+	touch $@
+
+.PHONY: lock-claude
+lock-claude: $(UV)
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links tests/claude_code/requirements.in --output-file requirements-claude.lock
 
 # Every snippet in README.md and docs runs; a part of `make test`.
 docs-check: $(READY)

@@ -3,6 +3,7 @@
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
+    from batonpass.adapters.blaming import blame
     from batonpass.aio import AsyncRelay
     from batonpass.audit.evidence import Evidence
     from batonpass.default import start
@@ -51,6 +52,7 @@ __all__ = [
     "VerificationError",
     "WorkItem",
     "Worker",
+    "blame",
     "current_call",
     "open_store",
     "start",
@@ -79,6 +81,7 @@ _HOMES: _typing.Final = {
     "VerificationError": "batonpass.errors",
     "WorkItem": "batonpass.model.items",
     "Worker": "batonpass.dispatch.worker",
+    "blame": "batonpass.adapters.blaming",
     "current_call": "batonpass.handoff.context",
     "open_store": "batonpass.store.opening",
     "start": "batonpass.default",

@@ -13,13 +13,16 @@ _LOCK = threading.Lock()
 _RELAYS: dict[str, Relay] = {}
 
 
-def default_relay() -> Relay:
-    """Return the relay on the ledger that the settings name, opened once in this process."""
+def default_relay(*, create: bool = True) -> Relay:
+    """Return the relay on the ledger that the settings name, opened once in this process.
+
+    Raises `StoreUnavailableError` without `create` if there is none.
+    """
     settings = find_settings()
     with _LOCK:
         relay = _RELAYS.get(settings.ledger)
         if relay is None:
-            relay = _RELAYS[settings.ledger] = Relay.open(settings.ledger, home=settings.home)
+            relay = _RELAYS[settings.ledger] = Relay.open(settings.ledger, home=settings.home, create=create)
         return relay
 
 

@@ -59,6 +59,7 @@ from batonpass.store.opening import home_by_default, open_store
 from batonpass.store.port import LedgerStore
 
 if TYPE_CHECKING:
+    from batonpass.accounts.trail_values import Trail
     from batonpass.audit.evidence import Evidence
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner)
@@ -264,6 +265,13 @@ class Relay:
         if stored.body is None:
             raise ContentErasedError(content)
         return stored.body
+
+    def trail(self, run: str = LAST) -> "Trail":
+        """Return the whole tree that a run belongs to, as it happened: by its id or the end of it, or its agent."""
+        from batonpass.accounts.trail import read_trail  # noqa: PLC0415 - as above
+
+        with self._store.view() as view:
+            return read_trail(view, get_run(view, run).id)
 
     def keys(self) -> tuple[Key, ...]:
         """Return every key that is or was enrolled, the root key first."""

@@ -11,8 +11,9 @@ from typing import Final
 from batonpass.accounts.trail_telling import Line, Note, Tone, name_of, tell, tone_of, took
 from batonpass.accounts.trail_values import Called, Trail
 from batonpass.accounts.trail_walk import Branch, Step, Turn, walk
-from batonpass.accounts.trail_words import Words, elapsed, visible
+from batonpass.accounts.trail_words import Words, elapsed
 from batonpass.audit.lookup import Found
+from batonpass.model.visible import visible
 
 _STYLE: Final = files(__package__).joinpath("trail.css").read_text(encoding="utf-8")
 _OPEN: Final = 40  # with more branches than that, those further down are folded

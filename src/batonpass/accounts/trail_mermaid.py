@@ -7,10 +7,11 @@ from typing import Final
 from batonpass.accounts.trail_telling import Tone, name_of, tell, tone_of, took
 from batonpass.accounts.trail_values import Called, Happened, Trail
 from batonpass.accounts.trail_walk import Branch, Turn, walk
-from batonpass.accounts.trail_words import Words, visible
+from batonpass.accounts.trail_words import Words
 from batonpass.audit.lookup import Found
 from batonpass.model.bodies import HandoffInitiated
 from batonpass.model.ids import HANDOFF
+from batonpass.model.visible import visible
 
 # Mermaid draws nothing at all of a text beyond 50,000 characters, or with more than 500 edges.
 _MOST_TEXT: Final = 40_000

@@ -1,7 +1,6 @@
 """First lines: of all that was written in a tree, as much as a line of its trail has room for."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -42,12 +41,6 @@ _VALUE: Final = 60
 _MINUTE: Final = 60
 _DAY: Final = 24
 
-# As in batonpass.cli.printing: controls, and the marks that are invisible or change the direction of text.
-_HOSTILE: Final = re.compile(
-    "[\\x00-\\x1f\\x7f-\\x9f\\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
@@ -68,11 +61,6 @@ class Words:
         if self.found is not Found.KEPT:
             return str(self.found)
         return self.line if self.whole else f"{self.line}…"
-
-
-def visible(text: str) -> str:
-    """Return text with everything spelled out that a screen would obey or hide."""
-    return _HOSTILE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def elapsed(duration: timedelta) -> str:

@@ -100,6 +100,7 @@ class AsyncRelay(Face[Relay]):
     seal = twin(Relay.seal)
     erase = twin(Relay.erase)
     read = twin(Relay.read)
+    trail = twin(Relay.trail)
     keys = twin(Relay.keys)
     enroll = twin(Relay.enroll)
     rotate = twin(Relay.rotate)

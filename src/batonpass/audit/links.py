@@ -74,7 +74,7 @@ class Facts:
 def _require_call(facts: Facts, body: ToolCompleted | ToolFailed) -> None:
     if body.call not in facts.memory.calls.get(body.run, ()):
         raise UnlinkedError(f"{body.call} was not requested, or has an outcome already", field="call")
-    if isinstance(body, ToolCompleted) and body.changes:
+    if body.changes:
         own = {ref.id for ref in facts.receipt.content.values()}
         for changed in body.changes:
             if changed.change not in own:

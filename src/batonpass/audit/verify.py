@@ -27,7 +27,7 @@ from batonpass.errors import (
     UnknownKeyError,
     VerificationError,
 )
-from batonpass.model.bodies import ToolCompleted
+from batonpass.model.bodies import ToolCompleted, ToolFailed
 from batonpass.model.checks import require_digest
 from batonpass.model.content import ContentRef, Place, StoredContent, content_digest
 from batonpass.model.ids import ContentId, HandoffId, KeyId, PublicKey
@@ -236,7 +236,7 @@ class Verification:
         if stored.body is None:
             return  # erased; a row that stayed behind is counted in the end
         if touched is None:
-            if isinstance(link.receipt.body, ToolCompleted):
+            if isinstance(link.receipt.body, ToolCompleted | ToolFailed):
                 raise DerivedStateError(f"{stored.id} is a change and is found under no path")
             return
         if touched.receipt != link.receipt.id:

@@ -11,9 +11,17 @@ from typing import Final
 from batonpass.briefing.opening import counted, opening_of
 from batonpass.briefing.pieces import Piece, choose_deferred
 from batonpass.briefing.quoting import inline, is_inline, new_marker, quoted, require_marker
-from batonpass.briefing.sections import DATA, YOUR_TASK, ReadBody, describe_budget, pieces_of
+from batonpass.briefing.sections import (
+    DATA,
+    YOUR_TASK,
+    ReadBody,
+    describe_budget,
+    pieces_of,
+    pieces_of_items,
+)
 from batonpass.model.baton import Baton
 from batonpass.model.ids import ContentId
+from batonpass.model.items import Artifact, Item
 
 LIMIT: Final = 48_000  # characters, about 12,000 tokens
 
@@ -85,16 +93,32 @@ def brief(
         marker=marker,
         opening=opening,
         instructions="\n\n".join(parts),
-        data="\n\n".join(_sections(data, marker, deferred, baton)),
+        data="\n\n".join(_sections(data, marker, deferred)),
         deferred=tuple(piece.ref for piece in pieces if piece.ref in deferred),
     )
 
 
-def _sections(pieces: Sequence[Piece], marker: str, deferred: frozenset[str], baton: Baton) -> Iterator[str]:
+def attach(prompt: str, items: Iterable[Item]) -> str | None:
+    """Return a prompt that somebody else wrote, with what is known beyond it in a block of ours; None if nothing is.
+
+    Files, and what came from outside, are not among it: whoever reads a prompt takes it for instructions.
+    """
+    pieces = tuple(pieces_of_items((item for item in items if not isinstance(item.value, Artifact)), _nothing))
+    if not pieces:
+        return None
+    marker = new_marker([prompt, *_texts(pieces)])
+    block = "\n\n".join(_sections(pieces, marker, frozenset()))
+    told = quoted(marker, "briefing", f"What is known beyond the task above, as it was recorded.\n\n{block}")
+    return f"{prompt}\n\n{told}"
+
+
+def _sections(
+    pieces: Sequence[Piece], marker: str, deferred: frozenset[str], baton: Baton | None = None
+) -> Iterator[str]:
     for heading, group in groupby(pieces, key=lambda piece: piece.heading):
         lines = [f"# {heading}"]
         lines += (_stub(piece) if piece.ref in deferred else _shown(piece, marker) for piece in group)
-        if heading == YOUR_TASK:
+        if heading == YOUR_TASK and baton is not None:
             lines += _task_lines(baton)
         yield "\n".join(lines)
 

@@ -1,6 +1,6 @@
 """A baton as headings and pieces, in the order in which whoever takes over needs them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from batonpass.briefing.pieces import Piece, Rank
@@ -51,9 +51,16 @@ def pieces_of(baton: Baton, read: ReadBody) -> Iterator[Piece]:
     yield Piece(heading=YOUR_TASK, text=baton.task, rank=Rank.ORDER, ref=TASK, name=TASK)
     if baton.brief.rationale is not None:
         yield Piece(heading="Why", text=baton.brief.rationale, rank=Rank.STATE, ref=RATIONALE, name=RATIONALE)
+    yield from pieces_of_items(baton.items, read)
+
+
+def pieces_of_items(items: Iterable[Item], read: ReadBody) -> Iterator[Piece]:
+    """Yield what items say, ordered by heading."""
+    known = tuple(items)
     for part, heading in HEADINGS.items():
-        for item in baton.of(part):
-            yield from _item(item, heading, read)
+        for item in known:
+            if item.part is part:
+                yield from _item(item, heading, read)
 
 
 def words_of(item: Item) -> Iterator[str]:

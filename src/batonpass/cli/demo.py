@@ -1,54 +1,93 @@
 """`batonpass demo`: what is recorded and what is found, in a few seconds and without a network."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
 
+from batonpass.cli.options import Command
 from batonpass.cli.printing import Painted, paint, say
-from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Line, Tone, play
+from batonpass.demo import pull_request, story
+from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Line, Step, Tone
 
 _COLOURS: Final = {Tone.GOOD: "green", Tone.BAD: "red"}
 
 
-@click.command()
-@click.option(
-    "--keep",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Do it there and leave everything to look at; the directory must be new or empty.",
-)
-def command(keep: Path | None) -> None:
+def keep_option(command: Command) -> Command:
+    """Let a demonstration leave what it did to look at."""
+    return click.option(
+        "--keep",
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Do it there and leave everything to look at; the directory must be new or empty.",
+    )(command)
+
+
+@click.group(invoke_without_command=True)
+@keep_option
+@click.pass_context
+def command(context: click.Context, keep: Path | None) -> None:
     """Hand work on, kill an agent half-way, go on with what is left, tamper with copies, and show what is found."""
-    if keep is None:
-        with TemporaryDirectory(prefix="batonpass-demo-") as directory:
-            _show(Path(directory))
+    if context.invoked_subcommand is not None:
         return
-    if keep.exists() and any(keep.iterdir()):
-        raise click.UsageError(f"{keep} is not empty; name a new directory")
-    keep.mkdir(parents=True, exist_ok=True)
-    _show(keep.absolute())
-    say()
-    say(f"Look around: cd {keep}")
-    say("  batonpass run list")
-    say("  batonpass handoff show drafter")
-    say("  batonpass handoff show drafter --proof")
-    say(f"  (cd {FLIPPED} && batonpass ledger verify)")
-    say(f"  (cd {SHORTENED} && batonpass ledger verify --seal ../{SEAL})")
-
-
-def _show(directory: Path) -> None:
-    for number, step in enumerate(play(directory), 1):
-        if number > 1:
-            say()
-        say(paint(f"{number}  {step.title}", bold=True))
-        for line in step.lines:
-            say("   ", _painted(line))
+    with _place(keep) as directory:
+        _show(_numbered(story.play(directory)))
     say()
     say(
         "Nothing was done twice, and everything was found. Receipts prove what was recorded; a seal, that all is there."
     )
+    if keep is not None:
+        say()
+        say(f"Look around: cd {keep}")
+        say("  batonpass run list")
+        say("  batonpass handoff show drafter")
+        say("  batonpass handoff show drafter --proof")
+        say(f"  (cd {FLIPPED} && batonpass ledger verify)")
+        say(f"  (cd {SHORTENED} && batonpass ledger verify --seal ../{SEAL})")
+
+
+@command.command("pull-request")
+@keep_option
+def of_pull_request(keep: Path | None) -> None:
+    """Let three agents make a pull request with one wrong line, then ask who changed this, and why."""
+    with _place(keep) as directory:
+        _show(pull_request.play(directory))
+    say()
+    say("Four questions, four answers, each compared with what really happened.")
+    if keep is not None:
+        say()
+        say(f"Look around: cd {keep}")
+        say(f"  batonpass blame {pull_request.NAME} --all")
+        say("  batonpass trail last")
+
+
+@contextmanager
+def _place(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with TemporaryDirectory(prefix="batonpass-demo-") as directory:
+            yield Path(directory)
+        return
+    if keep.exists() and any(keep.iterdir()):
+        raise click.UsageError(f"{keep} is not empty; name a new directory")
+    keep.mkdir(parents=True, exist_ok=True)
+    yield keep.absolute()
+
+
+def _numbered(steps: Iterator[Step]) -> Iterator[Step]:
+    return (replace(step, title=f"{number}  {step.title}") for number, step in enumerate(steps, 1))
+
+
+def _show(steps: Iterator[Step]) -> None:
+    for index, step in enumerate(steps):
+        if index:
+            say()
+        say(paint(step.title, bold=True))
+        for line in step.lines:
+            say("   ", _painted(line))
 
 
 def _painted(line: Line) -> Painted:

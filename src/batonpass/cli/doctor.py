@@ -7,8 +7,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
@@ -17,6 +16,8 @@ import apsw
 import click
 
 from batonpass import __version__
+from batonpass.cli.checkup import Check, Level
+from batonpass.cli.doctor_hooks import look_at_hooks
 from batonpass.cli.exits import BROKEN, NO
 from batonpass.cli.opening import settings
 from batonpass.cli.options import json_option, ledger_option
@@ -36,24 +37,6 @@ _NO_ROOM: Final = 64 << 20
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 # A file is written before the row that names it is committed: a young one may belong to a commit that is under way.
 _SURELY_LOST: Final = 3600.0
-
-
-class Level(StrEnum):
-    """How bad it is."""
-
-    OK = "ok"
-    WARN = "warn"
-    BAD = "bad"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at."""
-
-    level: Level
-    name: str
-    found: str
-    advice: str | None = None
 
 
 @runtime_checkable
@@ -86,6 +69,7 @@ def command(*, fix: bool, as_json: bool) -> None:
         checks.append(Check(Level.BAD, "open", str(error)))
     except BatonpassError as error:
         checks.append(Check(Level.BAD, "ledger", str(error)))
+    checks += look_at_hooks(found)
     checks += _versions()
     if as_json:
         say_json([asdict(check) for check in checks])

@@ -5,11 +5,12 @@ from typing import Final
 from batonpass.audit.carriage import Carriage, Fault, Finding, Hop, Passenger, Words
 from batonpass.audit.lookup import ending
 from batonpass.cli.handoff_sheet import quoted, room
-from batonpass.cli.printing import Painted, cut, paint, say, table, visible
+from batonpass.cli.printing import Painted, cut, paint, say, table
 from batonpass.cli.words import counted
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import Carried, Part
 from batonpass.model.items import Constraint, Exclusion
+from batonpass.model.visible import visible
 from batonpass.wire.documents import decode_item
 
 _MOST: Final = 12

@@ -10,7 +10,8 @@ from typing import Final
 
 import click
 
-from batonpass.cli.printing import Painted, cut, is_terminal, paint, visible, width
+from batonpass.cli.printing import Painted, cut, is_terminal, paint, width
+from batonpass.model.visible import visible
 
 USUAL_ROOM: Final = 100
 MORE: Final = "--json has all"

@@ -14,19 +14,22 @@ from batonpass.cli.options import ledger_option
 _NOUNS: Final = {
     "run": "Runs: who worked on what, and for whom.",
     "handoff": "Handoffs: what was delegated, what came of it, what to do next.",
+    "blame": "Who wrote a line, on which task, and for whom.",
     "trail": "The trail: a whole tree as it happened.",
     "why": "Why something was allowed, denied or held.",
     "receipt": "Receipts: one signed record of anything.",
     "ledger": "The ledger: verify, seal, export, erase.",
     "key": "Keys: which relays may record here.",
     "worker": "Run what waits for an agent, under a lease.",
+    "init": "Let other programs tell the ledger what they do, while they do it.",
+    "hook": "Hand one event of another program over by hand.",
     "import": "Bring what other programs already keep into the ledger.",
     "git": "Put the ledger's seal into every commit.",
     "doctor": "Say what is wrong with this ledger, and what to do.",
     "demo": "Show in seconds what is recorded and what is found.",
 }
 
-_MODULES: Final = {"import": "import_"}  # where the noun is a word that Python keeps for itself
+_MODULES: Final = {"hook": "hook_event", "import": "import_"}  # where the module cannot be called like the noun
 
 
 class Door(click.Group):

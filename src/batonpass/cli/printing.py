@@ -7,7 +7,6 @@ itself.
 
 import json
 import os
-import re
 import shutil
 import sys
 import unicodedata
@@ -16,12 +15,8 @@ from typing import Any, Final
 
 import click
 
-# Controls, and the marks that are invisible or change the direction of text. The joiners U+200C and U+200D stay:
-# Persian words and many emoji need them, and they can hide nothing.
-_HOSTILE: Final = re.compile(
-    "[\\x00-\\x1f\\x7f-\\x9f\\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]",
-)
+from batonpass.model.visible import visible
+
 _GAP: Final = "  "
 _BAR: Final = "  │ "
 _CUT: Final = "…"
@@ -32,11 +27,6 @@ class Painted(str):
     """Text that is safe to print, and may have colours in it."""
 
     __slots__ = ()
-
-
-def visible(text: str) -> str:
-    """Return text with everything spelled out that a terminal would obey or hide."""
-    return _HOSTILE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def paint(text: str, colour: str | None = None, *, bold: bool = False, dim: bool = False) -> Painted:

@@ -22,12 +22,13 @@ from batonpass.accounts.trail_words import Words
 from batonpass.audit.lookup import LAST
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option, written
-from batonpass.cli.printing import Painted, cut, is_terminal, paint, say, say_json, tell, visible, width
+from batonpass.cli.printing import Painted, cut, is_terminal, paint, say, say_json, tell, width
 from batonpass.cli.showing import run_facts
 from batonpass.cli.words import counted, exact, moment
 from batonpass.errors import NotFoundError
 from batonpass.handoff.offers import BRIEF
 from batonpass.model.ids import HANDOFF, RUN, HandoffId, RunId
+from batonpass.model.visible import visible
 from batonpass.store.port import LedgerView
 
 _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}

@@ -10,10 +10,11 @@ from batonpass.accounts.why_values import Fact, Hop, Verdict, Why
 from batonpass.audit.lookup import ending
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
-from batonpass.cli.printing import Painted, paint, say, say_json, table, visible
+from batonpass.cli.printing import Painted, paint, say, say_json, table
 from batonpass.cli.showing import text_facts
 from batonpass.cli.words import exact, moment
 from batonpass.model.receipt import Mode
+from batonpass.model.visible import visible
 
 _COLOURS: Final = {
     Verdict.ALLOWED: "green",

@@ -21,6 +21,7 @@ from batonpass.model.bodies import (
     VerificationPassed,
 )
 from batonpass.model.checks import require_text
+from batonpass.model.content import Content
 from batonpass.model.ids import ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId
 from batonpass.model.items import Item, ItemValue, Statement, WorkItem
 from batonpass.model.lifecycle import State
@@ -45,6 +46,7 @@ def start_run(
     series: str | None = None,
     mode: Mode = Mode.OBSERVED,
     session: SessionId | None = None,
+    contents: tuple[Content, ...] = (),
 ) -> Holding:
     """Begin a root run: the human's words, and what they say besides, in one commit."""
     require_text("intent", intent)
@@ -65,7 +67,7 @@ def start_run(
         session=session,
         continues=continues,
         series=series,
-        contents=(secret,),
+        contents=(secret, *contents),
         items=tuple((item.part, content) for item, content in noted),
     )
     desk.secrets.keep(working.run.root, secret.body)

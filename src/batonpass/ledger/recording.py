@@ -150,6 +150,7 @@ class Recording:
         session: SessionId | None = None,
         acceptance: Acceptance | None = None,
         known: Standing | None = None,
+        contents: tuple[Content, ...] = (),
     ) -> Working:
         """Begin the next attempt at a handoff: its run hangs from the last thing that happened to the handoff.
 
@@ -178,6 +179,7 @@ class Recording:
                 anchor=anchor,
                 new=True,
                 cosigner=signer,
+                contents=contents,
                 mode=mode,
                 session=session,
                 token=said.token,
@@ -354,6 +356,10 @@ class Recording:
             ),
         )
         return signed
+
+    def append(self, *drafts: Draft) -> tuple[SignedReceipt, ...]:
+        """Record drafts in one commit, or none of them: for whoever tells what happened long ago, all at once."""
+        return self._ledger.append(*drafts)
 
     def children(self, run: RunId) -> tuple[ChildHead, ...]:
         """Return where the streams of a run's children stand."""

@@ -76,9 +76,7 @@ class ToolCompleted:
         require_id("call", self.call, CALL)
         require_integer("cost", self.cost)
         require_codes("flags", self.flags)
-        for changed in require_instance("changes", self.changes, tuple):
-            require_instance("changes", changed, Changed)
-        require_unique("changes", [changed.change for changed in self.changes])
+        _require_changes(self.changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +87,13 @@ class ToolFailed:
     run: RunId
     call: CallId
     error: str
+    changes: tuple[Changed, ...] = ()  # the files that it changed before it failed
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
         require_code("error", self.error)
+        _require_changes(self.changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,3 +111,9 @@ class ToolDenied:
         require_id("call", self.call, CALL)
         require_agent("tool", self.tool)
         require_code("rule", self.rule)
+
+
+def _require_changes(changes: tuple[Changed, ...]) -> None:
+    for changed in require_instance("changes", changes, tuple):
+        require_instance("changes", changed, Changed)
+    require_unique("changes", [changed.change for changed in changes])

@@ -9,8 +9,8 @@ import pytest
 
 from batonpass.accounts.trail_html import render_html
 from batonpass.accounts.trail_values import Trail
-from batonpass.accounts.trail_words import visible
 from batonpass.model.items import Decision
+from batonpass.model.visible import visible
 from tests.unit.accounts.trees import ANA, HOSTILE, Place, break_off, fail, tried, write
 
 TAGS = frozenset(

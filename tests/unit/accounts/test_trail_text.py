@@ -8,8 +8,7 @@ import pytest
 from batonpass.accounts.trail_telling import Tone, tell, tone_of
 from batonpass.accounts.trail_text import render_text
 from batonpass.accounts.trail_values import Happened, Trail
-from batonpass.accounts.trail_words import arguments_of, elapsed, shortened, visible
-from batonpass.cli.printing import visible as printed
+from batonpass.accounts.trail_words import arguments_of, elapsed, shortened
 from batonpass.cli.words import elapsed as said
 from batonpass.handoff.judging import approve
 from batonpass.model.bodies import Body, Kind, UnknownBody
@@ -200,13 +199,6 @@ def test_states_have_tones() -> None:
     assert {State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING} == {
         state for state, tone in tones.items() if tone is Tone.WARN
     }
-
-
-def test_what_is_harmless_is_decided_once() -> None:
-    """Pages and charts spell out the same characters as the terminal."""
-    everything = "".join(map(chr, range(0x11000))) + "".join(map(chr, range(0xE0000, 0xE0100)))
-
-    assert printed(everything) == visible(everything)
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0004, 0.5, 59.9, 60, 3599, 3600, 86_399, 86_400, 900_000])

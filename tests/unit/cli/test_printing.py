@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from batonpass.cli.printing import Painted, cut, paint, say, say_json, say_text, table, visible, width
+from batonpass.cli.printing import Painted, cut, paint, say, say_json, say_text, table, width
+from batonpass.model.visible import visible
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ BODIES: Final[dict[Kind, Body]] = {
             flags=("result.constraint",),
             changes=(Changed(change=CONTENT, after=DIGEST),),
         ),
-        ToolFailed(run=CHILD, call=CALL, error="timeout"),
+        ToolFailed(run=CHILD, call=CALL, error="timeout", changes=(Changed(change=CONTENT, after=DIGEST),)),
         ToolDenied(run=CHILD, call=CALL, tool="write_file", rule="constraint"),
         RelayEnrolled(relay=RELAY, public_key=RUN_KEY),
         RelayRotated(relay=RELAY, old_key=RUN_KEY, public_key=NEW_KEY),

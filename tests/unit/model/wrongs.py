@@ -89,6 +89,7 @@ _VERIFICATION: Final[Wrong] = {
     "output": NOT_OPTIONAL_DIGESTS,
 }
 _CALL: Final[Wrong] = {"run": NOT_IDS, "call": NOT_IDS}
+_NOT_CHANGES: Final = [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))]
 _ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
 
 WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
@@ -177,9 +178,9 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         **_CALL,
         "cost": NOT_NUMBERS,
         "flags": NOT_LISTS_OF_CODES,
-        "changes": [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))],
+        "changes": _NOT_CHANGES,
     },
-    Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES},
+    Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES, "changes": _NOT_CHANGES},
     Kind.TOOL_DENIED: {**_CALL, "tool": NOT_AGENTS, "rule": NOT_CODES},
     Kind.RELAY_ENROLLED: _ENROLMENT,
     Kind.RELAY_ROTATED: {**_ENROLMENT, "old_key": NOT_DIGESTS},

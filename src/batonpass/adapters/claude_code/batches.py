@@ -3,7 +3,7 @@
 from typing import Final
 
 from batonpass.ledger.draft import Draft
-from batonpass.ledger.ledger import Ledger
+from batonpass.ledger.recording import Recording
 from batonpass.model.ids import Digest, RunId, StreamId
 from batonpass.model.kinds import ChildHead
 from batonpass.model.receipt import SignedReceipt
@@ -15,8 +15,8 @@ _MOST_BYTES: Final = 4 * 1024 * 1024
 class Batch:
     """Collects drafts and appends them, in order, when there are enough of them or somebody needs them signed."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         self._waiting: list[Draft] = []
         self._bytes = 0
         self._heads: dict[StreamId, tuple[int, Digest]] = {}
@@ -33,7 +33,7 @@ class Batch:
         """Record what waits, in one commit; return the last receipt, signed."""
         if not self._waiting:
             return None
-        signed = self._ledger.append(*self._waiting)
+        signed = self._recording.append(*self._waiting)
         for receipt in signed:
             self._heads[receipt.receipt.stream] = (receipt.receipt.seq, receipt.digest)
         self.appended += len(signed)

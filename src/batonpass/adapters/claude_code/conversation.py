@@ -258,7 +258,7 @@ class _Building:
         patch = self.recalled.setdefault(result.agent, Recall()).take(call.use, result)
         if patch is not None:
             written = call.use.tool == "Write"
-            call.changes = (_change(patch, self.project, told=result.patch is not None, written=written),)
+            call.changes = (change_from(patch, self.project, told=result.patch is not None, written=written),)
 
     def _take_link(self, link: SubagentLink) -> None:
         known = self.links.get(link.agent, link)
@@ -315,7 +315,8 @@ def _first_words(run: Run) -> tuple[datetime, str]:
     return at, run.agent or ""
 
 
-def _change(patch: FilePatch, project: Path, *, told: bool, written: bool) -> FileChange:
+def change_from(patch: FilePatch, project: Path, *, told: bool, written: bool) -> FileChange:
+    """Return what a patch does to a file of a project."""
     return FileChange(
         path=relative_path(patch.path, project),
         created=patch.created,

@@ -1,12 +1,13 @@
 """One session as receipts: a root for the human, a handoff for each sub-agent, request and outcome for each call."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batonpass.adapters.claude_code.batches import Batch
 from batonpass.adapters.claude_code.conversation import Call, Conversation, Run
+from batonpass.adapters.claude_code.newness import Newness, end_key
 from batonpass.adapters.claude_code.records import Prompt, Task
 from batonpass.adapters.claude_code.sources import PROGRAM, SOURCE, describe_source, key_of, series_of, session_id_of
 from batonpass.adapters.claude_code.telling import (
@@ -94,7 +95,7 @@ class SessionDrafts:
         conversation: Conversation,
         *,
         by: PrincipalId,
-        known: Collection[str] = (),
+        newness: Newness | None = None,
         continues: RunId | None = None,
     ) -> None:
         self.tally = Tally()
@@ -102,7 +103,7 @@ class SessionDrafts:
         self._batch = batch
         self._conversation = conversation
         self._by = by
-        self._known = known
+        self._newness = newness or Newness()
         self._continues = continues
         self._session = session_id_of(conversation.info.id)
         self._stated: list[Carried] = []
@@ -110,7 +111,7 @@ class SessionDrafts:
 
     def is_anything_new(self) -> bool:
         """Return whether the session says anything that is not recorded yet."""
-        return any(self._find_new())
+        return self._newness.is_anything_new(self._conversation)
 
     def record(self, sizes: Mapping[str, int]) -> RunId:
         """Record it; `sizes` say how far its files were read."""
@@ -118,35 +119,16 @@ class SessionDrafts:
         opened = self._start(main)
         self._steps(opened, main)
         for stray in self._conversation.strays:
-            if self._is_new_run(stray):
+            if self._newness.is_new_run(stray):
                 self._delegate(opened, None, stray)
         self._close(opened, Outcome.COMPLETED, main, sizes=dict(sizes))
         return opened.run.id
-
-    def _find_new(self) -> Iterator[bool]:
-        for run in self._conversation.runs:
-            yield self._is_new_run(run) if run.agent is not None else any(map(self._is_new, run.steps))
-
-    def _is_new(self, step: Prompt | Task | Call) -> bool:
-        if not isinstance(step, Call):
-            return step.uuid not in self._known
-        if step.children:
-            return any(map(self._is_new_run, step.children))
-        return key_of(step.result or step.use) not in self._known
-
-    def _is_new_run(self, run: Run) -> bool:
-        if run.report is not None and run.report.uuid not in self._known:
-            return True
-        return any(map(self._is_new, run.steps)) or self._end_key(run) not in self._known
-
-    def _end_key(self, run: Run) -> str:
-        return run.report.uuid if run.report is not None else f"end/{run.agent}"
 
     def _start(self, main: Run) -> _Open:
         at = self._desk.clock.now()
         run, signer = new_run_id(at), Ed25519Signer.generate()
         # What is new may begin in the middle of what the human asked for: then those words stand at the root again.
-        first = next((step for step in main.steps if self._is_new(step)), None)
+        first = next((step for step in main.steps if self._newness.is_new(step)), None)
         intent = first.prompt if isinstance(first, Call) else first
         secret = self._desk.secrets.new()
         contents = [secret, self._source_of(intent)]
@@ -175,7 +157,7 @@ class SessionDrafts:
         for step in run.steps:
             if isinstance(step, Task):
                 tasks += 1
-            if not self._is_new(step):
+            if not self._newness.is_new(step):
                 continue
             if isinstance(step, Call):
                 self._call(opened, step)
@@ -202,7 +184,7 @@ class SessionDrafts:
 
     def _call(self, opened: _Open, call: Call) -> None:
         for child in call.children:
-            if self._is_new_run(child):
+            if self._newness.is_new_run(child):
                 self._delegate(opened, call, child)
         if not call.children:
             self._tool(opened, call)
@@ -306,7 +288,7 @@ class SessionDrafts:
         report = run.report
         contents = [
             self._source(
-                key=self._end_key(run),
+                key=end_key(run),
                 at=None if report is None else report.at,
                 status=run.status,
                 **facts,

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,9 +13,10 @@ from batonpass.adapters.claude_code.batches import Batch
 from batonpass.adapters.claude_code.conversation import Conversation, read_conversation
 from batonpass.adapters.claude_code.drafting import SessionDrafts
 from batonpass.adapters.claude_code.lines import began_at, find_uuids
+from batonpass.adapters.claude_code.newness import Newness
 from batonpass.adapters.claude_code.places import Transcript, find_transcripts
 from batonpass.adapters.claude_code.records import Problem
-from batonpass.adapters.claude_code.sources import Known, find_known, read_imported
+from batonpass.adapters.claude_code.sources import Known, find_known, read_held
 from batonpass.errors import InvalidValueError
 from batonpass.model.ids import PrincipalId, RunId, require_principal
 from batonpass.relay import Relay
@@ -56,14 +57,16 @@ def import_transcripts(
     progress: Progress | None = None,
     by: str | None = None,
     config: Path | None = None,
+    only: Callable[[Transcript], bool] | None = None,
 ) -> Imported:
     """Record the sessions of Claude Code that worked in a project's directory. Twice is once.
 
     A session that grew since is continued: a new root holds what is new. Of a session that was erased here, nothing
-    comes back. `since` leaves out sessions that ended before. Receipts have the time of this import; when things
-    happened stands in their sources.
+    comes back. `since` leaves out sessions that ended before, and `only` those for which it is false. Receipts have the
+    time of this import; when things happened stands in their sources.
     """
-    return _Import(relay, project.absolute(), by=by).run(config=config, since=since, progress=progress)
+    found = (one for one in find_transcripts(project.absolute(), config=config) if only is None or only(one))
+    return _Import(relay, project.absolute(), by=by).run(found, since=since, progress=progress)
 
 
 def principal_of(project: Path) -> PrincipalId:
@@ -85,8 +88,8 @@ class _Import:
         self._counts = Counts()
         self._problems: list[Problem] = []
 
-    def run(self, *, config: Path | None, since: datetime | None, progress: Progress | None) -> Imported:
-        found = sorted(find_transcripts(self._project, config=config), key=_beginning)
+    def run(self, transcripts: Iterable[Transcript], *, since: datetime | None, progress: Progress | None) -> Imported:
+        found = sorted(transcripts, key=_beginning)
         known = self._find_known(found)
         changed = [one.session for one in found if _is_changed(one, known.get(one.session), since)]
         self._counts.found = len(found)
@@ -116,18 +119,18 @@ class _Import:
         conversation = read_conversation(transcript, self._project, without=self._owners)
         self._owners.update(dict.fromkeys(conversation.uuids, transcript.session))
         self._take_problems(conversation)
-        keys: frozenset[str] = frozenset()
+        newness = Newness()
         if known is not None:
             with self._relay.store.view() as view:
-                held = read_imported(view, known.roots)
+                held = read_held(view, known.roots)
             if held.erased:
                 self._problem(transcript.main, "was erased in this ledger, and is not imported again")
                 return
-            keys = held.keys
+            newness = Newness(held.keys, held.heard)
         forked = None if conversation.copied is None else self._owners[conversation.copied]
         continues = self._roots.get(transcript.session) or self._roots.get(forked or "")
         try:
-            self._record(conversation, sizes, keys, continues)
+            self._record(conversation, sizes, newness, continues)
         except InvalidValueError as error:
             self._problem(transcript.main, f"cannot be recorded: {error}")
 
@@ -135,16 +138,16 @@ class _Import:
         self,
         conversation: Conversation,
         sizes: dict[str, int],
-        keys: frozenset[str],
+        newness: Newness,
         continues: RunId | None,
     ) -> None:
-        batch = Batch(self._relay.recording._ledger)  # noqa: SLF001 - many receipts in one commit; nothing public does it
+        batch = Batch(self._relay.recording)
         drafts = SessionDrafts(
             self._relay.desk,
             batch,
             conversation,
             by=self._by,
-            known=keys,
+            newness=newness,
             continues=continues,
         )
         if not drafts.is_anything_new():

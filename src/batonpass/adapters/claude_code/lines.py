@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,6 +70,7 @@ class Line(msgspec.Struct, rename="camel"):
     is_meta: bool = False
     is_compact_summary: bool = False
     is_visible_in_transcript_only: bool = False
+    prompt_id: str | None = None
     prompt_source: str | None = None
     origin: Origin | None = None
     tool_denial_kind: str | None = None
@@ -123,6 +125,22 @@ def find_lines(path: Path) -> Iterator[tuple[int, Line] | Problem]:
                 continue
             if line is not None:
                 yield number, line
+
+
+def find_last_lines(path: Path, size: int) -> Iterator[Line]:
+    """Yield those lines that we use of the last so many bytes of a transcript; what cannot be read is passed over."""
+    try:
+        with path.open("rb") as file:
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(0, length - size))
+            tail = file.read(size)
+    except OSError:
+        return
+    # The first one is cut, unless all of the file was read.
+    for data in tail.split(b"\n")[length > size :]:
+        with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
+            if data.strip() and (line := _read(data)) is not None:
+                yield line
 
 
 def find_uuids(path: Path) -> Iterator[str]:

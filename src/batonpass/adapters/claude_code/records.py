@@ -59,6 +59,7 @@ class Prompt:
     at: datetime
     text: str
     uuid: str
+    prompt_id: str | None = None  # under which hooks were told of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +112,7 @@ class ToolResult:
     patch: FilePatch | None = None
     error: str | None = None  # its words, if it failed or was refused
     denied: str | None = None  # who or what refused it: then it was not made
+    unknown: bool = False  # the program died during the call: these are its words about that, and no outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Where imported receipts say what they come from, and how that is found again: importing twice adds nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
@@ -11,6 +11,16 @@ from uuid import UUID
 import msgspec
 
 from batonpass.adapters.claude_code.records import ToolResult, ToolUse
+from batonpass.model.bodies import (
+    HandoffAccepted,
+    HandoffInitiated,
+    Part,
+    RunRecorded,
+    RunStarted,
+    ToolDenied,
+    ToolRequested,
+)
+from batonpass.model.content import StoredContent
 from batonpass.model.ids import SESSION, ContentId, RunId, SessionId, StreamId
 from batonpass.model.receipt import Receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
@@ -32,11 +42,25 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What of a session was recorded while it happened, by the program's own names."""
+
+    calls: frozenset[str] = frozenset()
+    agents: frozenset[str] = frozenset()
+    prompts: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()  # the human's, for what has no name of its own in a transcript
+
+
+NOTHING: Final = Heard()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Which lines of a session a ledger holds, and whether some were erased since."""
+    """Which lines of a session a ledger holds, what it was told besides, and whether some was erased since."""
 
     keys: frozenset[str]
     erased: bool
+    heard: Heard
 
 
 def series_of(session: str) -> str:
@@ -60,16 +84,17 @@ def key_of(found: ToolUse | ToolResult) -> str:
 
 def describe_source(session: str, version: str | None, **facts: object) -> bytes:
     """Return what an imported receipt says about where it comes from. Nobody signed it there."""
+    return _describe(session, {"version": version, "imported": True, "unsigned": True}, facts)
+
+
+def describe_recorded(session: str, **facts: object) -> bytes:
+    """Return what a receipt says about where it comes from that was recorded while it happened."""
+    return _describe(session, {"recorded": True}, facts)
+
+
+def _describe(session: str, always: Mapping[str, object], facts: Mapping[str, object]) -> bytes:
     known = {name: _plain(value) for name, value in facts.items() if value is not None}
-    document = {
-        "source": PROGRAM,
-        "version": version,
-        "session": session,
-        "imported": True,
-        "unsigned": True,
-        **known,
-    }
-    return msgspec.json.encode(document, order="sorted")
+    return msgspec.json.encode({"source": PROGRAM, "session": session, **always, **known}, order="sorted")
 
 
 def find_known(view: LedgerView, session: str) -> Known | None:
@@ -80,40 +105,79 @@ def find_known(view: LedgerView, session: str) -> Known | None:
     for root in roots:
         stream = view.get_stream(StreamId(root))
         last = decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
-        for document in _documents(view, [last]):
+        for _, document in _documents(view, [last]):
             if document is not None and isinstance(document.get("sizes"), dict):
                 return Known(roots=roots, sizes=document["sizes"])
     return Known(roots=roots, sizes=None)
 
 
-def read_imported(view: LedgerView, roots: Sequence[RunId]) -> Held:
-    """Return which lines the trees of these roots hold."""
+def read_held(view: LedgerView, roots: Sequence[RunId]) -> Held:
+    """Return what the trees of these roots hold."""
     keys: set[str] = set()
+    heard = _Hearing()
     erased = False
     for root in roots:
         receipts = (decode_receipt(stored.payload) for stored in view.find_receipts(ReceiptQuery(root=root)))
         while batch := list(islice(receipts, _AT_ONCE)):
-            for document in _documents(view, batch):
+            for receipt, document in _documents(view, batch):
                 if document is None:
                     erased = True
+                elif document.get("recorded") is True:
+                    heard.take(receipt, document)
                 elif isinstance(key := document.get("key"), str):
                     keys.add(key)
-    return Held(keys=frozenset(keys), erased=erased)
+    return Held(keys=frozenset(keys), erased=erased, heard=heard.heard(view))
 
 
-def _documents(view: LedgerView, receipts: Sequence[Receipt]) -> Iterator[dict[str, Any] | None]:
-    """Yield the sources of receipts; None for one that was erased."""
-    wanted: list[ContentId] = [ref.id for receipt in receipts if (ref := receipt.content.get(SOURCE)) is not None]
-    for stored in view.find_contents(wanted):
-        if stored.body is None:
-            yield None
-            continue
-        try:
-            document = msgspec.json.decode(stored.body)
-        except msgspec.DecodeError:
-            continue
-        if isinstance(document, dict):
-            yield document
+@dataclass(slots=True)
+class _Hearing:
+    calls: set[str] = field(default_factory=set)
+    agents: set[str] = field(default_factory=set)
+    prompts: set[str] = field(default_factory=set)
+    words: list[ContentId] = field(default_factory=list)
+
+    def take(self, receipt: Receipt, document: Mapping[str, Any]) -> None:
+        key = document.get("key")
+        match receipt.body:
+            case RunStarted() | RunRecorded():
+                said = [ref.id for name, ref in receipt.content.items() if name.partition(".")[0] == Part.INTENT]
+                self.words += said
+                # Said while the model was at work, it is named after what the model worked on: not by that alone.
+                if said and isinstance(key, str) and "/" not in key:
+                    self.prompts.add(key)
+            case HandoffAccepted():
+                self.agents |= {key} if isinstance(key, str) else set()
+            case ToolRequested() | ToolDenied() | HandoffInitiated():
+                self.calls |= {key} if isinstance(key, str) else set()
+            case _:
+                return
+
+    def heard(self, view: LedgerView) -> Heard:
+        bodies = [stored.body for stored in view.find_contents(self.words)] if self.words else []
+        return Heard(
+            calls=frozenset(self.calls),
+            agents=frozenset(self.agents),
+            prompts=frozenset(self.prompts),
+            words=frozenset(body.decode("utf-8", "replace") for body in bodies if body is not None),
+        )
+
+
+def _documents(view: LedgerView, receipts: Sequence[Receipt]) -> Iterator[tuple[Receipt, dict[str, Any] | None]]:
+    """Yield receipts with their sources; None for one that was erased."""
+    wanted = {ref.id: receipt for receipt in receipts if (ref := receipt.content.get(SOURCE)) is not None}
+    for stored in view.find_contents(list(wanted)):
+        document = as_source(stored)
+        if document is not None or stored.body is None:
+            yield wanted[stored.id], document
+
+
+def as_source(stored: StoredContent) -> dict[str, Any] | None:
+    """Return what a content says about where its receipt comes from; None if it was erased, or says nothing."""
+    try:
+        document = None if stored.body is None else msgspec.json.decode(stored.body)
+    except msgspec.DecodeError:
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _plain(value: object) -> object:

@@ -1,9 +1,10 @@
 """What transcripts say, in the words of receipts: names, codes, targets, changes, and how a sub-agent ended."""
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from batonpass.adapters.claude_code.conversation import Call, FileChange, Run
 from batonpass.adapters.claude_code.patches import EDITORS
@@ -78,12 +79,17 @@ def within_limit(text: str) -> str:
 
 def describe_call(use: ToolUse) -> bytes:
     """Return a call's tool and arguments as the content that holds them."""
+    return describe_arguments(use.tool, use.input)
+
+
+def describe_arguments(tool: str, arguments: Mapping[str, Any]) -> bytes:
+    """Return a tool and its arguments as the content that holds them."""
     try:
-        described = describe({"tool": use.tool, "arguments": use.input})
+        described = describe({"tool": tool, "arguments": arguments})
     except InvalidValueError as error:
-        return describe({"tool": use.tool, "arguments": {"shown": error.problem}})
+        return describe({"tool": tool, "arguments": {"shown": error.problem}})
     if len(described) > _LARGEST:
-        return describe({"tool": use.tool, "arguments": {"shown": f"{len(described):,} bytes"}})
+        return describe({"tool": tool, "arguments": {"shown": f"{len(described):,} bytes"}})
     return described
 
 
@@ -102,9 +108,13 @@ def target_of(call: Call) -> str | None:
 
 def changes_of(call: Call, desk: Desk, *, identifier: CallId, run: RunId) -> tuple[Change, ...]:
     """Return what a call changed, ready to be recorded."""
+    return keep_changes((change_of(change, identifier, run, desk.clock.now()) for change in call.changes), desk)
+
+
+def keep_changes(changes: Iterable[Recorded], desk: Desk) -> tuple[Change, ...]:
+    """Return changes, ready to be recorded."""
     found = []
-    for number, change in enumerate(call.changes, 1):
-        recorded = _recorded(change, identifier, run, desk.clock.now())
+    for number, recorded in enumerate(changes, 1):
         document = encode_change(recorded)
         if len(document) > _LARGEST:
             document = encode_change(replace(recorded, hunks=None))
@@ -121,7 +131,8 @@ def outcome_of(run: Run) -> Outcome:
     return Outcome.COMPLETED if run.report is not None and run.status in _FINISHED else Outcome.FAILED
 
 
-def _recorded(change: FileChange, call: CallId, run: RunId, at: datetime) -> Recorded:
+def change_of(change: FileChange, call: CallId, run: RunId, at: datetime) -> Recorded:
+    """Return a change that a result tells of, as it is recorded."""
     hunks = _hunks(change)
     # A receipt's digests are of a file's bytes. What is written whole has the bytes that it was written with; of other
     # texts the transcript shows lines with other ends than the file may have.

@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from batonpass.adapters.claude_code.lines import Attachment, Line, find_lines
+from batonpass.adapters.claude_code.lines import Attachment, Line, find_last_lines, find_lines
 from batonpass.adapters.claude_code.patches import read_patch
 from batonpass.adapters.claude_code.places import Transcript
 from batonpass.adapters.claude_code.records import (
@@ -31,10 +32,11 @@ DELEGATES: Final = frozenset({"Agent", "Task"})
 
 _INTERRUPTED: Final = "interrupted"
 _LARGEST_META: Final = 1024 * 1024
+_FIRST_LINES: Final = 16
 _UNKNOWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Before lines said where they came from, these beginnings told what the program wrote from what a human did.
-_WRITTEN_BY_PROGRAM: Final = (
+WRITTEN_BY_PROGRAM: Final = (
     "<local-command-",
     "<bash-",
     "<task-notification>",
@@ -62,6 +64,36 @@ def read_session(transcript: Transcript) -> Iterator[Record | Problem]:
         yield from _read_meta(path, transcript.session, agent)
         yield from _read_file(path, about, agent=agent)
     yield about.info()
+
+
+def find_last_results(path: Path, size: int) -> Iterator[ToolResult]:
+    """Yield what the last so many bytes of a file say about how calls ended."""
+    reading = _Reading(session="", agent=None)
+    for line in find_last_lines(path, size):
+        if line.type == "user" and line.message is not None:
+            yield from (
+                record
+                for block in _blocks(line)
+                if block.get("type") == "tool_result"
+                for record in _read_result(block, line, reading, _Stamp(None, line.at or _UNKNOWN, line.uuid or ""))
+                if isinstance(record, ToolResult)
+            )
+
+
+def read_first_words(path: Path | None) -> str | None:
+    """Return what a sub-agent was told first; None if its file does not say so, or not near its beginning."""
+    if path is None:
+        return None
+    reading = _Reading(session="", agent="")
+    try:
+        for found in islice(find_lines(path), _FIRST_LINES):
+            if not isinstance(found, Problem) and found[1].type == "user":
+                for record in _read_words(found[1], reading, _Stamp("", _UNKNOWN, "")):
+                    if isinstance(record, Task):
+                        return record.text
+    except OSError:
+        pass
+    return None
 
 
 @dataclass(slots=True)
@@ -192,7 +224,7 @@ def _read_result(
     if not isinstance(call, str):
         return
     tool = reading.tools.pop(call, "")
-    text = _text_of(block.get("content"))
+    text = text_of(block.get("content"))
     ok = block.get("is_error") is not True
     kept = line.tool_use_result
     if tool in DELEGATES and isinstance(kept, dict) and isinstance(kept.get("agentId"), str):
@@ -216,6 +248,7 @@ def _read_result(
         patch=read_patch(tool, kept) if ok else None,
         error=None if ok else text,
         denied=None if ok else _denied(line, text),
+        unknown=line.tool_denial_kind == _INTERRUPTED,
     )
 
 
@@ -228,20 +261,20 @@ def _denied(line: Line, text: str) -> str | None:
 
 def _read_words(line: Line, reading: _Reading, stamp: _Stamp) -> Iterator[Record]:
     """Yield what was said to the model: the task of a sub-agent, the human's words, or how a sub-agent ended."""
-    text = _text_of(line.message.content if line.message is not None else "")
+    text = text_of(line.message.content if line.message is not None else "")
     if stamp.agent is not None:
         if not line.is_meta and text.strip():
             yield Task(session=reading.session, agent=stamp.agent, at=stamp.at, text=text, uuid=stamp.uuid)
         return
     if text.startswith("<task-notification>"):
         yield from _read_notice(text, reading, stamp.at)
-    if text.startswith(("<local-command-caveat>", _WRITTEN_BY_PROGRAM[-1])):
+    if text.startswith(("<local-command-caveat>", WRITTEN_BY_PROGRAM[-1])):
         reading.caveat = stamp.uuid
     if line.is_meta or line.is_compact_summary or line.is_visible_in_transcript_only:
         return
     said = _said_by_human(line, reading, text)
     if said is not None and said.strip():
-        yield Prompt(session=reading.session, at=stamp.at, text=said, uuid=stamp.uuid)
+        yield Prompt(session=reading.session, at=stamp.at, text=said, uuid=stamp.uuid, prompt_id=line.prompt_id)
 
 
 def _said_by_human(line: Line, reading: _Reading, text: str) -> str | None:
@@ -254,7 +287,7 @@ def _said_by_human(line: Line, reading: _Reading, text: str) -> str | None:
             return None  # /model, /compact and their like ask nothing of the model
         arguments = _ARGUMENTS.search(text)
         return f"{name[1]} {arguments[1] if arguments else ''}".strip()
-    return None if text.startswith(_WRITTEN_BY_PROGRAM) else text
+    return None if text.startswith(WRITTEN_BY_PROGRAM) else text
 
 
 def _read_attachment(
@@ -265,7 +298,7 @@ def _read_attachment(
     """Yield what was queued while the model was at work: a human's words, or how a sub-agent ended."""
     if attachment.type != "queued_command" or stamp.agent is not None:
         return
-    text = _text_of(attachment.prompt)
+    text = text_of(attachment.prompt)
     if text.startswith("<task-notification>"):
         yield from _read_notice(text, reading, stamp.at)
     elif attachment.mode == "prompt" and (attachment.origin is None or attachment.origin.kind in {None, "human"}):
@@ -273,10 +306,7 @@ def _read_attachment(
 
 
 def _read_notice(text: str, reading: _Reading, at: datetime) -> Iterator[Ended]:
-    # The head of a notice is the program's; what the sub-agent said follows, and could repeat the tags.
-    facts: dict[str, str] = {}
-    for name, value in _NOTICE.findall(text.partition("<result>")[0]):
-        facts.setdefault(name, value)
+    facts = notice_of(text)
     if "task-id" in facts and "status" in facts:
         yield Ended(
             session=reading.session,
@@ -285,6 +315,15 @@ def _read_notice(text: str, reading: _Reading, at: datetime) -> Iterator[Ended]:
             status=facts["status"],
             at=at,
         )
+
+
+def notice_of(text: str) -> dict[str, str]:
+    """Return what a notice says about whoever stopped."""
+    # The head of a notice is the program's; what the sub-agent said follows, and could repeat the tags.
+    facts: dict[str, str] = {}
+    for name, value in _NOTICE.findall(text.partition("<result>")[0]):
+        facts.setdefault(name, value)
+    return facts
 
 
 def _read_meta(path: Path, session: str, agent: str) -> Iterator[SubagentLink | Problem]:
@@ -313,7 +352,7 @@ def _blocks(line: Line) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _text_of(content: object) -> str:
+def text_of(content: object) -> str:
     """Return the words of a message or of a result; pictures and the like are named, not shown."""
     if isinstance(content, str):
         return content

@@ -145,28 +145,30 @@ WHERE
     AND (:agent IS NULL OR streams.id IN (SELECT runs.id FROM runs WHERE runs.agent = :agent))
 ORDER BY receipts.position;
 
+-- CROSS JOIN keeps the order of the joins, and the plus keeps the planner from the order of positions: without statistics
+-- it would rather look at all receipts there are than at those of a few streams.
 -- name: find_receipts_of_streams
 WITH RECURSIVE
     tree (run) AS (
         SELECT :root WHERE :root IS NOT NULL
         UNION
-        SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.run
+        SELECT runs.id FROM tree CROSS JOIN runs ON runs.parent = tree.run
     ),
     wanted (id) AS (
         SELECT :stream WHERE :stream IS NOT NULL
         UNION
         SELECT run FROM tree
         UNION
-        SELECT handoffs.id FROM handoffs JOIN tree ON handoffs.parent = tree.run
+        SELECT handoffs.id FROM tree CROSS JOIN handoffs ON handoffs.parent = tree.run
     )
 SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
     receipts.relay_signature, receipts.cosignature
 FROM wanted
-JOIN streams ON streams.id = wanted.id
-JOIN receipts ON receipts.stream = streams.number
+CROSS JOIN streams ON streams.id = wanted.id
+CROSS JOIN receipts ON receipts.stream = streams.number
 WHERE
-    receipts.position >= :first AND receipts.position <= :last AND receipts.id >= :since
+    +receipts.position >= :first AND +receipts.position <= :last AND +receipts.id >= :since
     AND (:root IS NULL OR :stream IS NULL OR streams.root = :root AND streams.id = :stream)
     AND (:kind IS NULL OR receipts.kind = :kind OR receipts.kind LIKE :kind || '.%')
     AND (:agent IS NULL OR streams.id IN (SELECT runs.id FROM runs WHERE runs.agent = :agent))

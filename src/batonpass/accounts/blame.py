@@ -1,0 +1,185 @@
+"""Blame: who wrote the lines of a file, from what is recorded and from what git knows; and never a guess."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from batonpass.accounts.blame_changes import Changes, FilePlace, Recorded, find_repository, read_changes
+from batonpass.accounts.blame_makers import Makers
+from batonpass.accounts.blame_unplaced import find_unplaced, with_candidates
+from batonpass.accounts.blame_values import Blame, Known, Line, Maker
+from batonpass.attribution.attribute import Attribution, How, attribute
+from batonpass.attribution.change import digest_of, lines_of
+from batonpass.attribution.git import Repository
+from batonpass.attribution.history import History
+from batonpass.attribution.reading import read_history
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import shorten
+from batonpass.model.ids import CallId, ReceiptId, RunId
+from batonpass.store.port import LedgerView
+
+LARGEST: Final = 16 * 1024 * 1024  # bytes of a file whose lines are told apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Which lines are asked about: from one to another, both included."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        """Return them as people write them."""
+        return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
+
+    def within(self, total: int, path: str) -> range:
+        """Return them as numbers. Raises `InvalidValueError` if the file does not have them."""
+        if not 1 <= self.first <= self.last:
+            raise InvalidValueError("line", f"{self} is no line and no range; lines count from 1")
+        if self.last > total:
+            has = "1 line" if total == 1 else f"{total:,} lines"
+            raise InvalidValueError("line", f"{shorten(path)} has {has}; there is no line {self.last:,}")
+        return range(self.first, self.last + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedFile:
+    """A file as it is now, where it lies, and how to ask git about it."""
+
+    place: FilePlace
+    data: bytes | None  # None: it is not there any more
+    environment: Mapping[str, str]  # for git
+
+    @property
+    def repository(self) -> Repository | None:
+        """Return its repository; None if it lies in none."""
+        inside = find_repository(self.place.root) is not None
+        return Repository(self.place.root, self.environment) if inside else None
+
+
+def read_file(path: Path) -> bytes | None:
+    """Return the bytes of a file; None if there is none. Raises `InvalidValueError` for what is no file to read."""
+    if "\0" in str(path):
+        raise InvalidValueError("path", "has a zero byte in it, which no path can")
+    try:
+        if path.is_dir():
+            raise InvalidValueError("path", f"{shorten(str(path))} is a directory; name a file")
+        if not path.exists():
+            return None
+        if not path.is_file():
+            raise InvalidValueError("path", f"{shorten(str(path))} is no regular file")
+        if path.stat().st_size > LARGEST:
+            raise InvalidValueError("path", f"{shorten(str(path))} is larger than {LARGEST >> 20} MiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidValueError("path", f"{shorten(str(path))} cannot be read: {error.strerror}") from None
+
+
+def find_names(asked: AskedFile) -> History:
+    """Return what git knows about a file by itself: what it was called, and which commits brought its lines."""
+    repository = asked.repository
+    if repository is None:
+        return History(paths=(asked.place.path,))
+    return read_history(repository, asked.place.path, asked.data or b"", ())
+
+
+def blame_file(
+    view: LedgerView, asked: AskedFile, lines: Lines | None = None, *, names: History | None = None
+) -> Blame:
+    """Return who wrote lines of a file, or all of them.
+
+    Raises `InvalidValueError` if there is neither such a file nor a record of one, or no such line.
+    """
+    place = asked.place
+    known = names or find_names(asked)
+    changes = read_changes(view, place, dict.fromkeys((place.path, *known.paths)))
+    if asked.data is None or b"\0" in asked.data:
+        return _blame_whole(view, asked, changes)
+    total = len(lines_of(asked.data.decode("utf-8", "surrogateescape")))
+    wanted = range(1, total + 1) if lines is None else lines.within(total, place.path)
+    history = known
+    if changes.found and asked.repository is not None:
+        history = read_history(asked.repository, place.path, asked.data, changes.changes, names=changes.names)
+    found = attribute(place.path, asked.data, changes.changes, history)
+    unplaced = find_unplaced(view, changes.found)
+    told = [with_candidates(_line(found[number - 1]), unplaced) for number in wanted]
+    calls = dict.fromkeys(call for line in told for call in (*line.calls, *_reformatter(line)))
+    return Blame(
+        asked=place.path if lines is None else f"{place.path}:{lines}",
+        path=place.path,
+        total=total,
+        recorded=len(changes.found),
+        lines=tuple(told),
+        makers=read_makers(view, changes.by_call(), calls),
+        notes=(*changes.notes, *(note for note in history.notes if note not in changes.notes)),
+    )
+
+
+def _blame_whole(view: LedgerView, asked: AskedFile, changes: Changes) -> Blame:
+    """Return who made a file that has no lines: it is gone, or is no text."""
+    place = asked.place
+    if asked.data is None:
+        if not changes.found:
+            raise InvalidValueError("path", f"there is no {shorten(place.path)}, and no change of one is recorded")
+        last = changes.found[-1]
+        made = [last] if last.change.is_deletion else []
+        note = f"{place.path} is not there any more"
+        if not made:
+            note += "; who deleted it is not recorded"
+    else:
+        digest = digest_of(asked.data)
+        made = [recorded for recorded in changes.found if recorded.change.after == digest][-1:]
+        note = f"{place.path} is no text, and is told as a whole"
+        if not made:
+            note += "; no recorded change made it what it is now"
+    calls = tuple(CallId(recorded.change.call) for recorded in made)
+    return Blame(
+        asked=place.path,
+        path=place.path,
+        recorded=len(changes.found),
+        calls=calls,
+        makers=read_makers(view, changes.by_call(), calls),
+        gone=asked.data is None,
+        notes=(note, *changes.notes),
+    )
+
+
+def read_makers(
+    view: LedgerView, recorded: Mapping[CallId, Sequence[Recorded]], calls: Iterable[CallId]
+) -> dict[CallId | ReceiptId, Maker]:
+    """Return who made these calls, as far as they are recorded."""
+    makers = Makers(view)
+    found: dict[CallId | ReceiptId, Maker] = {}
+    for call in calls:
+        if call in recorded:
+            last = recorded[call][-1]
+            changes = [one.change for one in recorded[call]]
+            found[call] = makers.of_call(last.stored, last.receipt, call, changes)
+    return found
+
+
+def _line(found: Attribution) -> Line:
+    calls = (found.call,) if found.call is not None else tuple(author.call for author in found.candidates)
+    # Several calls of one run leave no doubt about the run, unless somebody who is not recorded may have done it too.
+    runs = {author.run for author in found.candidates}
+    if found.run is not None:
+        known = Known.MATCHED if found.how is How.MATCHED else Known.RECORDED
+    else:
+        known = Known.CANDIDATES if calls else Known.UNEXPLAINED
+    return Line(
+        number=found.line,
+        text=found.text,
+        known=known,
+        run=None if found.run is None else RunId(found.run),
+        calls=tuple(map(CallId, calls)),
+        since=found.unexplained_since,
+        or_nobody=bool(calls) and found.run is None and (found.unexplained_since is not None or len(runs) == 1),
+        commit=found.commit,
+        reformatted_by=found.reformatted_by,
+    )
+
+
+def _reformatter(line: Line) -> tuple[CallId, ...]:
+    by = line.reformatted_by
+    return (CallId(by),) if by is not None and by.startswith("call_") else ()

@@ -1,0 +1,318 @@
+"""Blame for what is no line of a file: a call's effect, an artifact, a digest, or words, wherever they stand."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from batonpass.accounts.blame_makers import Makers
+from batonpass.accounts.blame_values import Blame, Maker, Place
+from batonpass.accounts.meant import get_meant
+from batonpass.attribution.change import FileChange
+from batonpass.attribution.documents import decode_change
+from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
+from batonpass.errors import AmbiguousIdError, InvalidValueError, NotFoundError
+from batonpass.handoff.offers import TASK
+from batonpass.handoff.resuming import ARGUMENTS, RESULT
+from batonpass.model.bodies import (
+    Body,
+    HandoffInitiated,
+    Kind,
+    Part,
+    RunRecorded,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolRequested,
+)
+from batonpass.model.checks import require_digest
+from batonpass.model.ids import CALL, RECEIPT, RUN, CallId, ContentId, Digest, HandoffId, ReceiptId, RunId, StreamId
+from batonpass.model.items import Artifact
+from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.documents import decode_item
+
+CHANGE: Final = "change."
+
+_AROUND: Final = 40
+_SHOWN: Final = 5
+_ATTACHED: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED})
+_CALLS: Final = ToolRequested | ToolCompleted | ToolFailed | ToolDenied
+
+
+def blame_effect(view: LedgerView, given: str) -> Blame:
+    """Return who made a call and what it changed, by the end of its id or of a receipt about it.
+
+    Raises `NotFoundError` and `AmbiguousIdError`.
+    """
+    meant = get_meant(view, given, (CALL, RECEIPT))
+    stored = view.get_receipt(ReceiptId(meant.receipt or meant.id))
+    receipt = read_receipt(stored)
+    if not isinstance(receipt.body, _CALLS):
+        raise NotFoundError("call", given)
+    call = receipt.body.call
+    ended, outcome = _outcome(view, stored, receipt, call)
+    changes = tuple(_changes(view, outcome))
+    maker = Makers(view).of_call(ended, outcome, call, changes)
+    return Blame(asked=f"call {call}", calls=(call,), makers={call: maker}, notes=tuple(_became(outcome.body)))
+
+
+def _became(body: Body) -> Iterator[str]:
+    """Yield what there is to say about a call that did not simply return."""
+    match body:
+        case ToolFailed():
+            yield f"it failed: {body.error}"
+        case ToolDenied():
+            yield f"it was denied, and never made: {body.rule}"
+        case ToolRequested():
+            yield "it has no outcome: nobody knows whether it happened"
+        case _:
+            return
+
+
+def _outcome(view: LedgerView, stored: StoredReceipt, receipt: Receipt, call: CallId) -> tuple[StoredReceipt, Receipt]:
+    """Return the receipt that says what became of a call; its own if none does."""
+    if not isinstance(receipt.body, ToolRequested):
+        return stored, receipt
+    for later in view.find_receipts(ReceiptQuery(stream=receipt.stream, kind="tool")):
+        if later.seq > receipt.seq and call.encode() in later.payload:
+            found = read_receipt(later)
+            if isinstance(found.body, ToolCompleted | ToolFailed) and found.body.call == call:
+                return later, found
+    return stored, receipt
+
+
+def _changes(view: LedgerView, receipt: Receipt) -> Iterator[FileChange]:
+    if isinstance(receipt.body, ToolCompleted | ToolFailed):
+        for name, text in read_texts(view, receipt).items():
+            if name.startswith(CHANGE) and text.body is not None:
+                yield decode_change(text.body, call=receipt.body.call, run=receipt.body.run, at=receipt.at)
+
+
+def blame_artifact(view: LedgerView, given: str) -> Blame:
+    """Return who attached an artifact, by its name or the end of its id.
+
+    Raises `NotFoundError`, and `AmbiguousIdError` if several have that name.
+    """
+    wanted = given.strip().removeprefix("…")
+    found = [one for one in _find_artifacts(view) if one[3].name == wanted or _ends(one[2], one[3], wanted)]
+    if not found:
+        raise NotFoundError("artifact", given)
+    if len({artifact.sha256 for _, _, _, artifact in found}) > 1:
+        lines = [f"{ending(item, 8)} · {artifact.name} · {artifact.source}" for _, _, item, artifact in found]
+        rest = ("… and more",) if len(lines) > _SHOWN else ()
+        raise AmbiguousIdError("artifact", given, (*lines[:_SHOWN], *rest))
+    # The same bytes under one name were attached by whoever did so first; the others had them already.
+    stored, receipt, _, artifact = found[0]
+    what = f"attached {artifact.name} ({artifact.size:,} bytes, sha256 {artifact.sha256})"
+    maker = Makers(view).of_receipt(stored, receipt, what)
+    note = (f"it came from {artifact.source}: data from outside",) if artifact.untrusted else ()
+    return Blame(asked=f"artifact {artifact.name}", calls=(receipt.id,), makers={receipt.id: maker}, notes=note)
+
+
+def _ends(item: ContentId, artifact: Artifact, wanted: str) -> bool:
+    return len(wanted) >= len("7f3a") and any(known.endswith(wanted.lower()) for known in (item, artifact.body))
+
+
+def _find_artifacts(view: LedgerView) -> Iterator[tuple[StoredReceipt, Receipt, ContentId, Artifact]]:
+    """Yield all artifacts, in the order in which they were attached. Names are words, so every one has to be read."""
+    for kind in (Kind.RUN_RECORDED, Kind.HANDOFF_INITIATED):
+        for stored in view.find_receipts(ReceiptQuery(kind=kind)):
+            receipt = read_receipt(stored)
+            items = _attached(receipt)
+            for text in read_texts(view, receipt).values() if items else ():
+                if text.ref.id in items and (artifact := _artifact(text)) is not None:
+                    yield stored, receipt, text.ref.id, artifact
+
+
+def _attached(receipt: Receipt) -> set[ContentId]:
+    match receipt.body:
+        case RunRecorded() as body:
+            return {item.item for item in body.items if item.part in _ATTACHED}
+        case HandoffInitiated() as body:
+            own = {ref.id for ref in receipt.content.values()}
+            return {item.item for item in body.carries if item.part in _ATTACHED and item.item in own}
+        case _:
+            return set()
+
+
+def _artifact(text: Text) -> Artifact | None:
+    try:
+        value = None if text.body is None else decode_item(text.body)[0]
+    except InvalidValueError:
+        return None
+    return value if isinstance(value, Artifact) else None
+
+
+def as_digest(given: str) -> Digest:
+    """Return a sha256 as it stands in receipts. Raises `InvalidValueError`."""
+    return Digest(require_digest("digest", Digest(given.strip().lower().removeprefix("sha256:"))))
+
+
+def require_words(text: str) -> str:
+    """Return words to look for. Raises `InvalidValueError` if there are none."""
+    if not text.strip():
+        raise InvalidValueError("text", "is empty; give some words to look for")
+    return text
+
+
+def blame_digest(view: LedgerView, given: str) -> Blame:
+    """Return where bytes with this sha256 were: before or after a change, attached, or as a content.
+
+    Raises `InvalidValueError` if it is none.
+    """
+    digest = as_digest(given)
+    wanted = digest.encode()
+    makers = Makers(view)
+    places: list[Place] = []
+    made: dict[CallId | ReceiptId, Maker] = {}
+    for stored in view.find_receipts(ReceiptQuery()):
+        if wanted not in stored.payload:
+            continue  # every digest that a receipt names stands in its bytes as it is
+        receipt = read_receipt(stored)
+        for place in _named_by(view, stored, receipt, digest):
+            places.append(place)
+            if place.call is not None and place.call not in made:
+                made[place.call] = makers.of_call(stored, receipt, place.call, tuple(_changes(view, receipt)))
+    places += [
+        _place(view, receipt, "artifact", f"{artifact.name} ({artifact.size:,} bytes)")
+        for _, receipt, _, artifact in _find_artifacts(view)
+        if artifact.sha256 == digest
+    ]
+    places.sort(key=lambda place: (place.at, place.receipt))
+    return Blame(asked=f"sha256 {digest}", places=tuple(places), makers=made)
+
+
+def _named_by(view: LedgerView, stored: StoredReceipt, receipt: Receipt, digest: str) -> Iterator[Place]:
+    if isinstance(receipt.body, ToolCompleted | ToolFailed):
+        paths = {touched.content: touched.path for touched in view.find_touches_of([*_change_ids(receipt)])}
+        for changed in receipt.body.changes:
+            path = paths.get(changed.change, "(erased)")
+            if changed.after == digest:
+                yield _place(view, receipt, "written", path)
+            if changed.before == digest:
+                yield _place(view, receipt, "replaced", path)
+    for name, ref in receipt.content.items():
+        if ref.digest == digest:
+            yield _place(view, receipt, f"content {name}", f"{ref.size:,} bytes, {ref.id}")
+    if receipt.previous == digest:
+        yield _place(view, receipt, "receipt before", stored.stream)
+
+
+def _change_ids(receipt: Receipt) -> Iterator[ContentId]:
+    return (ref.id for name, ref in receipt.content.items() if name.startswith(CHANGE))
+
+
+def blame_text(view: LedgerView, text: str, *, most: int | None = None) -> Blame:
+    """Return where words stand, in the order in which they were recorded: tasks, statements, calls, changes.
+
+    Raises `InvalidValueError` if there are none to look for.
+    """
+    require_words(text)
+    places: list[Place] = []
+    for stored in view.find_receipts(ReceiptQuery()):
+        receipt = read_receipt(stored)
+        for name, held in read_texts(view, receipt).items():
+            for what, words in _words_of(name, held, receipt):
+                if (at := words.find(text)) >= 0:
+                    places.append(_place(view, receipt, what, _around(words, at, len(text))))
+        if most is not None and len(places) > most:
+            break
+    first = next((place for place in places if place.run is not None), None)
+    made: dict[CallId | ReceiptId, Maker] = {}
+    if first is not None:
+        stored = view.get_receipt(first.receipt)
+        made[first.receipt] = Makers(view).of_receipt(stored, read_receipt(stored), first.what)
+    return Blame(asked=f'"{text}"', places=tuple(places[:most]), makers=made)
+
+
+def _words_of(name: str, held: Text, receipt: Receipt) -> Iterator[tuple[str, str]]:
+    """Yield the words of a content under what people call it; of a document, each of its texts by itself."""
+    if held.body is None:
+        return
+    words = held.body.decode(errors="replace")
+    what = _what(name, receipt)
+    if name.startswith(CHANGE):
+        yield from _words_of_change(held.body, receipt)
+    elif held.ref.media_type == "application/json":
+        try:
+            yield from ((what, leaf) for leaf in _leaves(json.loads(words)))
+        except (ValueError, RecursionError):
+            yield what, words
+    else:
+        yield what, words
+
+
+def _what(name: str, receipt: Receipt) -> str:
+    """Return what people call a content."""
+    match receipt.body:
+        case HandoffInitiated() as body if name == TASK:
+            return f"task for {body.to}"
+        case RunRecorded() as body if name == "body":
+            return "untrusted" if any(item.part is Part.UNTRUSTED for item in body.items) else "artifact"
+        case _:
+            return _CALLED.get(name.partition(".")[0], name)
+
+
+_CALLED: Final = {
+    "intent": "statement",
+    ARGUMENTS: "call",
+    RESULT: "result of a call",
+    "brief": "handoff",
+    "told": "task",
+    "asked": "task",
+}
+
+
+def _words_of_change(body: bytes, receipt: Receipt) -> Iterator[tuple[str, str]]:
+    if not isinstance(receipt.body, ToolCompleted | ToolFailed):
+        return
+    try:
+        change = decode_change(body, call=receipt.body.call, run=receipt.body.run, at=receipt.at)
+    except InvalidValueError:
+        return
+    yield "change", change.path
+    for hunk in change.hunks or ():
+        yield f"added to {change.path}", "\n".join(hunk.added)
+        yield f"removed from {change.path}", "\n".join(hunk.removed)
+
+
+def _leaves(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
+    match value:
+        case dict():
+            for inner in value.values():
+                yield from _leaves(inner)
+        case list():
+            for inner in value:
+                yield from _leaves(inner)
+        case str():
+            yield value
+        case _:
+            return
+
+
+def _around(words: str, at: int, length: int) -> str:
+    start, end = max(0, at - _AROUND), at + length + _AROUND
+    return f"{'…' * (start > 0)}{words[start:end]}{'…' * (end < len(words))}"
+
+
+def _place(view: LedgerView, receipt: Receipt, what: str, detail: str) -> Place:
+    body: Any = receipt.body
+    kind = receipt.stream.partition("_")[0]
+    run = RunId(receipt.stream) if kind == RUN else None
+    handoff = getattr(body, "handoff", None)
+    return Place(
+        what=what,
+        receipt=receipt.id,
+        at=receipt.at,
+        agent=_agent(view, receipt.stream),
+        run=run,
+        handoff=None if handoff is None else HandoffId(handoff),
+        call=getattr(body, "call", None) if isinstance(body, _CALLS) else None,
+        detail=detail,
+    )
+
+
+def _agent(view: LedgerView, stream: StreamId) -> str:
+    if stream.startswith(f"{RUN}_"):
+        return f"{view.get_run(RunId(stream)).agent} {ending(stream)}"
+    return f"{stream.partition('_')[0]} {ending(stream)}"

@@ -1,0 +1,77 @@
+"""Changes of which nobody noted the place: whoever wrote the words may have written the line, and is a candidate."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from batonpass.accounts.blame_changes import Recorded
+from batonpass.accounts.blame_makers import find_request
+from batonpass.accounts.blame_values import Known, Line
+from batonpass.attribution.mark import squeezed
+from batonpass.audit.lookup import read_contents
+from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.model.ids import CallId
+from batonpass.store.port import LedgerView
+
+_REPLACED: Final = "old"  # what begins so among the arguments of an editor is what it takes away
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unplaced:
+    """A change that is known to have been made, and the lines that its call was given to write."""
+
+    recorded: Recorded
+    written: frozenset[str]  # without white space
+
+    def may_have_written(self, line: Line) -> bool:
+        """Return whether a line may be of this change: it was not there before, and has its words."""
+        if line.since is not None and self.recorded.change.at < line.since:
+            return False
+        bare = squeezed(line.text)
+        # An editor may be given a part of a line, or all of it.
+        return bool(bare) and any(one in bare for one in self.written)
+
+
+def find_unplaced(view: LedgerView, recorded: Sequence[Recorded]) -> list[Unplaced]:
+    """Return the changes whose lines are not known, with what their calls were given to write."""
+    return [
+        Unplaced(recorded=one, written=frozenset(_written(view, one)))
+        for one in recorded
+        if one.change.hunks is None and not one.change.is_deletion
+    ]
+
+
+def with_candidates(line: Line, unplaced: Sequence[Unplaced]) -> Line:
+    """Return an unexplained line with whoever may have written it after all; other lines as they are."""
+    if line.known is not Known.UNEXPLAINED:
+        return line
+    calls = tuple(CallId(one.recorded.change.call) for one in unplaced if one.may_have_written(line))
+    return replace(line, known=Known.CANDIDATES, calls=calls, or_nobody=True) if calls else line
+
+
+def _written(view: LedgerView, recorded: Recorded) -> Iterator[str]:
+    _, request = find_request(view, recorded.stored, recorded.receipt, CallId(recorded.change.call))
+    if ARGUMENTS not in request.content:
+        return
+    text = read_contents(view, {ARGUMENTS: request.content[ARGUMENTS]})[ARGUMENTS]
+    try:
+        given = json.loads(text.words or "{}")
+        for words in _leaves(given.get(ARGUMENTS, given)):
+            yield from (bare for line in words.split("\n") if (bare := squeezed(line)))
+    except (ValueError, AttributeError, RecursionError):
+        return
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
+    match value:
+        case dict():
+            for key, inner in value.items():
+                yield from _leaves(inner, key)
+        case list():
+            for inner in value:
+                yield from _leaves(inner, name)
+        case str() if not name.startswith(_REPLACED) and "path" not in name:
+            yield value
+        case _:
+            return

@@ -1,0 +1,145 @@
+"""Who wrote a line: from the ledger, or, where there is none, from what other programs keep of their work."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from batonpass.accounts.blame import AskedFile, Lines, blame_file, find_names, read_file
+from batonpass.accounts.blame_changes import find_repository, place_of
+from batonpass.accounts.blame_values import Blame
+from batonpass.adapters.claude_code.importing import import_transcripts
+from batonpass.adapters.claude_code.places import Transcript, find_transcripts
+from batonpass.adapters.claude_code.searching import mentioning, total_size
+from batonpass.config import LEDGER, Settings, find_settings
+from batonpass.default import default_relay
+from batonpass.errors import StoreUnavailableError
+from batonpass.relay import Relay
+from batonpass.store.opening import MEMORY, SQLITE
+
+Progress = Callable[[int, int], None]
+
+# Beyond that, what was read is kept in a file until the answer is found.
+_IN_MEMORY: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A ledger that lasts for one answer, made from transcripts that nobody signed."""
+
+    relay: Relay
+    project: Path
+    found: int  # sessions of the project
+    read: int  # those that were read
+    problems: int
+
+
+def blame(
+    path: str | os.PathLike[str], line: int | tuple[int, int] | None = None, *, relay: Relay | None = None
+) -> Blame:
+    """Return who wrote a line of a file, lines from one to another, or all of them.
+
+    From this relay's ledger, else from that of this directory. If there is none, from the transcripts that Claude Code
+    keeps; then `transcripts` says how many sessions were read. Raises `InvalidValueError` if there is no such file or
+    line, and `StoreUnavailableError` if there are neither a ledger nor transcripts.
+    """
+    lines = as_lines(line)
+    if relay is not None:
+        return blame_at(relay, Path(path), lines)
+    settings = find_ledger(Path(path))
+    if settings is None:
+        with heard(Path(path)) as told:
+            return replace(blame_at(told.relay, Path(path), lines), transcripts=told.read)
+    if settings == find_settings():
+        return blame_at(default_relay(create=False), Path(path), lines)
+    with Relay.open(settings.ledger, home=settings.home, create=False) as beside:
+        return blame_at(beside, Path(path), lines)
+
+
+def as_lines(line: int | tuple[int, int] | None) -> Lines | None:
+    """Return which lines are meant."""
+    if line is None:
+        return None
+    first, last = line if isinstance(line, tuple) else (line, line)
+    return Lines(first=first, last=last)
+
+
+def blame_at(relay: Relay, path: Path, lines: Lines | None = None) -> Blame:
+    """Return who wrote lines of a file, from one ledger."""
+    with relay.store.view() as view:
+        return blame_file(view, asked_file(path), lines)
+
+
+def asked_file(path: Path) -> AskedFile:
+    """Return a file as it is now. Raises `InvalidValueError` for what is no file."""
+    data = read_file(path)  # before anything else: it refuses what is no path
+    return AskedFile(place=place_of(path, roots=_roots()), data=data, environment=os.environ)
+
+
+def find_ledger(path: Path | None, ledger: str | None = None) -> Settings | None:
+    """Return the ledger to ask about a file: what was named, else the nearest from here, else the nearest to the file.
+
+    None if nobody named one and none is there.
+    """
+    found = find_settings(ledger)
+    if ledger or os.environ.get(LEDGER) or _is_there(found):
+        return found
+    beside = None if path is None else find_settings(directory=path.absolute().parent)
+    return beside if beside is not None and _is_there(beside) else None
+
+
+def _is_there(settings: Settings) -> bool:
+    return not settings.ledger.startswith(SQLITE) or Path(settings.ledger.removeprefix(SQLITE)).exists()
+
+
+def _roots() -> Iterator[Path]:
+    """Yield where paths may have been told from: where the ledger lies, and here."""
+    home = find_settings().home
+    if home is not None:
+        yield home.parent
+    yield Path.cwd()
+
+
+def project_of(path: Path) -> Path:
+    """Return the directory whose sessions may have changed a file."""
+    parent = path.absolute().resolve().parent
+    here = Path.cwd().resolve()
+    return find_repository(parent) or (here if parent.is_relative_to(here) else parent)
+
+
+@contextmanager
+def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[Heard]:
+    """Read the transcripts that may tell of a file, or of the project here, into a ledger that is gone afterwards.
+
+    Raises `StoreUnavailableError` if there are none.
+    """
+    project = Path.cwd().resolve() if path is None else project_of(path)
+    found = list(find_transcripts(project))
+    if not found:
+        raise StoreUnavailableError(
+            f"there is no ledger here, and Claude Code has kept no session of {project}; record something first"
+        )
+    wanted = found if path is None else list(filter(mentioning(find_names(asked_file(path)).paths), found))
+    sessions = {one.session for one in wanted}
+
+    def is_wanted(transcript: Transcript) -> bool:
+        return transcript.session in sessions
+
+    with ExitStack() as stack:
+        url, home = MEMORY, None
+        if total_size(wanted) > _IN_MEMORY:
+            home = Path(stack.enter_context(TemporaryDirectory(prefix="batonpass-blame-")))
+            url = f"{SQLITE}{home / 'ledger.db'}"
+        relay = stack.enter_context(Relay.open(url, home=home))
+        imported = import_transcripts(relay, project, only=is_wanted, progress=progress)
+        _ = relay.recording  # founds the ledger, if there was nothing to import: an empty one answers, too
+        yield Heard(
+            relay=relay,
+            project=project,
+            found=len(found),
+            read=imported.counts.sessions,
+            problems=imported.counts.unread,
+        )

@@ -1,0 +1,208 @@
+"""What calls changed: the files that they name, by their bytes before and after; of others, the whole work tree.
+
+Where calls ran at the same time, each record of a change names the others that may have made it.
+"""
+
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Protocol
+
+from batonpass.adapters.claude_code.conversation import change_from
+from batonpass.adapters.claude_code.hooks.events import Event
+from batonpass.adapters.claude_code.hooks.state import Made
+from batonpass.adapters.claude_code.patches import read_patch
+from batonpass.adapters.claude_code.telling import change_of, is_reading
+from batonpass.attribution.change import FileChange
+from batonpass.attribution.differing import Changes, Look, changes_of, described
+from batonpass.attribution.overlap import Claim, Ended, Underway
+from batonpass.attribution.seen import Seen, is_same, see
+from batonpass.attribution.sides import printable
+from batonpass.model.ids import CallId
+from batonpass.store.home import HOME_NAME
+
+# Nobody knows what was there before the call: whoever looked was ended in between.
+UNSEEN: Final = "changes.unseen"
+
+
+class Tree(Protocol):
+    """A work tree that can be looked at."""
+
+    root: Path
+
+    def look(self) -> Look:
+        """Return the files as they are now."""
+
+    def changes(
+        self,
+        before: Look,
+        after: Look,
+        *,
+        call: str,
+        run: str,
+        at: datetime,
+        overlapping: Collection[str] = (),
+        claims: Iterable[Claim] = (),
+    ) -> Changes:
+        """Return what a call changed between two looks."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a call changed, as far as anybody saw; `notes` say what was not seen."""
+
+    changes: tuple[FileChange, ...] = ()
+    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    goes_on: bool = False  # it returned, and is at work in the background
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """A call that edits one file, and the file before it."""
+
+    path: Path
+    before: Seen | None
+
+
+class Changing:
+    """Looks before and after calls. Many may be under way at once."""
+
+    def __init__(self, project: Path, tree: Tree) -> None:
+        self._project = project
+        self._tree = tree
+        self._underway = Underway()
+        self._lock = threading.Lock()
+        self._edits: dict[CallId, _Edit] = {}
+
+    def prepare(self) -> None:
+        """Take the first look, which takes the longest, while nobody waits for it to make a call."""
+        self._tree.look()
+
+    def resume(self, calls: Iterable[Made], at: datetime) -> None:
+        """Know of calls that somebody else saw begin: they may change anything until they end."""
+        for made in calls:
+            if not is_reading(made.tool):
+                self._underway.begin(made.id, at=at)
+
+    def begin(self, event: Event, made: Made, at: datetime) -> None:
+        """Look at what a call may change, right before it is made."""
+        if is_reading(event.tool):
+            return
+        # First noted, then looked: whoever looks or begins in between knows of it.
+        self._underway.begin(made.id, at=at)
+        if event.path is None:
+            self._underway.keep(made.id, self._tree.look())
+        elif (edit := self._edit(event)) is not None:
+            with self._lock:
+                self._edits[made.id] = edit
+
+    def end(self, event: Event, made: Made, at: datetime) -> Found:
+        """Return what a call changed, right after it was made."""
+        if is_reading(event.tool):
+            return Found()
+        if event.path is not None:
+            return self._end_edit(event, made, at)
+        after = self._tree.look()
+        ended = self._underway.end(made.id)
+        goes_on = _is_in_background(event)
+        if goes_on:
+            # What it changes from now on may be found by any call until it ends.
+            self._underway.begin(made.id, at=at)
+            self._underway.keep(made.id, after)
+        if ended.look is None:
+            return Found(flags=(UNSEEN,), goes_on=goes_on)
+        found = self._between(ended, after, made, at)
+        return Found(found.changes, notes=found.notes, goes_on=goes_on)
+
+    def end_background(self, made: Made, at: datetime) -> Found:
+        """Return what was changed since a call returned that went on in the background, and is over now."""
+        after = self._tree.look()
+        found = self._between(self._underway.end(made.id), after, made, at)
+        return Found(found.changes, notes=found.notes)
+
+    def forget(self, calls: Iterable[CallId]) -> None:
+        """Know that calls were never made, or that nobody will say how they ended."""
+        for call in calls:
+            self._underway.forget(call)
+            with self._lock:
+                self._edits.pop(call, None)
+
+    def close(self) -> None:
+        """Let go of the work tree."""
+        self._tree.close()
+
+    def _end_edit(self, event: Event, made: Made, at: datetime) -> Found:
+        with self._lock:
+            edit = self._edits.get(made.id)
+        try:
+            return self._edited(edit, made, at) if edit is not None else Found(tuple(self._told(event, made, at)))
+        finally:
+            self._underway.end(made.id)
+            with self._lock:
+                self._edits.pop(made.id, None)
+
+    def _edited(self, edit: _Edit, made: Made, at: datetime) -> Found:
+        after = see(edit.path, None, keep=True)
+        if is_same(edit.before, after):
+            return Found()
+        path = edit.path.relative_to(self._tree.root).as_posix()
+        difference = described(path, edit.before, after)
+        if not difference.too_large:
+            self._underway.claim(made.id, path, before=difference.before, after=difference.after)
+        found = changes_of([difference], call=made.id, run=made.run, at=at)
+        return Found(found.changes, notes=found.notes)
+
+    def _between(self, ended: Ended, after: Look, made: Made, at: datetime) -> Changes:
+        if ended.look is None:
+            return Changes()
+        claimed = {claim.call for claim in ended.claims}
+        others = [call for call in ended.overlapping if call not in claimed]
+        found = self._tree.changes(
+            ended.look, after, call=made.id, run=made.run, at=at, overlapping=others, claims=ended.claims
+        )
+        with self._lock:
+            edited = {call: self._name(edit) for call, edit in self._edits.items()}
+        # A call that edits one file, and is not over, is a candidate for that file alone.
+        changes = tuple(
+            replace(
+                change,
+                overlapping=tuple(
+                    other for other in change.overlapping if edited.get(CallId(other), change.path) == change.path
+                ),
+            )
+            for change in found.changes
+        )
+        return replace(found, changes=changes)
+
+    def _edit(self, event: Event) -> _Edit | None:
+        """Return the file that a call edits as it is now; None if it names none, or none of this work tree."""
+        name = event.path
+        if name is None or "\0" in name:
+            return None
+        try:
+            path = ((event.directory or self._project) / name).resolve()
+        except (OSError, ValueError, RuntimeError):
+            return None  # a name that no file can have, or links that go round
+        if not path.is_relative_to(self._tree.root) or HOME_NAME in path.parts:
+            return None
+        return _Edit(path, see(path, None, keep=True))
+
+    def _name(self, edit: _Edit) -> str:
+        return printable(edit.path.relative_to(self._tree.root).as_posix())
+
+    def _told(self, event: Event, made: Made, at: datetime) -> Iterator[FileChange]:
+        """Yield what the call says that it changed, where nobody saw the file before it."""
+        patch = read_patch(event.tool, event.response)
+        if patch is not None:
+            told = change_from(patch, self._project, told=True, written=event.tool == "Write")
+            yield change_of(told, made.id, made.run, at)
+
+
+def _is_in_background(event: Event) -> bool:
+    return isinstance(event.response, dict) and isinstance(event.response.get("backgroundTaskId"), str)

@@ -1,0 +1,251 @@
+"""Following a session, event by event: which receipts each of them becomes."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from batonpass.adapters.claude_code.hooks.changing import UNSEEN, Changing, Found
+from batonpass.adapters.claude_code.hooks.delegating import Delegating, Delegation
+from batonpass.adapters.claude_code.hooks.events import Event, is_agent_id
+from batonpass.adapters.claude_code.hooks.linking import Link, find_link, read_meta, transcript_of
+from batonpass.adapters.claude_code.hooks.settling import find_outcomes
+from batonpass.adapters.claude_code.hooks.state import Made, Offered, SessionState, Track
+from batonpass.adapters.claude_code.records import LinkedBy, ToolResult
+from batonpass.adapters.claude_code.telling import Change, keep_changes
+from batonpass.adapters.claude_code.transcripts import read_first_words, text_of
+from batonpass.handoff.values import readable
+from batonpass.model.bodies import Outcome
+from batonpass.model.ids import PrincipalId
+
+_LAUNCHED: Final = "async_launched"
+_NOBODY: Final = "no sub-agent is known to have taken it"
+
+
+class Following:
+    """Writes what events of one session mean. Whoever calls holds the session's lock."""
+
+    def __init__(self, pen: Delegating, changing: Changing, by: PrincipalId) -> None:
+        self._pen = pen
+        self._changing = changing
+        self._by = by
+
+    def root(self, state: SessionState) -> Track:
+        """Return the main conversation's run; one whose first words nobody heard begins without them."""
+        return state.root or self._pen.start(state, self._by, None, None)
+
+    def say(self, state: SessionState, event: Event) -> None:
+        """Write down what the human says."""
+        key = event.prompt_id
+        if key is not None and event.prompt in {state.prompts.get(name) for name in _names(state, key)}:
+            return  # told twice
+        if key is not None and (said := len(_names(state, key))):
+            key = f"{key}/{said + 1}"  # said while the model was at work: under the name of what it works on
+        if state.root is None:
+            self._pen.start(state, self._by, event.prompt, key)
+        else:
+            self._pen.write_words(state, state.root, event.prompt, key)
+
+    def deny(self, state: SessionState, event: Event, rule: str, sentence: str) -> None:
+        """Write down that a call was refused."""
+        track = self.run(state, event)
+        if event.call not in state.calls:
+            self._pen.deny(state, track, event, rule, sentence)
+
+    def request(self, state: SessionState, event: Event) -> Made:
+        """Write down that a call is about to be made."""
+        track = self.run(state, event)
+        return state.calls.get(event.call) or self._pen.request(state, track, event)
+
+    def find_made(self, state: SessionState, event: Event) -> Made:
+        """Return a call that was made; one that nobody knew of is written down now."""
+        return state.calls.get(event.call) or self._pen.request(state, self.run(state, event), event, late=True)
+
+    def finish(self, state: SessionState, event: Event, made: Made, found: Found) -> None:
+        """Write down what came of a call."""
+        if not made.open:
+            return  # told twice
+        changes = self._kept(found)
+        if not state.runs[made.run].open:
+            self._pen.write_late(state, made, event.call, event.error or event.response, completed=not event.error)
+        elif event.name == "PostToolUse":
+            self._pen.complete(
+                state, made, event.call, event.response, changes=changes, flags=found.flags, notes=found.notes
+            )
+        else:
+            error = "interrupted" if event.interrupted else "failed"
+            self._pen.fail(state, made, event.call, event.error, error=error, changes=changes, notes=found.notes)
+
+    def finish_background(self, state: SessionState, event: Event, made: Made, found: Found) -> None:
+        """Write down what a call changed that had returned already: as a call of its own, which says so."""
+        if not found.changes:
+            return
+        known = state.runs[made.run]
+        after = replace(event, call=f"{event.call}/background")
+        late = self._pen.request(state, known if known.open else self.root(state), after, late=True)
+        self._pen.complete(state, late, after.call, "", changes=self._kept(found), notes=found.notes)
+
+    def offer(self, state: SessionState, event: Event) -> str | None:
+        """Write down that a sub-agent is about to be started; return the prompt if it gets more than was asked."""
+        track = self.run(state, event)
+        known = state.offer_of(event.call)
+        if known is not None:
+            return self._pen.read_prompt(known)
+        return self._pen.offer(state, track, _delegation(event))[1]
+
+    def start(self, state: SessionState, event: Event) -> None:
+        """Write down who started, if it is certain; else its first call, its end, or the end of its call decides."""
+        if event.agent is not None and state.root is not None and state.run_of(event.agent) is None:
+            meta = read_meta(event)
+            offered = None if meta is None else state.offer_of(meta.call)
+            if offered is not None and offered.child is None and not offered.ended:
+                self._pen.accept(state, offered, event.agent, LinkedBy.META)
+
+    def stop(self, state: SessionState, event: Event) -> None:
+        """Write down what a sub-agent gave back."""
+        if event.agent in state.agents and state.run_of(event.agent) is None:
+            return  # told twice; or it was spoken to once more, and only answered
+        track = self.run(state, event)
+        self.settle(state, track, event)
+        # Whom it started in the background may still be at work, and ends by itself.
+        self._end(state, track, event.said)
+
+    def finish_delegation(self, state: SessionState, event: Event) -> None:
+        """Write down what came of a call that started a sub-agent."""
+        offered = state.offer_of(event.call)
+        if offered is None:
+            offered, _ = self._pen.offer(state, self.run(state, event), _delegation(event, late=True))
+        told = event.response if isinstance(event.response, dict) else {}
+        agent = told.get("agentId")
+        # Older versions do not say who it was, and tell no hook about it: all there is of it is what it gave back.
+        name = agent if is_agent_id(agent) else f"call-{event.call}"
+        if offered.child is None and not offered.ended:
+            self._take(state, offered, name)
+        track = None if offered.child is None else state.runs.get(offered.child)
+        if track is not None and track.open and told.get("status") != _LAUNCHED:
+            self._end(state, track, readable(text_of(told.get("content"))))
+
+    def fail_delegation(self, state: SessionState, event: Event) -> None:
+        """Write down that a sub-agent was not started, or did not come to an end."""
+        offered = state.offer_of(event.call)
+        if offered is None:
+            offered, _ = self._pen.offer(state, self.run(state, event), _delegation(event, late=True))
+        track = None if offered.child is None else state.runs.get(offered.child)
+        if track is not None and track.open:
+            error = "interrupted" if event.interrupted else "failed"
+            self._pen.end(state, track, Outcome.FAILED, error=error, message=event.error)
+        elif not offered.ended:
+            self._pen.cancel(state, offered, event.error or _NOBODY)
+
+    def answer(self, state: SessionState, event: Event) -> None:
+        """Write down how the main conversation answered, and what became of its calls."""
+        if state.root is None:
+            return
+        self.settle(state, state.root, event)
+        if event.said is not None and event.said.strip() and event.said != state.said:
+            self._pen.write_said(state, state.root, event.said, event.prompt_id)
+
+    def end(self, state: SessionState, event: Event) -> None:
+        """Write down that a session is over: first what it left unfinished, the latest before the earliest."""
+        if state.root is None:
+            return
+        for track in reversed(state.runs.values()):
+            if track.open:
+                self.settle(state, track, event)
+            if track.open and track is not state.root:
+                self._pen.end(state, track, Outcome.FAILED)
+        for offered in list(state.open_offers()):
+            self._pen.cancel(state, offered, _NOBODY)
+        self._pen.end(state, state.root, Outcome.COMPLETED, report=state.said, status=event.reason)
+
+    def settle(self, state: SessionState, track: Track, event: Event) -> None:
+        """Write down what the transcript says of calls whose end no hook was told."""
+        calls = state.open_calls(track.id)
+        offers = {offer.call: offer for offer in state.open_offers() if offer.call and offer.parent == track.id}
+        for name, result in find_outcomes(transcript_of(event, track.agent), {*calls, *offers}).items():
+            if result.unknown:
+                continue
+            if name in offers:
+                if not result.ok:
+                    self._pen.cancel(state, offers[name], result.text or _NOBODY)
+            else:
+                self._settle(state, name, calls[name], result)
+
+    def run(self, state: SessionState, event: Event) -> Track:
+        """Return the run that an event happened in; the first of a sub-agent decides whose offer it took."""
+        root = self.root(state)
+        if event.agent is None:
+            return root
+        known = state.run_of(event.agent)
+        if known is not None:
+            return known
+        if event.agent in state.agents:
+            return self._go_on(state, event, event.agent)
+        link = find_link(state, event)
+        offered = link.offered or self._offer_late(state, event, link)
+        return self._pen.accept(state, offered, event.agent, link.how, link.candidates)
+
+    def _go_on(self, state: SessionState, event: Event, agent: str) -> Track:
+        """Begin another run for a sub-agent that had come to an end, and was spoken to again."""
+        before = state.runs[state.agents[agent]]
+        parent = state.runs.get(before.working.run.parent or before.id, self.root(state))
+        known = next(offer for offer in state.offers.values() if offer.child == before.id)
+        asked = Delegation(call=known.call, task=None, kind=event.agent_type or known.kind, again=True)
+        offered, _ = self._pen.offer(state, parent if parent.open else self.root(state), asked)
+        return self._pen.accept(state, offered, agent, before.link or LinkedBy.INFERRED, before.candidates)
+
+    def _offer_late(self, state: SessionState, event: Event, link: Link) -> Offered:
+        """Write the offer of a sub-agent whose call nobody saw: it began before anything was recorded."""
+        above = None if link.meta is None else state.run_of(link.meta.parent)
+        asked = Delegation(
+            call=None if link.meta is None else link.meta.call,
+            task=read_first_words(transcript_of(event, event.agent)),
+            kind=event.agent_type,
+            late=True,
+        )
+        return self._pen.offer(state, above or self.root(state), asked)[0]
+
+    def _take(self, state: SessionState, offered: Offered, agent: str) -> None:
+        """Let the sub-agent take an offer that the result of the call names."""
+        if agent not in state.agents:
+            self._pen.accept(state, offered, agent, LinkedBy.RESULT)
+            return
+        taken = next((known for known in state.offers.values() if known.child == state.agents[agent]), None)
+        if taken is not None and taken.call != offered.call:
+            self._pen.contradict(state, offered, agent, taken.handoff)
+        self._pen.cancel(state, offered, f"sub-agent {agent} was taken for another call's")
+
+    def _settle(self, state: SessionState, name: str, made: Made, result: ToolResult) -> None:
+        if result.ok:
+            self._pen.complete(state, made, name, result.text, flags=(UNSEEN,))
+        else:
+            self._pen.fail(state, made, name, result.text, error=result.denied or "failed")
+        self._changing.forget([made.id])
+
+    def _end(self, state: SessionState, track: Track, report: str | None) -> None:
+        if report is not None and report.strip():
+            self._pen.end(state, track, Outcome.COMPLETED, report=report)
+        else:
+            self._pen.end(state, track, Outcome.FAILED)
+
+    def _kept(self, found: Found) -> tuple[Change, ...]:
+        return keep_changes(found.changes, self._pen.desk)
+
+
+def _names(state: SessionState, prompt_id: str) -> list[str]:
+    return [name for name in state.prompts if name.partition("/")[0] == prompt_id]
+
+
+def _delegation(event: Event, *, late: bool = False) -> Delegation:
+    prompt, kind = event.input.get("prompt"), event.input.get("subagent_type")
+    return Delegation(
+        call=event.call,
+        task=readable(prompt) if isinstance(prompt, str) else None,
+        kind=readable(kind) if isinstance(kind, str) and kind.strip() else None,
+        late=late,
+    )
+
+
+def answer_with(prompt: str | None, given: Any) -> dict[str, Any]:  # noqa: ANN401 - a call's own arguments
+    """Return what Claude Code is told to start a sub-agent with; nothing if it is to go on as it is."""
+    if prompt is None:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {**given, "prompt": prompt}}}

@@ -1,0 +1,73 @@
+"""Which call started a sub-agent. Two of one type at once look alike: what is not certain is said to be inferred."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from batonpass.adapters.claude_code.hooks.events import Event
+from batonpass.adapters.claude_code.hooks.state import Offered, SessionState
+from batonpass.adapters.claude_code.records import LinkedBy
+
+UNKNOWN: Final = "unknown"
+
+_LARGEST_META: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """What the file beside a sub-agent's transcript says."""
+
+    call: str
+    parent: str | None  # the sub-agent that started it; None: the main conversation did
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """The offer that a sub-agent took, and how that is known."""
+
+    offered: Offered | None  # None: the call that started it was not seen
+    how: str
+    candidates: int = 1
+    meta: Meta | None = None
+
+
+def find_link(state: SessionState, event: Event) -> Link:
+    """Return which offer a sub-agent took, from what is known at its first call or its end."""
+    meta = read_meta(event)
+    if meta is not None:
+        offered = state.offer_of(meta.call)
+        taken = offered is not None and (offered.child is not None or offered.ended)
+        return Link(offered=None if taken else offered, how=LinkedBy.META, meta=meta)
+    waiting = list(state.open_offers(event.agent_type))
+    if not waiting:
+        return Link(offered=None, how=UNKNOWN)
+    # What somebody took by a guess may be ours, and what is left may be theirs: it is one guess for all of them.
+    guessed = sum(1 for _ in state.guessed_offers(event.agent_type))
+    return Link(offered=waiting[0], how=LinkedBy.INFERRED, candidates=len(waiting) + guessed)
+
+
+def read_meta(event: Event) -> Meta | None:
+    """Return what the file beside a sub-agent's transcript says; None if it is not there, or not yet."""
+    path = transcript_of(event, event.agent)
+    if path is None or event.agent is None:
+        return None
+    try:
+        with path.with_name(f"{path.stem}.meta.json").open("rb") as file:
+            found: Any = msgspec.json.decode(file.read(_LARGEST_META))
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    match found:
+        case {"toolUseId": str(call)}:
+            parent = found.get("parentAgentId")
+            return Meta(call=call, parent=parent if isinstance(parent, str) else None)
+        case _:
+            return None
+
+
+def transcript_of(event: Event, agent: str | None) -> Path | None:
+    """Return the transcript of a sub-agent, or of the main conversation."""
+    if event.transcript is None or agent is None:
+        return event.transcript
+    return event.transcript.with_suffix("") / "subagents" / f"agent-{agent}.jsonl"

@@ -1,0 +1,255 @@
+"""Recording a session of Claude Code while it happens: what its hooks are told becomes receipts.
+
+Nothing here decides what may be done: whoever is asked to judge does. Errors are raised; what they mean for the session
+is for whoever called.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias
+
+from batonpass.adapters.claude_code.hooks.changing import Changing, Tree
+from batonpass.adapters.claude_code.hooks.delegating import Delegating
+from batonpass.adapters.claude_code.hooks.events import Event, read_event, session_of
+from batonpass.adapters.claude_code.hooks.following import Following, answer_with
+from batonpass.adapters.claude_code.hooks.remembering import remember_session
+from batonpass.adapters.claude_code.hooks.state import Made, SessionState
+from batonpass.adapters.claude_code.importing import principal_of
+from batonpass.attribution.sides import find_root
+from batonpass.attribution.worktree import WorkTree
+from batonpass.errors import FencedError, InvalidValueError, KeyMissingError, StreamClosedError
+from batonpass.model.ids import PrincipalId, RunId, require_principal
+from batonpass.model.receipt import Mode
+from batonpass.relay import Relay
+from batonpass.store.home import HOME_NAME
+
+
+class Refusal(Protocol):
+    """Why a call must not be made: the rule, and a sentence that the model can act on."""
+
+    @property
+    def rule(self) -> str:
+        """Return the code of the rule."""
+
+    @property
+    def sentence(self) -> str:
+        """Return what the model is told."""
+
+
+Judge: TypeAlias = Callable[[Mapping[str, Any]], Refusal | None]
+
+# Sessions that are not over are kept in mind; of more than so many, the ledger is asked again.
+_MOST_SESSIONS: Final = 256
+
+
+class _Session:
+    """A session, and the lock under which what is known of it changes."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.state: SessionState | None = None
+        self.background: dict[str, tuple[Event, Made]] = {}  # calls that returned and went on
+
+
+class Recorder:
+    """Records the events of Claude Code's hooks in one project. Safe to use from many threads.
+
+    Without `judge` everything is recorded and nothing refused; with it, sessions are enforced unless `mode` says
+    otherwise. A session belongs to one recorder at a time: two that
+    are told of the same events record them twice.
+    """
+
+    def __init__(
+        self,
+        relay: Relay,
+        project: Path,
+        *,
+        judge: Judge | None = None,
+        mode: Mode | None = None,
+        work_tree: Tree | None = None,
+        by: str | None = None,
+    ) -> None:
+        self._project = project.absolute()
+        self._judge = judge
+        self._mode = mode or (Mode.OBSERVED if judge is None else Mode.ENFORCED)
+        self._relay = relay
+        tree = work_tree or WorkTree(find_root(self._project), environment=dict(os.environ), without=(HOME_NAME,))
+        self._changing = Changing(self._project, tree)
+        principal = principal_of(self._project) if by is None else require_principal("by", PrincipalId(by))
+        self._pen = Delegating(relay, self._project, self._mode)
+        self._following = Following(self._pen, self._changing, principal)
+        self._lock = threading.Lock()
+        self._sessions: dict[str, _Session] = {}
+        self._lost: set[RunId] = set()  # roots that are open, and that we cannot write to
+        self._missed: list[str] = []  # of sessions that we do not know
+
+    def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Record an event; return what to answer Claude Code, where nothing means: go on.
+
+        When this returns, what it recorded is durable. Raises our own errors; then nothing of the event is certain to
+        be recorded, and `note_gap` is to be told.
+        """
+        known = read_event(event)
+        if known is None:
+            return {}
+        refusal = self._judge(event) if self._judge is not None and known.name == "PreToolUse" else None
+        try:
+            return self._handle(known, refusal)
+        except (FencedError, KeyMissingError, StreamClosedError) as error:
+            # A run was ended or taken over by somebody else, or its key is gone with another process. What the ledger
+            # says now decides; a root that cannot be written to is continued by another.
+            self._let_go(known.session, error)
+            return self._handle(known, refusal)
+
+    def note_gap(self, event: Mapping[str, Any] | None, reason: str) -> None:
+        """Record that an event was not recorded: in its session, or, if nobody knows which, with whatever comes next.
+
+        Raises our own errors if that cannot be recorded either.
+        """
+        sentence = f"{'event' if event is None else event.get('hook_event_name')}: {reason}"
+        name = None if event is None else session_of(event)
+        if name is None:
+            with self._lock:
+                self._missed.append(sentence)
+            return
+        session = self._session(name)
+        with session.lock:
+            state = self._state(session, name)
+            self._recover_words(state, event or {})
+            self._pen.write_gap(state, self._following.root(state), [sentence])
+
+    def close(self) -> None:
+        """Let go of the work tree. Sessions stay open, and the ledger is whoever's who opened it."""
+        self._changing.close()
+
+    def _recover_words(self, state: SessionState, event: Mapping[str, Any]) -> None:
+        """Record what the human said in an event that was missed: it is at hand, and said once."""
+        with contextlib.suppress(InvalidValueError):
+            known = read_event(event)
+            if known is not None and known.name == "UserPromptSubmit" and known.by_human:
+                self._following.say(state, known)
+
+    def _handle(self, event: Event, refusal: Refusal | None) -> dict[str, Any]:
+        session = self._session(event.session)
+        match event.name:
+            case "PreToolUse" if refusal is not None:
+                with session.lock:
+                    state = self._state(session, event.session)
+                    self._following.deny(state, event, refusal.rule, refusal.sentence)
+                return denied(refusal.sentence)
+            case "PreToolUse" if event.delegates:
+                with session.lock:
+                    prompt = self._following.offer(self._state(session, event.session), event)
+                return answer_with(prompt, event.input)
+            case "PreToolUse":
+                with session.lock:
+                    made = self._following.request(self._state(session, event.session), event)
+                self._changing.begin(event, made, self._now())
+            case "PostToolUse" | "PostToolUseFailure" if not event.delegates:
+                self._finish(session, event)
+            case "SessionStart":
+                self._changing.prepare()
+            case "UserPromptSubmit" if event.ended_call is not None:
+                self._finish_background(session, [event.ended_call])
+            case "SessionEnd":
+                self._finish_background(session, list(session.background))
+                self._end(session, event)
+            case _:
+                with session.lock:
+                    self._follow(self._state(session, event.session), event)
+        return {}
+
+    def _follow(self, state: SessionState, event: Event) -> None:
+        match event.name:
+            case "UserPromptSubmit":
+                if event.by_human:
+                    self._following.say(state, event)
+            case "PostToolUse":
+                self._following.finish_delegation(state, event)
+            case "PostToolUseFailure":
+                self._following.fail_delegation(state, event)
+            case "SubagentStart":
+                self._following.start(state, event)
+            case "SubagentStop":
+                self._following.stop(state, event)
+            case _:
+                self._following.answer(state, event)
+
+    def _finish(self, session: _Session, event: Event) -> None:
+        with session.lock:
+            made = self._following.find_made(self._state(session, event.session), event)
+        if not made.open:
+            return
+        # Not under the lock: looking at a large work tree takes longer than writing, and others have calls to begin.
+        found = self._changing.end(event, made, self._now())
+        with session.lock:
+            if found.goes_on:
+                session.background[event.call] = (event, made)
+            self._following.finish(self._state(session, event.session), event, made, found)
+
+    def _finish_background(self, session: _Session, calls: list[str]) -> None:
+        for call in calls:
+            with session.lock:
+                event, made = session.background.pop(call, (None, None))
+            if event is None or made is None:
+                continue
+            found = self._changing.end_background(made, self._now())
+            with session.lock:
+                self._following.finish_background(self._state(session, event.session), event, made, found)
+
+    def _end(self, session: _Session, event: Event) -> None:
+        with session.lock:
+            state = self._state(session, event.session)
+            self._following.end(state, event)
+            self._changing.forget(made.id for made in state.calls.values())
+            session.state = None
+        with self._lock:
+            self._sessions.pop(event.session, None)
+
+    def _session(self, name: str) -> _Session:
+        with self._lock:
+            session = self._sessions.pop(name, None) or _Session()
+            self._sessions[name] = session  # the one that was asked for last stands last
+            while len(self._sessions) > _MOST_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
+        return session
+
+    def _state(self, session: _Session, name: str) -> SessionState:
+        """Return where a session stands. Whoever calls has its lock."""
+        if session.state is None:
+            self._relay.desk  # noqa: B018 - founds the ledger, or joins it
+            with self._relay.store.view() as view:
+                session.state = remember_session(view, name, mode=self._mode, lost=self._lost)
+            self._changing.resume([made for made in session.state.calls.values() if made.open], self._now())
+        if self._missed and session.state.root is not None:
+            with self._lock:
+                missed, self._missed = self._missed, []
+            if missed:
+                self._pen.write_gap(session.state, session.state.root, missed)
+        return session.state
+
+    def _let_go(self, name: str, error: FencedError | KeyMissingError | StreamClosedError) -> None:
+        session = self._session(name)
+        with session.lock:
+            root = None if session.state is None else session.state.root
+            if root is not None and (isinstance(error, KeyMissingError) or error.stream == root.id):
+                self._lost.add(root.id)
+            session.state = None
+
+    def _now(self) -> datetime:
+        return self._relay.desk.clock.now()
+
+
+def denied(sentence: str) -> dict[str, Any]:
+    """Return what Claude Code is told when a call must not be made."""
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": sentence,
+        },
+    }

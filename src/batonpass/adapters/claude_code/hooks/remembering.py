@@ -1,0 +1,155 @@
+"""Finding out where a session stands, from the ledger alone: whoever recorded it until now may be gone."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+
+from batonpass.adapters.claude_code.hooks.state import Made, Offered, SessionState, Track
+from batonpass.adapters.claude_code.sources import SOURCE, as_source, series_of, session_id_of
+from batonpass.ledger.standing import Working
+from batonpass.model.bodies import (
+    HandoffAccepted,
+    HandoffInitiated,
+    HandoffLate,
+    Part,
+    RunRecorded,
+    RunStarted,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolRequested,
+)
+from batonpass.model.content import StoredContent
+from batonpass.model.ids import ContentId, HandoffId, RunId, StreamId
+from batonpass.model.lifecycle import State
+from batonpass.model.receipt import Mode, Receipt
+from batonpass.model.run import Handoff, Run, RunState
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+
+SAID: Final = "said"
+STATEMENT: Final = f"{Part.INTENT}.1"
+
+_AT_ONCE: Final = 500
+_UNDER_WAY: Final = frozenset({State.OFFERED, State.RUNNING})
+_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
+
+
+def remember_session(view: LedgerView, session: str, *, mode: Mode, lost: Collection[RunId] = ()) -> SessionState:
+    """Return where a session stands: in its open root, if there is one that hooks began and that is not `lost`."""
+    state = SessionState(session=session)
+    for run in view.find_runs(series=series_of(session)):
+        if run.state is RunState.OPEN and run.id not in lost and _is_recorded(view, run):
+            _Remembering(view, state, run, mode).read()
+            break
+    return state
+
+
+def _is_recorded(view: LedgerView, run: Run) -> bool:
+    first = decode_receipt(view.get_receipt_at(StreamId(run.id), 1).payload)
+    ref = first.content.get(SOURCE)
+    source = None if ref is None else as_source(view.get_content(ref.id))
+    return source is not None and source.get("recorded") is True
+
+
+@dataclass(slots=True)
+class _Remembering:
+    view: LedgerView
+    state: SessionState
+    root: Run
+    mode: Mode
+    runs: Mapping[RunId, Run] = field(init=False)
+    handoffs: Mapping[HandoffId, Handoff] = field(init=False)
+
+    def read(self) -> None:
+        self.runs = {run.id: run for run in self.view.find_runs(root=self.root.id)}
+        self.handoffs = {handoff.id: handoff for handoff in self.view.find_handoffs(root=self.root.id)}
+        stored = self.view.find_receipts(ReceiptQuery(root=self.root.id))
+        receipts = (decode_receipt(one.payload) for one in stored)
+        while batch := list(islice(receipts, _AT_ONCE)):
+            words = {content.id: content for content in self.view.find_contents(list(_wanted(batch)))}
+            for receipt in batch:
+                self._take(receipt, words)
+
+    def _take(self, receipt: Receipt, words: Mapping[ContentId, StoredContent]) -> None:
+        source = _source(receipt, words)
+        key = source.get("key")
+        named = key if isinstance(key, str) else None
+        match receipt.body:
+            case RunStarted() | HandoffAccepted() as body:
+                self._take_run(body.run, source)
+                if isinstance(body, RunStarted) and named is not None:
+                    self.state.prompts[named] = _text(receipt, Part.INTENT, words)
+            case RunRecorded():
+                if STATEMENT in receipt.content and named is not None:
+                    self.state.prompts[named] = _text(receipt, STATEMENT, words)
+                elif SAID in receipt.content:
+                    self.state.said = _text(receipt, SAID, words)
+            case HandoffInitiated() as body:
+                self._take_offer(body, named, source)
+            case ToolRequested() | ToolDenied() as body:
+                self._take_call(body, named)
+            case ToolCompleted() | ToolFailed() | HandoffLate() as body:
+                if named in self.state.calls and self.state.calls[named].id == body.call:
+                    self.state.calls[named].open = False
+            case _:
+                return
+
+    def _take_run(self, run: RunId, source: Mapping[str, Any]) -> None:
+        known = self.runs[run]
+        agent, candidates = source.get("subagent"), source.get("candidates")
+        self.state.add(
+            Track(
+                working=Working(run=known, mode=self.mode, session=session_id_of(self.state.session)),
+                agent=agent if isinstance(agent, str) else None,
+                link=source.get("link"),
+                candidates=candidates if isinstance(candidates, int) else 1,
+                open=known.state is RunState.OPEN,
+            ),
+        )
+
+    def _take_offer(self, body: HandoffInitiated, call: str | None, source: Mapping[str, Any]) -> None:
+        known = self.handoffs[body.handoff]
+        kind = source.get("type")
+        self.state.offers[body.handoff] = Offered(
+            handoff=body.handoff,
+            parent=body.run,
+            to=body.to,
+            call=call,
+            kind=kind if isinstance(kind, str) else None,
+            child=known.run,
+            ended=known.state not in _UNDER_WAY,
+            completed=known.state in _DELIVERED,
+        )
+
+    def _take_call(self, body: ToolRequested | ToolDenied, named: str | None) -> None:
+        asked = isinstance(body, ToolRequested)
+        if named is not None:
+            self.state.calls[named] = Made(id=body.call, run=body.run, tool=body.tool, open=asked)
+        if isinstance(body, ToolRequested):
+            track = self.state.runs[body.run]
+            if body.key is not None:
+                track.keys.add(body.key)
+            if not body.reads:
+                track.effects.append(body.call)
+
+
+def _wanted(receipts: Sequence[Receipt]) -> Iterator[ContentId]:
+    for receipt in receipts:
+        names = {SOURCE, STATEMENT, SAID}
+        if isinstance(receipt.body, RunStarted):
+            names.add(Part.INTENT)
+        yield from (ref.id for name, ref in receipt.content.items() if name in names)
+
+
+def _source(receipt: Receipt, words: Mapping[ContentId, StoredContent]) -> Mapping[str, Any]:
+    ref = receipt.content.get(SOURCE)
+    stored = None if ref is None else words.get(ref.id)
+    return (None if stored is None else as_source(stored)) or {}
+
+
+def _text(receipt: Receipt, name: str, words: Mapping[ContentId, StoredContent]) -> str:
+    ref = receipt.content.get(name)
+    stored = None if ref is None else words.get(ref.id)
+    return "" if stored is None or stored.body is None else stored.body.decode("utf-8", "replace")

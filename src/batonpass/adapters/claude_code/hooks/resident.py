@@ -1,0 +1,326 @@
+"""The recorder that stays: takes events of one project from hook commands and gives Claude Code's answers back.
+
+One for each ledger and project, by a lock that its starter hands over; whoever comes second leaves. It listens before
+it imports the rest of the package, so that hooks that come meanwhile wait in line and start nobody else.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from batonpass.adapters.claude_code.hooks.client import LARGEST, LOCK_FD, LOG, Call, deny
+from batonpass.adapters.claude_code.hooks.spool import drain, read_object
+
+ASKED: Final = "?"  # in place of a stamp: who is there?
+IDLE: Final = 900.0  # seconds without an event, after which it leaves
+BROKEN: Final = 10.0  # seconds for which it answers that the ledger cannot be opened, before the next one tries
+HUNG: Final = 60.0  # seconds after which an event is given up, and with it this process
+_TICK: Final = 5.0
+_TO_SEND: Final = 10.0
+_AT_ONCE: Final = 64
+_PAUSE: Final = 0.02
+_IN_LINE: Final = 512
+_HEAD: Final = 128
+_CREDENTIALS: Final = struct.Struct("3i")
+_LONGEST_LOG: Final = 1 << 20
+
+
+class Recording(Protocol):
+    """What records events; safe to use from many threads."""
+
+    def handle(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Record an event and return the answer for Claude Code; nothing in it lets everything go on."""
+
+    def note_gap(self, event: Mapping[str, Any] | None, reason: str) -> None:
+        """Record that an event was missed."""
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+
+
+class Resident:
+    """Serves hook commands until it is told to stop, has nothing to do, or an event hangs."""
+
+    def __init__(self, listener: socket.socket, call: Call, open_recorder: Callable[[], Recording]) -> None:
+        self._listener = listener
+        self._call = call
+        self._open = open_recorder
+        self._home = Path(call.home)
+        self._place = self._find_place()
+        self._recorder: Recording | None = None
+        self._problem: str | None = None
+        self._opened = threading.Event()
+        self._draining = threading.Lock()
+        self._running: dict[int, float] = {}
+        self._numbers = iter(range(1 << 62))
+        self._last = time.monotonic()
+        self._woken, self._wake = os.pipe()
+
+    def serve(self) -> None:
+        """Serve until it is time to leave. What has been taken is finished, unless it hangs."""
+        self._spawn(self._begin)
+        try:
+            while self._has_reason_to_stay():
+                heard: list[int | socket.socket] = (
+                    [self._woken] if len(self._running) >= _AT_ONCE else [self._woken, self._listener]
+                )
+                ready, _, _ = select.select(heard, [], [], _TICK if len(heard) > 1 else _PAUSE)
+                if self._woken in ready:
+                    break
+                if ready:
+                    self._spawn(self._attend, self._listener.accept()[0])
+                else:
+                    self._spawn(self._drain)
+        finally:
+            # Before the rest is finished: who comes now finds nobody, and starts another when we let go of the lock.
+            if self._find_place() == self._place:
+                self._socket.unlink(missing_ok=True)
+            self._listener.close()
+        while self._running and not self._is_hung():
+            time.sleep(_PAUSE)
+        if self._recorder is not None and not self._running:
+            self._recorder.close()
+
+    def stop(self, *_: object) -> None:
+        """Let `serve` return soon."""
+        os.write(self._wake, b".")
+
+    def _has_reason_to_stay(self) -> bool:
+        if self._is_hung():
+            _log(f"something took more than {HUNG:g} seconds; leaving the rest to another process")
+            return False
+        if self._find_place() != self._place:
+            return False  # the home was removed or replaced: nobody can find us any more
+        return time.monotonic() - self._last < (IDLE if self._problem is None else BROKEN)
+
+    @property
+    def _socket(self) -> Path:
+        return self._home / f"{self._call.name}.sock"
+
+    def _find_place(self) -> tuple[int, int] | None:
+        try:
+            found = self._socket.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _is_hung(self) -> bool:
+        now = time.monotonic()
+        return now - min(list(self._running.values()), default=now) > HUNG
+
+    def _spawn(self, work: Callable[..., None], *arguments: object) -> None:
+        """Do something in a thread that does not keep this process alive: one that hangs cannot be ended."""
+        number = next(self._numbers)
+        self._running[number] = time.monotonic()
+
+        def run() -> None:
+            try:
+                work(*arguments)
+            finally:
+                del self._running[number]
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def _begin(self) -> None:
+        try:
+            self._recorder = self._open()
+        except Exception as error:  # noqa: BLE001 - whatever it is, hooks are told, and nothing waits for it
+            self._problem = _sentence(error)
+            _log(self._problem)
+        finally:
+            self._opened.set()
+        self._drain()
+
+    def _drain(self) -> None:
+        if self._recorder is None or not self._draining.acquire(blocking=False):
+            return
+        try:
+            drain(self._home, self._recorder.note_gap)
+        except Exception as error:  # noqa: BLE001 - what could not be noted stays in the spool for the next time
+            _log(f"the spool: {_sentence(error)}")
+        finally:
+            self._draining.release()
+
+    def _attend(self, line: socket.socket) -> None:
+        with line:
+            try:
+                self._last = time.monotonic()
+                line.settimeout(_TO_SEND)
+                body = self._received(line)
+                if body is not None and not _is_gone(line):
+                    line.sendall(b"taken\n")
+                    line.sendall(self._answered(body))
+            except OSError as error:
+                _log(f"a hook command: {_sentence(error)}")
+
+    def _received(self, line: socket.socket) -> bytes | None:
+        """Return the event that a hook command sends; None if it is not for us."""
+        if not is_ours(line):
+            return None
+        head, _, begun = _until_newline(line).partition(b"\n")
+        stamp, _, length = head.decode("ascii", "replace").partition(" ")
+        if stamp == ASKED:
+            line.sendall(f"here {self._call.stamp} {os.getpid()}\n".encode())
+            return None
+        if stamp != self._call.stamp:
+            line.sendall(b"other\n")
+            self.stop()
+            return None
+        if not length.isdigit() or int(length) > LARGEST:
+            return None
+        body = bytearray(begun)
+        while len(body) < int(length):
+            part = line.recv(1 << 20)
+            if not part:
+                return None
+            body += part
+        return bytes(body)
+
+    def _answered(self, body: bytes) -> bytes:
+        """Return the answer to an event that was taken. Nothing that goes wrong gets out of here."""
+        self._opened.wait()
+        if self._recorder is None:
+            return f"failed {self._problem}\n".encode()
+        event = read_object(body)
+        try:
+            if event is None:
+                raise ValueError("an event was no JSON object")  # noqa: TRY301 - one way out for all that fails
+            said = self._recorder.handle(event)
+            answer = json.dumps(said).encode() if said else b""
+        except Exception as error:  # noqa: BLE001 - a session that is only observed goes on, whatever happened here
+            why = _sentence(error)
+            _log(why)
+            try:
+                self._recorder.note_gap(event, why)
+            except Exception:  # noqa: BLE001 - then the hook command keeps the event, until a gap can be noted
+                return f"failed {why}\n".encode()
+            answer = deny(body, why) if self._call.enforce else b""
+        return b"done %d\n" % len(answer) + answer
+
+
+def listen(name: str) -> socket.socket:
+    """Return a socket in this directory on which hook commands find us. Whoever holds the lock may call this."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    fresh = f".{name}.{os.getpid()}"
+    # It gets its name when it listens: nobody finds one that refuses, and one that a killed process left is replaced.
+    Path(fresh).unlink(missing_ok=True)
+    listener.bind(fresh)
+    Path(fresh).chmod(0o600)
+    listener.listen(_IN_LINE)
+    Path(fresh).rename(f"{name}.sock")
+    return listener
+
+
+def has_lock(name: str) -> bool:
+    """Take the lock that makes us the only one, unless our starter has handed it over; return whether we have it."""
+    try:
+        ours = os.fstat(LOCK_FD)
+        named = Path(f"{name}.lock").stat()
+        handed = (ours.st_dev, ours.st_ino) == (named.st_dev, named.st_ino)
+    except OSError:
+        handed = False
+    lock = LOCK_FD if handed else os.open(f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_ours(line: socket.socket) -> bool:
+    """Return whether whoever is at the other end has our uid. Where the kernel does not say, the directory decides."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return bool(_CREDENTIALS.unpack(told)[1] == os.geteuid())
+
+
+def ask_who(call: Call, patience: float) -> str | None:
+    """Return the stamp and the pid of a project's recorder; None if there is none, or it does not answer."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(patience)
+        folder = os.open(call.home, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            # The path of a socket may have 107 bytes only. By its number, a directory is never far.
+            place = f"/proc/self/fd/{folder}"
+            line.connect(f"{place if Path(place).exists() else call.home}/{call.name}.sock")
+        finally:
+            os.close(folder)
+        line.sendall(f"{ASKED} 0\n".encode())
+        word, _, rest = line.recv(_HEAD).decode("ascii", "replace").strip().partition(" ")
+        return rest if word == "here" else None
+    return None
+
+
+def main() -> None:
+    """Be the recorder of a project, if nobody else is."""
+    call = Call(sys.argv[1:], dict(os.environ))
+    os.umask(0o077)
+    os.chdir(call.home)
+    if not has_lock(call.name):
+        return
+    with contextlib.suppress(OSError):
+        if Path(LOG).stat().st_size > _LONGEST_LOG:
+            os.truncate(LOG, 0)
+    listener = listen(call.name)
+    os.chdir(call.project)
+    resident = Resident(listener, call, lambda: open_recorder(call))
+    signal.signal(signal.SIGTERM, resident.stop)
+    signal.signal(signal.SIGINT, resident.stop)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    resident.serve()
+
+
+def open_recorder(call: Call) -> Recording:
+    """Open the ledger of a project, and what records in it."""
+    # Here, and not at the head of the file: it takes a quarter of a second, in which hooks can already wait in line.
+    from batonpass.adapters.claude_code.hooks.opening import Opened  # noqa: PLC0415
+
+    return Opened(call)
+
+
+def _is_gone(line: socket.socket) -> bool:
+    """Return whether a hook command has given up; it has then spooled the event itself."""
+    line.settimeout(0)
+    try:
+        return line.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    finally:
+        line.settimeout(_TO_SEND)
+
+
+def _until_newline(line: socket.socket) -> bytes:
+    head = b""
+    while b"\n" not in head and len(head) < _HEAD:
+        part = line.recv(1 << 20)
+        if not part:
+            break
+        head += part
+    return head
+
+
+def _sentence(error: Exception) -> str:
+    """Return an error as one line."""
+    return " ".join(f"{getattr(error, 'code', type(error).__name__)}: {error}".split())
+
+
+def _log(text: str) -> None:
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    with contextlib.suppress(OSError):
+        os.write(2, f"{now} {os.getpid()} {text}\n".encode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    main()

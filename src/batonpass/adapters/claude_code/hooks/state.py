@@ -1,0 +1,106 @@
+"""Where a session stands: its runs, calls and handoffs by the names that Claude Code gives them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from batonpass.adapters.claude_code.records import LinkedBy
+from batonpass.ledger.standing import Working
+from batonpass.model.ids import AgentId, CallId, Digest, HandoffId, RunId
+
+
+@dataclass(slots=True, kw_only=True)
+class Track:
+    """A run that is being recorded."""
+
+    working: Working
+    agent: str | None = None  # None: the main conversation
+    link: str | None = None  # how it is known which call started it
+    candidates: int = 1  # how many calls could have
+    open: bool = True
+    effects: list[CallId] = field(default_factory=list)
+    keys: set[Digest] = field(default_factory=set)  # of its calls
+
+    @property
+    def id(self) -> RunId:
+        """Return the run's id."""
+        return self.working.run.id
+
+    @property
+    def is_guessed(self) -> bool:
+        """Return whether another call may have started it."""
+        return self.link == LinkedBy.INFERRED and self.candidates > 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Made:
+    """A call, by our id."""
+
+    id: CallId
+    run: RunId
+    tool: str
+    open: bool = True
+
+
+@dataclass(slots=True, kw_only=True)
+class Offered:
+    """A handoff that a call offered."""
+
+    handoff: HandoffId
+    parent: RunId
+    to: AgentId
+    call: str | None  # None: nobody knows which call it was
+    kind: str | None  # the type of sub-agent, as the call names it
+    child: RunId | None = None
+    ended: bool = False
+    completed: bool = False
+
+    def fits(self, kind: str | None) -> bool:
+        """Return whether a sub-agent of this type could have been meant."""
+        return kind is None or self.kind in {None, kind}
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionState:
+    """One session, as far as it is recorded: all of it follows from the ledger."""
+
+    session: str
+    root: Track | None = None
+    runs: dict[RunId, Track] = field(default_factory=dict)  # in the order in which they began
+    agents: dict[str, RunId] = field(default_factory=dict)  # the latest run of each sub-agent
+    calls: dict[str, Made] = field(default_factory=dict)
+    offers: dict[HandoffId, Offered] = field(default_factory=dict)  # in the order in which they were made
+    prompts: dict[str, str] = field(default_factory=dict)  # the human's words by what names them
+    said: str | None = None  # the last words of the main conversation
+
+    def run_of(self, agent: str | None) -> Track | None:
+        """Return the open run of a sub-agent, or of the main conversation."""
+        if agent is None:
+            return self.root
+        track = self.runs.get(self.agents.get(agent, RunId("")))
+        return track if track is not None and track.open else None
+
+    def add(self, track: Track) -> None:
+        """Know a run from now on."""
+        self.runs[track.id] = track
+        if track.working.run.parent is None:
+            self.root = track
+        elif track.agent is not None:
+            self.agents[track.agent] = track.id
+
+    def offer_of(self, call: str) -> Offered | None:
+        """Return the handoff that a call offered last."""
+        return next((offer for offer in reversed(self.offers.values()) if offer.call == call), None)
+
+    def open_offers(self, kind: str | None = None) -> Iterator[Offered]:
+        """Yield the handoffs to a type of sub-agent that nobody has taken, the earliest first."""
+        return (offer for offer in self.offers.values() if offer.child is None and not offer.ended and offer.fits(kind))
+
+    def guessed_offers(self, kind: str | None) -> Iterator[Offered]:
+        """Yield the handoffs to a type that somebody took by a guess: they may be another's."""
+        for offer in self.offers.values():
+            if offer.child is not None and not offer.ended and offer.fits(kind) and self.runs[offer.child].is_guessed:
+                yield offer
+
+    def open_calls(self, run: RunId) -> dict[str, Made]:
+        """Return the calls of a run that have no outcome."""
+        return {name: made for name, made in self.calls.items() if made.open and made.run == run}

@@ -1,0 +1,55 @@
+"""What the doctor says about the hooks in Claude Code: where they are, who records, and what was missed."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from batonpass.adapters.claude_code.hooks.client import HOME_NAME, LOG, Call
+from batonpass.adapters.claude_code.hooks.resident import ask_who
+from batonpass.adapters.claude_code.hooks.spool import find_spooled
+from batonpass.adapters.claude_code.settings import Installed, find_installed
+from batonpass.cli.checkup import Check, Level
+from batonpass.cli.words import counted
+from batonpass.config import Settings
+
+_PATIENCE: Final = 2.0
+
+
+def look_at_hooks(found: Settings) -> Iterator[Check]:
+    """Yield what there is to say about the hooks of the project that a ledger belongs to."""
+    if found.home is None:
+        return
+    project = found.home.parent if found.home.name == HOME_NAME else Path.cwd()
+    installed = [one for _, one in find_installed(project)]
+    if not installed:
+        yield Check(Level.OK, "hooks", "none in Claude Code: `batonpass init claude-code` records what it does")
+    elif len(installed) == 1:
+        yield Check(Level.OK, "hooks", f"{_mode(installed[0])}, by {installed[0].path}")
+    else:
+        paths = " and ".join(str(one.path) for one in installed)
+        advice = "batonpass init claude-code --undo, for all files but one (--shared, --user)"
+        yield Check(Level.BAD, "hooks", f"by {paths}: all is recorded twice", advice)
+    for one in installed[:1]:
+        yield _recorder(one, project)
+    waiting = sum(1 for _ in find_spooled(found.home))
+    if waiting:
+        advice = f"the next event lets them be recorded as gaps; {found.home / LOG} says why they were missed"
+        yield Check(Level.WARN, "spool", f"{counted(waiting, 'event')} of Claude Code reached no recorder", advice)
+
+
+def _mode(one: Installed) -> str:
+    return "enforced" if one.enforce else "observed"
+
+
+def _recorder(one: Installed, project: Path) -> Check:
+    arguments = one.arguments if "--project" in one.arguments else [*one.arguments, "--project", str(project)]
+    call = Call(arguments, dict(os.environ))
+    socket = Path(call.home) / f"{call.name}.sock"
+    if not socket.exists():
+        return Check(Level.OK, "recorder", "not running: the next event starts it")
+    answer = ask_who(call, _PATIENCE)
+    if answer is not None:
+        stamp, _, pid = answer.partition(" ")
+        return Check(Level.OK, "recorder", f"process {pid} answers, {stamp}")
+    return Check(Level.WARN, "recorder", "does not answer", "the next event replaces it, unless it is frozen; see `ps`")

@@ -1,0 +1,48 @@
+"""`batonpass hook`: hand one event over by hand, as the hook command of another program does."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from batonpass.adapters.claude_code.hooks.client import Call, UnansweredError, ask
+from batonpass.cli.exits import BROKEN
+from batonpass.cli.options import given_ledger, ledger_option
+from batonpass.cli.printing import say, tell
+
+
+@click.group()
+def command() -> None:
+    """Hand one event over by hand, as the hook command of another program does."""
+
+
+@command.command("claude-code")
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    show_default="here",
+    help="Which project.",
+)
+@click.option("--enforce", is_flag=True, help="Judge the call, as in an enforced session.")
+@ledger_option
+def claude_code(project: Path, *, enforce: bool) -> None:
+    """Record the event on stdin, a JSON object as Claude Code gives it to hooks, and print the answer, if any.
+
+    Unlike the hook command it says what is wrong, and exits with 3.
+    """
+    words = ["--project", str(project.resolve()), *(["--enforce"] if enforce else [])]
+    if (ledger := given_ledger()) is not None:
+        words += ["--ledger", ledger if "://" in ledger else str(Path(ledger).absolute())]
+    event = sys.stdin.buffer.read()
+    try:
+        call = Call(words, dict(os.environ))
+        os.chdir(call.home)
+        answer = ask(call, event)
+    except (UnansweredError, OSError) as error:
+        tell(f"batonpass: the event was not recorded: {error}")
+        click.get_current_context().exit(BROKEN)
+    if answer:
+        say(answer.decode())

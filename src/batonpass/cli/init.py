@@ -1,0 +1,160 @@
+"""`batonpass init`: let other programs tell the ledger what they do, while they do it."""
+
+import json
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import click
+
+from batonpass.adapters.claude_code.settings import (
+    Edit,
+    Scope,
+    find_installed,
+    hook_command,
+    plan_install,
+    plan_removal,
+    settings_path,
+)
+from batonpass.cli.exits import NO
+from batonpass.cli.options import given_ledger, ledger_option
+from batonpass.cli.printing import say, tell
+from batonpass.config import Settings, find_settings
+from batonpass.errors import InvalidValueError
+from batonpass.relay import Relay
+from batonpass.store.opening import MEMORY
+
+# In the ledger's home: the settings files that were not there before us. Only those may go away with our hooks.
+CREATED: Final = "hooks.created"
+
+
+@click.group()
+def command() -> None:
+    """Let other programs tell the ledger what they do, while they do it."""
+
+
+@command.command("claude-code")
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    show_default="here",
+    help="Which project.",
+)
+@click.option("--shared", is_flag=True, help="For everybody: .claude/settings.json, with batonpass-hook from the PATH.")
+@click.option("--user", is_flag=True, help="For you, wherever there is a ledger: the settings in your home.")
+@click.option("--enforce", is_flag=True, help="Refuse calls that cannot be recorded, or that batonpass.toml denies.")
+@click.option("--undo", is_flag=True, help="Take our hooks out again.")
+@click.option("--dry-run", is_flag=True, help="Show the difference and change nothing.")
+@ledger_option
+def claude_code(
+    project: Path,
+    *,
+    shared: bool,
+    user: bool,
+    enforce: bool,
+    undo: bool,
+    dry_run: bool,
+) -> None:
+    """Record what Claude Code does in a project, by its hooks.
+
+    Prints the difference in Claude Code's settings. Twice is once. Other hooks and settings stay as they are. Only
+    observes, unless told to enforce.
+    """
+    if shared and user:
+        raise click.UsageError("--shared is for one project and --user for all of them; choose one")
+    if user and enforce:
+        raise click.UsageError("--enforce needs a project: without a ledger there every call would be refused")
+    scope = Scope.SHARED if shared else Scope.USER if user else Scope.LOCAL
+    project = project.resolve()
+    ledger = _ledger_word()
+    found = find_settings(ledger, directory=project)
+    path = settings_path(scope, project)
+    within = None if scope is Scope.USER else project
+    if undo:
+        edit = plan_removal(path, created=str(path) in _created(found), within=within)
+        _refuse_nothing(edit)
+    else:
+        _refuse_twice(project, path)
+        wanted = hook_command(scope, project, ledger=ledger, enforce=enforce)
+        edit = plan_install(path, wanted, enforce=enforce, within=within)
+        if scope is not Scope.USER and not dry_run:
+            _make_ledger(found)
+    _carry_out(edit, found, dry_run=dry_run)
+    _tell(edit, scope, enforce=enforce, undo=undo, dry_run=dry_run)
+
+
+def _carry_out(edit: Edit, found: Settings, *, dry_run: bool) -> None:
+    for line in edit.diff().splitlines():
+        say(line)
+    if dry_run or not edit.is_change:
+        return
+    edit.apply()
+    created = _created(found)
+    if edit.before is None:
+        created.add(str(edit.path))
+    elif edit.after is None:
+        created.discard(str(edit.path))
+    if created != _created(found) and found.home is not None and found.home.is_dir():
+        (found.home / CREATED).write_text(json.dumps(sorted(created)), encoding="utf-8")
+
+
+def _tell(edit: Edit, scope: Scope, *, enforce: bool, undo: bool, dry_run: bool) -> None:
+    if not edit.is_change:
+        tell(f"nothing to do: our hooks are in {edit.path}")
+    elif dry_run:
+        tell("nothing was changed")
+    elif undo:
+        tell(f"our hooks are gone from {edit.path}; what was recorded stays")
+    else:
+        what = "refuses what cannot be recorded" if enforce else "records what happens, and refuses nothing"
+        tell(f"from its next session on, Claude Code {what}; --undo takes it back")
+    if scope is Scope.SHARED and enforce and not undo:
+        tell("whoever works here without batonpass-hook on the PATH can make no call")
+
+
+def _refuse_nothing(edit: Edit) -> None:
+    if not edit.is_change:
+        tell(f"nothing of ours is in {edit.path}")
+        click.get_current_context().exit(NO)
+
+
+def _refuse_twice(project: Path, path: Path) -> None:
+    """Refuse hooks in a second file: Claude Code would run both, and everything would be recorded twice."""
+    for scope, installed in find_installed(project):
+        if installed.path != path:
+            option = "" if scope is Scope.LOCAL else f"--{scope} "
+            raise InvalidValueError(
+                str(installed.path),
+                f"has our hooks, and all would be recorded twice; `batonpass init claude-code {option}--undo` first",
+            )
+
+
+def _ledger_word() -> str | None:
+    given = given_ledger()
+    if given is None:
+        return None
+    if urlsplit(given).password is not None:
+        raise click.UsageError("a hook would show the password in --ledger; set BATONPASS_LEDGER instead")
+    return given if "://" in given or given == MEMORY else str(Path(given).absolute())
+
+
+def _make_ledger(found: Settings) -> None:
+    if found.home is None:
+        raise click.UsageError("a ledger in memory ends with each event; name one in a file or on PostgreSQL")
+    with Relay.open(found.ledger, home=found.home) as relay:
+        new = not relay.store.founded()
+        _ = relay.recording  # founds it, or says that this relay may not record here, before any hook does
+    if new:
+        tell(f"made a ledger in {found.home}, which git does not see")
+
+
+def _created(found: Settings) -> set[str]:
+    if found.home is None:
+        return set()
+    try:
+        paths = json.loads((found.home / CREATED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return set()
+    return {path for path in paths if isinstance(path, str)} if isinstance(paths, list) else set()

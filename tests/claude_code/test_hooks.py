@@ -1,0 +1,169 @@
+"""The real program with the hooks that `init` writes: observed, all is recorded; enforced, the model is told no."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from batonpass.adapters.claude_code.hooks import client
+from tests.claude_code.api import Script, ScriptedApi, says, uses
+from tests.claude_code.cli import ClaudeCode
+from tests.integration.cli.hooking import Hooked
+from tests.integration.cli.shell import batonpass_in
+
+pytestmark = [pytest.mark.xdist_group("claude-code"), pytest.mark.slow]
+
+FIX = "Fix the rounding"
+HELP = "Look after the notes"
+RULES = '[claude-code.agents.editor]\ndeny = ["Bash(curl *)"]\nallow = ["Edit(notes.md)", "Read", "Bash(echo *)"]\n'
+
+Play = Callable[..., ScriptedApi]
+
+
+def script(project: Path) -> Script:
+    """Return what the model answers."""
+    source = str(project / "a.py")
+    editor = {"description": "edit", "subagent_type": "editor", "run_in_background": False}
+    return {
+        FIX: [
+            [uses("ledger", "Write", file_path=str(project / ".batonpass" / "x"), content="x")],
+            [uses("ours", "Bash", command="true && batonpass --version", description="ours")],
+            [uses("hooks", "Bash", command="rm -f .claude/settings.local.json", description="hooks")],
+            [uses("look", "Read", file_path=source)],
+            [uses("edit", "Edit", file_path=source, old_string="one", new_string="two")],
+            [uses("fails", "Bash", command="exit 3", description="fails")],
+            [uses("help", "Agent", prompt=HELP, **editor)],
+            [says("Done.")],
+        ],
+        HELP: [
+            [uses("denied", "Bash", command="curl example.org", description="denied")],
+            [uses("other", "Write", file_path=str(project / "other.md"), content="x")],
+            [uses("notes", "Write", file_path=str(project / "notes.md"), content="x")],
+            [says("Looked after.")],
+        ],
+    }
+
+
+@pytest.fixture
+def hooked(tmp_path: Path) -> Iterator[Hooked]:
+    """Return a project with a file and a sub-agent; its recorder is ended afterwards."""
+    hooked = Hooked(tmp_path / "shop")
+    agents = hooked.folder / ".claude" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "editor.md").write_text(
+        "---\nname: editor\ndescription: edits\ntools: Read, Write, Edit, Bash\n---\nYou edit.\n", encoding="utf-8"
+    )
+    (hooked.folder / "a.py").write_text("one\n", encoding="utf-8")
+    subprocess.run(["git", "init", "--quiet"], cwd=hooked.folder, check=True)
+    yield hooked
+    for pid in hooked.recorders():
+        hooked.kill(pid)
+
+
+@pytest.fixture
+def play(hooked: Hooked, tmp_path: Path) -> Play:
+    """Return what installs the hooks as a person does, and lets the program work once."""
+
+    def start(*words: str) -> ScriptedApi:
+        home = tmp_path / "home"
+        home.mkdir()
+        done = batonpass_in(hooked.folder, "init", "claude-code", *words, environment={"HOME": str(home)})
+        assert 0 == done.returncode, done.stderr
+        with ScriptedApi(script(hooked.folder)) as api:
+            ClaudeCode(home=home, project=hooked.folder, api=api).say(FIX)
+        return api
+
+    return start
+
+
+def results_in(api: ScriptedApi) -> dict[str, str]:
+    """Return what the model was told about each call."""
+    found = {}
+    for asked in api.asked:
+        for message in asked.body["messages"]:
+            for block in message["content"] if isinstance(message["content"], list) else []:
+                if block.get("type") == "tool_result":
+                    found[block["tool_use_id"].removeprefix("toolu_")] = json.dumps(block["content"])
+    return found
+
+
+def kinds(hooked: Hooked) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for body in hooked.bodies():
+        counts[type(body).__name__] = counts.get(type(body).__name__, 0) + 1
+    return counts
+
+
+def test_observed_everything_is_recorded_and_nothing_refused(hooked: Hooked, play: Play) -> None:
+    """Nine calls with their outcomes and a sub-agent, from the first words to the end of the session."""
+    api = play()
+    counted = kinds(hooked)
+
+    assert {"ledger", "ours", "hooks", "look", "edit", "fails", "help", "denied", "other", "notes"} == {
+        *results_in(api)
+    }
+    assert "two\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
+    assert (9, 9) == (counted["ToolRequested"], counted["ToolCompleted"] + counted["ToolFailed"])
+    assert {"RunStarted", "HandoffInitiated", "HandoffAccepted", "HandoffCompleted", "RunClosed"} <= {*counted}
+    assert (0, 0, 0) == (len(hooked.denied()), hooked.gaps(), hooked.spooled())
+
+
+def test_enforced_the_model_is_told_what_it_may_not_do(hooked: Hooked, play: Play) -> None:
+    """Our sentences reach it; what is allowed is done; each refusal is a receipt with its rule."""
+    (hooked.folder / "batonpass.toml").write_text(RULES, encoding="utf-8")
+    told = results_in(play("--enforce"))
+
+    assert "belongs to the ledger, which no agent may touch. Leave it alone" in told["ledger"]
+    assert "`batonpass` is the user's: no agent may run or change it" in told["ours"]
+    assert "This command names .claude/settings.local.json" in told["hooks"]
+    assert "The rule 'Bash(curl *)' in batonpass.toml denies this to sub-agents of type 'editor'" in told["denied"]
+    assert "allows sub-agents of type 'editor' only: Edit(notes.md), Read" in told["other"]
+    assert not (hooked.home / "x").exists()
+    assert not (hooked.folder / "other.md").exists()
+    assert "two\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
+    assert (hooked.folder / "notes.md").exists()
+    assert [
+        "claude-code.protected",
+        "claude-code.batonpass",
+        "claude-code.protected",
+        "claude-code.denied",
+        "claude-code.not-allowed",
+    ] == hooked.denied()
+    assert {"HandoffInitiated", "HandoffAccepted", "HandoffCompleted"} <= {*kinds(hooked)}
+    assert (0, 0) == (hooked.gaps(), hooked.spooled())
+
+
+def test_enforced_nothing_runs_without_a_recorder(hooked: Hooked, play: Play) -> None:
+    """The recorder can never start, so every call is refused, and the model knows whom to ask."""
+    hooked.home.mkdir(mode=0o700)
+    (hooked.home / client.LOG).mkdir()
+    told = results_in(play("--enforce"))
+
+    assert "no call may be made unrecorded here" in told["look"]
+    assert "stop and ask the user to run `batonpass doctor`" in told["look"]
+    assert "one\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
+    assert hooked.spooled() > 0
+
+
+def test_observed_nothing_is_stopped_without_a_recorder(hooked: Hooked, play: Play) -> None:
+    """All is done as if we were not there, and what was missed is kept."""
+    hooked.home.mkdir(mode=0o700)
+    (hooked.home / client.LOG).mkdir()
+    play()
+
+    assert "two\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
+    assert hooked.spooled() > 0
+
+
+def test_an_event_that_it_does_not_know_is_ignored(hooked: Hooked, play: Play) -> None:
+    """A version that lacks one of our events passes it over, and runs the others."""
+    path = hooked.folder / ".claude" / "settings.local.json"
+    path.write_text(
+        '{"hooks": {"NoSuchEvent": [{"hooks": [{"type": "command", "command": "false"}]}]}}', encoding="utf-8"
+    )
+    play("--enforce")
+
+    assert "two\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
+    assert 3 == hooked.denied().count("claude-code.protected") + hooked.denied().count("claude-code.batonpass")

@@ -1,0 +1,306 @@
+"""What an enforced session refuses, and what it lets pass."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper, judge
+from batonpass.adapters.claude_code.hooks.protecting import Places
+from batonpass.adapters.claude_code.hooks.rules import Rules, read_rules
+from batonpass.adapters.claude_code.hooks.running import Process
+from tests.unit.adapters.claude_code.hooks.commands import ORDINARY, OURS, PROTECTED
+
+RECORDER = Process(4711, ("/opt/venv/bin/python3.11", "-I", "-m", "batonpass.adapters.claude_code.hooks.resident"))
+EDITED_BY: Mapping[str, str] = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project with everything in it that is protected, and two links."""
+    project = tmp_path_factory.mktemp("enforced") / "shop"
+    for folder in (".batonpass", ".claude", "src", "docs"):
+        (project / folder).mkdir(parents=True)
+    for name in (".batonpass/ledger.db", ".claude/settings.json", ".claude/settings.local.json", "batonpass.toml"):
+        (project / name).touch()
+    (project / "src" / "record").symlink_to("../.batonpass")
+    (project / "docs" / "up").symlink_to("../src")
+    return project
+
+
+@pytest.fixture(scope="module")
+def places(project: Path) -> Places:
+    """Return what is protected there."""
+    program = [project.parent / "site-packages" / "batonpass"]
+    return Places(
+        project,
+        home=project / ".batonpass",
+        ledger=project.parent / "kept" / "all.db",
+        environment={"CLAUDE_CONFIG_DIR": str(project.parent / "config")},
+        program=program,
+    )
+
+
+def a_call(project: Path, tool: str, *, by: str | None = None, **given: object) -> dict[str, Any]:
+    event = {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": given, "cwd": str(project)}
+    return event if by is None else {**event, "agent_id": "a1", "agent_type": by}
+
+
+def rule_of(places: Places, event: Mapping[str, Any], rules: Rules | None = None) -> str | None:
+    """Return the rule by which a call is refused; None if it may be made."""
+    refusal = judge(event, rules or Rules(), places, RECORDER)
+    return None if refusal is None else refusal.rule
+
+
+def rules_of(folder: Path, text: str) -> Rules:
+    path = folder / "rules.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_rules(path)
+
+
+@pytest.mark.parametrize("tool", EDITED_BY)
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".batonpass/x",
+        ".batonpass",
+        "{project}/.batonpass/ledger.db",
+        "src/../.batonpass/x",
+        "src/record/x",
+        "docs/up/record/x",
+        "docs/up/../.batonpass/x",
+        ".BatonPass/x",
+        "././/batonpass/../.batonpass/x",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".claude/../.claude/Settings.json",
+        "../config/settings.json",
+        "batonpass.toml",
+        "../kept/all.db",
+        "../kept/all.db-wal",
+        "../kept/all.db.batonpass/relay.key",
+        "../site-packages/batonpass/adapters/claude_code/hooks/client.py",
+    ],
+)
+def test_nobody_writes_to_what_is_protected(project: Path, places: Places, tool: str, path: str) -> None:
+    """By whatever spelling, in the main conversation and in sub-agents."""
+    given = {EDITED_BY[tool]: path.format(project=project)}
+
+    assert "claude-code.protected" == rule_of(places, a_call(project, tool, **given))
+    assert "claude-code.protected" == rule_of(places, a_call(project, tool, by="editor", **given))
+
+
+@pytest.mark.parametrize(
+    "path", ["src/invoice.py", ".claude/agents/editor.md", "docs/batonpass.md", "settings.json", ".batonpass.md"]
+)
+def test_everything_else_can_be_written(project: Path, places: Places, path: str) -> None:
+    """Neighbours and namesakes of what is protected are not."""
+    assert None is rule_of(places, a_call(project, "Write", file_path=str(project / path)))
+
+
+def test_keys_are_not_even_read_and_settings_are(project: Path, places: Places) -> None:
+    """Whoever can read a key can sign; whoever reads the settings learns only how things are."""
+    found = [
+        rule_of(places, a_call(project, "Read", file_path=name)) for name in (".batonpass/relay.key", "batonpass.toml")
+    ]
+
+    assert ["claude-code.protected", None] == found
+    assert "claude-code.protected" == rule_of(places, a_call(project, "Grep", pattern="x", path="src/record"))
+
+
+def test_any_string_of_a_foreign_tool_may_be_a_path(project: Path, places: Places) -> None:
+    """Only the server knows which argument is one."""
+    given: dict[str, Any] = {"operations": [{"to": "src/../.claude/settings.json"}], "text": "about .batonpass/\n" * 3}
+
+    assert "claude-code.protected" == rule_of(places, a_call(project, "mcp__files__move", **given))
+    assert None is rule_of(places, a_call(project, "mcp__files__move", text="see .batonpass/ there", to="src/a"))
+    assert "claude-code.batonpass" == rule_of(places, a_call(project, "mcp__sh__run", cmd="batonpass doctor"))
+
+
+DETOURS = st.lists(st.sampled_from(["src/..", ".", "docs/up/..", "docs/../src/..", "src/record/..", "./"]), max_size=6)
+AIMS = st.sampled_from(
+    [".batonpass", ".BATONPASS/", ".claude/settings.json", "batonpass.toml", "src/record/x", "docs/up/record/./x/../y"]
+)
+
+
+@given(DETOURS, AIMS, st.sampled_from(["", "{project}/", "{project}//", "../shop/"]))
+def test_no_detour_leads_in(project: Path, places: Places, detour: list[str], aim: str, start: str) -> None:
+    """Up and down, through links, doubled slashes, other case: all of it is seen to lead to the same place."""
+    path = start.format(project=project) + "/".join([*detour, aim])
+
+    assert "claude-code.protected" == rule_of(places, a_call(project, "Write", file_path=path))
+    assert "claude-code.protected" == rule_of(places, a_call(project, "Bash", command=f"echo x > '{path}'"))
+
+
+@given(st.text(alphabet=st.sampled_from("abc./ -_*?[]{},$`\"'\\;|&()<>\n#=~!x0"), max_size=60))
+def test_no_text_breaks_the_judge(project: Path, places: Places, text: str) -> None:
+    """Whatever is written, there is an answer."""
+    rule_of(places, a_call(project, "Bash", command=text))
+    rule_of(places, a_call(project, "Write", file_path=text))
+
+
+@pytest.mark.parametrize("command", OURS)
+def test_nobody_runs_batonpass(project: Path, places: Places, command: str) -> None:
+    """By name, by path, as a module, through other programs, in quotes and in substitutions."""
+    assert "claude-code.batonpass" == rule_of(places, a_call(project, "Bash", command=command))
+
+
+@pytest.mark.parametrize("command", PROTECTED)
+def test_no_command_reaches_what_is_protected(project: Path, places: Places, command: str) -> None:
+    """By name, by pattern, from another directory, by its parents, or by the process that guards it."""
+    event = a_call(project, "Bash", command=command.format(project=project))
+
+    assert "claude-code.protected" == rule_of(places, event)
+
+
+ENDLESS = [
+    "cd a; " * 2_000,
+    "cd " + "a" * 10_000,
+    "$(" * 5_000,
+    "eval " * 500,
+    "echo " + "{a,b}" * 100,
+    "cd .. ; " * 500,
+]
+
+
+@pytest.mark.parametrize("command", ENDLESS, ids=lambda command: command[:8])
+def test_no_command_keeps_the_judge_busy(project: Path, places: Places, command: str) -> None:
+    """What would grow without end is cut off, and nothing is refused for its length."""
+    assert None is rule_of(places, a_call(project, "Bash", command=command))
+
+
+@pytest.mark.parametrize("command", ORDINARY)
+def test_ordinary_work_goes_on(project: Path, places: Places, command: str) -> None:
+    """A guard that is in the way is switched off."""
+    assert None is rule_of(places, a_call(project, "Bash", command=command))
+
+
+def test_a_refusal_says_what_to_do(project: Path, places: Places) -> None:
+    """The model reads it, and has to go on from there."""
+    refusal = judge(a_call(project, "Write", file_path=".batonpass/x"), Rules(), places)
+
+    assert refusal is not None
+    assert f"{project}/.batonpass belongs to the ledger, which no agent may touch." in refusal.sentence
+    assert "Leave it alone and go on without it" in refusal.sentence
+
+
+RULES = """
+[claude-code.main]
+deny = ["WebFetch", "mcp__mail__*"]
+
+[claude-code.agents.editor]
+allow = ["Read", "Edit(src/**)", "Bash(git *)", "Bash(make)", "Agent(helper)", "WebFetch(domain:example.org)"]
+deny = ["Bash(git push *)", "Edit(src/secret/**)"]
+
+[claude-code.agents.reader]
+deny = ["Edit", "Bash"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "tool", "given", "expected"),
+    [
+        (None, "WebFetch", {"url": "https://example.org"}, "claude-code.denied"),
+        (None, "mcp__mail__send", {}, "claude-code.denied"),
+        (None, "mcp__files__read", {}, None),
+        ("editor", "Read", {"file_path": "/etc/hosts"}, None),
+        ("editor", "Edit", {"file_path": "src/a/b.py"}, None),
+        ("editor", "Write", {"file_path": "src/new.py"}, None),
+        ("editor", "Edit", {"file_path": "docs/a.md"}, "claude-code.not-allowed"),
+        ("editor", "Edit", {"file_path": "src/../docs/a.md"}, "claude-code.not-allowed"),
+        ("editor", "Edit", {"file_path": "docs/up/a.py"}, "claude-code.not-allowed"),
+        ("editor", "Edit", {"file_path": "src/secret/key.py"}, "claude-code.denied"),
+        ("editor", "Edit", {"file_path": "src/Secret/key.py"}, "claude-code.denied"),
+        ("editor", "Bash", {"command": "git diff"}, None),
+        ("editor", "Bash", {"command": "git"}, None),
+        ("editor", "Bash", {"command": "git diff | git apply && make 2>&1"}, None),
+        ("editor", "Bash", {"command": "git diff; curl example.org"}, "claude-code.not-allowed"),
+        ("editor", "Bash", {"command": "git diff $(curl example.org)"}, "claude-code.not-allowed"),
+        ("editor", "Bash", {"command": "gitx"}, "claude-code.not-allowed"),
+        ("editor", "Bash", {"command": "make install"}, "claude-code.not-allowed"),
+        ("editor", "Bash", {"command": ""}, "claude-code.not-allowed"),
+        ("editor", "Bash", {"command": "git status && git push origin"}, "claude-code.denied"),
+        ("editor", "Agent", {"subagent_type": "helper"}, None),
+        ("editor", "Agent", {"subagent_type": "other"}, "claude-code.not-allowed"),
+        ("editor", "WebFetch", {"url": "https://docs.example.org/a"}, None),
+        ("editor", "WebFetch", {"url": "https://example.org.evil.net"}, "claude-code.not-allowed"),
+        ("editor", "WebFetch", {"url": "http://["}, "claude-code.not-allowed"),
+        ("editor", "mcp__x__y", {}, "claude-code.not-allowed"),
+        ("reader", "Read", {"file_path": "a"}, None),
+        ("reader", "NotebookEdit", {"notebook_path": "a"}, "claude-code.denied"),
+        ("somebody", "Bash", {"command": "make"}, None),
+    ],
+)
+def test_rules_hold_for_their_type(
+    places: Places, by: str | None, tool: str, given: dict[str, Any], expected: str | None
+) -> None:
+    """Denied comes first; a list of what is allowed allows nothing else; a type without rules may do everything."""
+    project = places.project
+    rules = rules_of(project.parent, RULES)
+
+    assert expected == rule_of(places, a_call(project, tool, by=by, **given), rules)
+
+
+def test_by_default_everything_can_be_denied(project: Path, places: Places, tmp_path: Path) -> None:
+    """Then a type needs a list of what it may."""
+    rules = rules_of(tmp_path, '[claude-code]\ndefault = "deny"\n[claude-code.main]\nallow = ["Read"]\n')
+    found = [
+        rule_of(places, a_call(project, tool, by=by, file_path="a"), rules)
+        for tool, by in (("Read", None), ("Read", "x"), ("Write", None))
+    ]
+
+    assert [None, "claude-code.not-allowed", "claude-code.not-allowed"] == found
+
+
+def test_rules_are_read_again_when_they_change(tmp_path: Path) -> None:
+    """The person may change their mind; a mistake in the file refuses everything and says which it is."""
+    keeper = Judge(tmp_path, home=tmp_path / ".batonpass")
+    event = a_call(tmp_path, "WebSearch", query="x")
+    before = keeper(event)
+    (tmp_path / "batonpass.toml").write_text('[claude-code.main]\ndeny = ["WebSearch"]\n', encoding="utf-8")
+    denied = keeper(event)
+    (tmp_path / "batonpass.toml").write_text('[claude-code.main]\nforbid = ["WebSearch"]\n', encoding="utf-8")
+    wrong = keeper(event)
+
+    assert (None, "claude-code.denied", "claude-code.rules") == (before, denied and denied.rule, wrong and wrong.rule)
+    assert wrong is not None
+    assert "claude-code.main.forbid: there is no such field" in wrong.sentence
+
+
+def test_our_own_program_is_protected() -> None:
+    """Wherever it is installed."""
+    keeper = Judge(Path("/nowhere"), home=Path("/nowhere/.batonpass"))
+    refusal = keeper(a_call(Path("/nowhere"), "Edit", file_path=Judge.__init__.__code__.co_filename))
+    ended = keeper(a_call(Path("/nowhere"), "Bash", command=f"kill {os.getpid()}"))
+
+    assert ("claude-code.protected", "claude-code.protected") == (refusal and refusal.rule, ended and ended.rule)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "refused"),
+    [
+        ("Write", {"file_path": ".batonpass/ledger.db"}, True),
+        ("Edit", {"file_path": "src/../.batonpass/root.key"}, True),
+        ("Bash", {"command": "cd src && true; rm -rf .batonpass"}, True),
+        ("Bash", {"command": "rm -rf ."}, True),
+        ("Read", {"file_path": ".batonpass/ledger.db"}, False),
+        ("Bash", {"command": "batonpass blame src/invoice.py:42"}, False),
+        ("Bash", {"command": "ls .batonpass"}, False),
+        ("Edit", {"file_path": ".claude/settings.json"}, False),
+        ("Edit", {"file_path": "batonpass.toml"}, False),
+        ("Bash", {"command": "rm -rf build"}, False),
+    ],
+)
+def test_observed_only_the_record_is_kept_from_harm(
+    project: Path, tool: str, given: dict[str, str], *, refused: bool
+) -> None:
+    """Without rules, a call is refused if it would change or remove the ledger, and for nothing else."""
+    keeper = Keeper(project, home=project / ".batonpass")
+
+    refusal = keeper({"tool_name": tool, "tool_input": given, "cwd": str(project)})
+
+    assert refused == (refusal is not None)
