@@ -23,10 +23,11 @@ from batonpass.handoff.asking_for import items_of
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.looking import Check
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.running import Runner
 from batonpass.handoff.secrets import TreeSecrets
-from batonpass.handoff.starting import resume_run, start_run
+from batonpass.handoff.starting import resume_run, resume_session, start_run
 from batonpass.handoff.sweeping import sweep
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.erasure import Erasure
@@ -34,7 +35,7 @@ from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.recording import Recording
 from batonpass.ledger.sealing import Sealing
 from batonpass.model.card import Card
-from batonpass.model.checks import as_member
+from batonpass.model.checks import as_member, require_code
 from batonpass.model.ids import (
     AgentId,
     ContentId,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from batonpass.audit.evidence import Evidence
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner)
+AnyCheck = TypeVar("AnyCheck", bound=Check)
 
 
 class Relay:
@@ -82,6 +84,7 @@ class Relay:
         self._policy = policy or HandoffPolicy()
         self._cards: dict[AgentId, Card] = {}
         self._runners: dict[AgentId, Runner] = {}
+        self._checks: dict[str, Check] = {}
         self._desk: Desk | None = None
         self._keyring = Keyring(home, self._clock)
         self._run_keys = run_keys or RunKeysInMemory()
@@ -146,6 +149,7 @@ class Relay:
                     secrets=TreeSecrets(self._store, self._clock),
                     policy=self._policy,
                     cards=self._cards,
+                    checks=self._checks,
                 )
             return self._desk
 
@@ -163,6 +167,14 @@ class Relay:
     def agent(self, name: str, *, card: Card | None = None) -> Callable[[AnyRunner], AnyRunner]:
         """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""
         return lambda runner: self.register(name, runner, card=card)
+
+    def check(self, name: str, check: AnyCheck) -> AnyCheck:
+        """Let conditions of decisions ask for a check: `check:NAME` holds if it returns True.
+
+        It returns False, or a text that says why not; one that raises, or returns something else, does not hold.
+        """
+        self._checks[require_code("check", name)] = check
+        return check
 
     def start(
         self,
@@ -203,6 +215,24 @@ class Relay:
         with self._store.view() as view:
             known = get_open_root(view) if run == LAST else get_run(view, run)
         return self._open(resume_run(self.desk, known.id))
+
+    def resume_session(
+        self,
+        session: str = LAST,
+        *,
+        by: str,
+        intent: str | None = None,
+        agent: str | None = None,
+        constraints: Iterable[Constraint | str] = (),
+        exclusions: Iterable[Exclusion | str] = (),
+    ) -> LiveRun:
+        """Begin a root run where a session stopped: by its id or the end of it, a root's, a series' name, or the last.
+
+        What comes along is in `run.session`; decisions whose conditions no longer hold come along as questions. Raises
+        `NotFoundError` or `AmbiguousIdError`.
+        """
+        said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
+        return self._open(resume_session(self.desk, session, by=by, intent=intent, agent=agent, said=said))
 
     def handoff(self, handoff: HandoffId) -> LiveHandoff:
         """Return a handoff, to look at it, judge it, answer it or try it again."""

@@ -14,7 +14,8 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(ROOT)
     expected = {path.relative_to(SOURCES).as_posix() for path in files(PACKAGE)}
     assert "batonpass/py.typed" in expected
-    expected.add("batonpass/demo/quarterly_analysis.py")  # the example that the demonstration plays
+    # The examples that the demonstrations play.
+    expected |= {"batonpass/demo/quarterly_analysis.py", "batonpass/demo/sessions.py"}
 
     with ZipFile(tmp_path / build_wheel(str(tmp_path))) as wheel:
         packed = {name for name in wheel.namelist() if name.startswith("batonpass/")}

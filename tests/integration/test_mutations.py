@@ -21,6 +21,7 @@ from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
+from batonpass.testing.conformance.keeping import SESSION, kept
 from batonpass.testing.conformance.offering import LONG_AGO, offered
 from batonpass.testing.conformance.support import a_second_relay
 from batonpass.testing.conformance.touching import a_change, a_changing_call, changed
@@ -48,6 +49,7 @@ TABLES = {
         "started_at",
         "ended_at",
         "series",
+        "session",
     ),
     "handoffs": (
         "id",
@@ -65,6 +67,7 @@ TABLES = {
         "deadline",
     ),
     "touches": ("content", "receipt", "path"),
+    "cached": ("call", "key", "receipt", "until"),
     "statements": ("item", "root", "digest", "author", "at"),
     "keys": ("id", "role", "public_key", "relay", "status"),
     "seals": ("size", "previous", "root", "note", "frontier"),
@@ -93,6 +96,8 @@ def _record(scribe: Scribe) -> None:
         changed(scribe, lead, "src/total.py", f"src/{number}.py", "src/total.py")
     scribe.store.append([a_changing_call(scribe, lead, [a_change("src/large.py", lines="x" * 70_000)])])
     (secret,) = changed(scribe, lead, "src/secret.py")
+    for _ in range(5):
+        kept(scribe, scribe.recording.start("again", agent="artist", by=ANA, session=SESSION))
     for _ in range(5):
         handoff = scribe.recording.offer(lead, AgentId("painter"), "paint", carrier=Carrier.WORKER)
         scribe.recording.accept(handoff)

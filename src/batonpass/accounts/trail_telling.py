@@ -40,7 +40,10 @@ from batonpass.model.bodies import (
     RunRelaxed,
     RunSettled,
     RunStarted,
+    SessionResumed,
+    SessionSaved,
     Settlement,
+    ToolCached,
     VerificationFailed,
     VerificationPassed,
     VerificationRepeated,
@@ -130,7 +133,7 @@ def tell(trail: Trail, told: Happened | Called) -> tuple[Line, ...]:
         case Happened(body=VerificationPassed() | VerificationFailed() | VerificationRepeated() as verdict):
             return (_verdict(told, verdict),)
         case _:
-            return (_run_line(trail, told) or _act(trail, told),)
+            return (_run_line(trail, told) or _session_line(told) or _act(trail, told),)
 
 
 def _item(part: Part, words: str, *notes: Note) -> Line:
@@ -262,6 +265,28 @@ def _run_line(trail: Trail, told: Happened) -> Line | None:
         case _:
             pass
     return line
+
+
+def _session_line(told: Happened) -> Line | None:
+    """Return what came along from a session, or was marked to come along, and what was not called again."""
+    match told.body:
+        case SessionSaved() as body:
+            return Line("session saved", ending(body.saves), (Note(f"keeps {len(body.kept)}"), *_waiting(body)))
+        case SessionResumed() as body:
+            roots = ", ".join(ending(root.run) for root in body.roots)
+            kept = Note(f"{len(body.kept)} came along, {body.dropped} were left")
+            return Line("resumed from", roots, (kept, *_waiting(body)))
+        case ToolCached() as body:
+            return Line(body.tool, "", (Note(f"not called: the result of {ending(body.made)} is fresh", Tone.GOOD),))
+        case _:
+            return None
+
+
+def _waiting(body: SessionSaved | SessionResumed) -> Iterator[Note]:
+    if body.revisit:
+        yield Note(f"to be decided again: {len(body.revisit)}", Tone.WARN)
+    if body.in_flight:
+        yield Note(f"in flight: {len(body.in_flight)}", Tone.WARN)
 
 
 def _act(trail: Trail, told: Happened) -> Line:

@@ -15,7 +15,7 @@ from batonpass.handoff.tools import is_async
 from batonpass.model.card import Card
 from batonpass.model.ids import AgentId, RunId
 from batonpass.model.policy import HandoffPolicy
-from batonpass.relay import Relay
+from batonpass.relay import AnyCheck, Relay
 from batonpass.store.port import LedgerStore
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner)
@@ -84,12 +84,17 @@ class AsyncRelay(Face[Relay]):
         """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""
         return lambda runner: self.register(name, runner, card=card)
 
+    def check(self, name: str, check: AnyCheck) -> AnyCheck:
+        """Let conditions of decisions ask for a check: `check:NAME`. An async one has a loop of its own."""
+        return self.sync.check(name, check)
+
     async def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
         """Return the lines of a bundle, all of them read: the whole tree that a run belongs to."""
         return iter(await in_thread(lambda: list(self.sync.export(run, with_content=with_content))))
 
     start = opens(Relay.start, AsyncRun, end_cancelled)
     resume = opens(Relay.resume, AsyncRun)
+    resume_session = opens(Relay.resume_session, AsyncRun, end_cancelled)
     handoff = opens(Relay.handoff, AsyncHandoff)
     claim = twin(Relay.claim)
     heartbeat = twin(Relay.heartbeat)

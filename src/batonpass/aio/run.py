@@ -24,6 +24,7 @@ from batonpass.model.ids import AgentId, PrincipalId, RunId
 from batonpass.model.items import Item, Report
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import State
+from batonpass.model.session import SessionState
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -194,6 +195,11 @@ class AsyncRun(Face[LiveRun]):
         return self.sync.earlier
 
     @property
+    def session(self) -> SessionState:
+        """Return what it began with, if it goes on where others stopped: kept, to be decided again, left, in flight."""
+        return self.sync.session
+
+    @property
     def notes(self) -> tuple[Item, ...]:
         """Return everything that travels with what it hands off."""
         return self.sync.notes
@@ -210,6 +216,7 @@ class AsyncRun(Face[LiveRun]):
     read = twin(LiveRun.read)
     checkpoint = twin(LiveRun.checkpoint)
     messages = twin(LiveRun.messages)
+    save_session = twin(LiveRun.save_session)
     settle = twin(LiveRun.settle)
     hand_off = opens(LiveRun.hand_off, AsyncHandoff)
     close = twin(LiveRun.close)

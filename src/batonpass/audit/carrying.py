@@ -11,9 +11,12 @@ from batonpass.model.bodies import (
     HandoffFailed,
     HandoffInitiated,
     Part,
+    RunClosed,
     RunRecorded,
     RunRelaxed,
     RunStarted,
+    SessionResumed,
+    SessionSaved,
 )
 from batonpass.model.ids import ContentId, Digest, HandoffId, RunId
 from batonpass.model.receipt import Receipt
@@ -42,6 +45,20 @@ class CarriedItems:
             case RunRelaxed() as body if body.item not in self.binding.get(body.run, {}):
                 raise UnlinkedError(f"{body.item} does not bind this run", field="item")
 
+    def require_inherited(self, body: SessionSaved | SessionResumed, trees: frozenset[RunId], *, whole: bool) -> None:
+        """Refuse a session that keeps what nobody recorded so in one of these trees; in a part, what is there counts.
+
+        Raises `UnlinkedError`.
+        """
+        for item in body.kept:
+            tree, *recorded = self.known.get(item.item, (None, None, None))
+            if (tree is not None or whole) and (tree not in trees or recorded != [item.digest, item.part]):
+                raise UnlinkedError(f"it names {item.item}, which nobody recorded so", field="kept")
+        for revisited in body.revisit:
+            tree = self.known.get(revisited, (None,))[0]
+            if (tree is not None or whole) and tree not in trees:
+                raise UnlinkedError(f"it names {revisited}, which nobody recorded there", field="revisit")
+
     def _require(self, receipt: Receipt, items: tuple[Carried, ...], name: str, *, anew: bool = False) -> None:
         own = {ref.id: ref.digest for ref in receipt.content.values()}
         for item in items:
@@ -63,7 +80,7 @@ class CarriedItems:
                 self.offers[body.handoff] = body.carries
             case HandoffAccepted() as body:
                 self._bind(body.run, self.offers.get(body.handoff, ()))
-            case HandoffCompleted() | HandoffFailed():
+            case HandoffCompleted() | HandoffFailed() | RunClosed():
                 self._know(receipt, "report", Part.COMPLETED)
 
     def _is_known(self, receipt: Receipt, item: Carried) -> bool:

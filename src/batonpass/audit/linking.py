@@ -31,6 +31,7 @@ from batonpass.model.bodies import (
     HandoffInitiated,
     RunRekeyed,
     RunStarted,
+    SessionResumed,
     ToolCompleted,
     ToolFailed,
     ToolRequested,
@@ -74,7 +75,7 @@ class Linker:
         self._info = info
         self._gapless = gapless
         self._position: int | None = 0
-        self._memory = Memory()
+        self._memory = Memory(whole=gapless)
         root = root_key(info.root_key)
         self._root = root.id
         self.derived.keys[root.id] = root
@@ -206,7 +207,7 @@ class Linker:
                 memory.calls[body.run].discard(body.call)
             case RunStarted() | HandoffAccepted() | RunRekeyed() as body:
                 memory.run_keys[body.run] = body.run_key
-            case HandoffInitiated() | HandoffAnswered() as body:
+            case HandoffInitiated() | HandoffAnswered() | SessionResumed() as body:
                 memory.take_baton(body, digest)
             case ContentErased() as body:
                 memory.erased.update(dict.fromkeys(body.contents, receipt.id))

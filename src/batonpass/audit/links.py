@@ -1,6 +1,7 @@
 """What one receipt says of others, held against what those say of themselves. Pure; step 8 of verification."""
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from batonpass.model.bodies import (
     RunClosed,
     RunRecorded,
     RunRelaxed,
+    SessionResumed,
+    SessionSaved,
+    ToolCached,
     ToolCompleted,
     ToolFailed,
 )
@@ -52,10 +56,14 @@ class Memory:
     calls: dict[RunId, set[CallId]] = field(default_factory=dict)  # requested, no outcome yet
     erased: dict[ContentId, ReceiptId] = field(default_factory=dict)
     public_keys: dict[KeyId, bytes] = field(default_factory=dict)
+    in_flight: dict[RunId, tuple[HandoffId, ...]] = field(default_factory=dict)  # by root, what it inherited so
+    whole: bool = True  # False in a bundle: what other trees say is not there to be compared with
 
-    def take_baton(self, body: HandoffInitiated | HandoffAnswered, digest: Digest) -> None:
-        """Remember the latest revision of a handoff's baton."""
-        if isinstance(body, HandoffInitiated):
+    def take_baton(self, body: HandoffInitiated | HandoffAnswered | SessionResumed, digest: Digest) -> None:
+        """Remember the latest revision of a handoff's baton, and what a root knew to be in flight when it began."""
+        if isinstance(body, SessionResumed):
+            self.in_flight[body.run] = body.in_flight
+        elif isinstance(body, HandoffInitiated):
             self.anchors[body.handoff] = {digest}
             self.batons[body.handoff] = (digest, 0)
         else:
@@ -109,6 +117,42 @@ def _require_items(facts: Facts, _: HandoffInitiated | RunRecorded | RunRelaxed)
     facts.memory.items.require(facts.receipt)
 
 
+def _require_saved(facts: Facts, body: SessionSaved) -> None:
+    _require_kept(facts, body, {body.run})
+
+
+def _require_resumed(facts: Facts, body: SessionResumed) -> None:
+    """Hold a session against the trees that it comes from; in a bundle, against those that are in it."""
+    roots = {root.run for root in body.roots}
+    if not facts.memory.whole and not roots <= facts.derived.runs.keys():
+        return
+    for root in body.roots:
+        run = facts.derived.runs.get(root.run)
+        if run is None or run.parent is not None:
+            raise UnlinkedError(f"{root.run} is no root that it could come from", field="roots")
+        _require_head(facts, root, "roots")
+    _require_kept(facts, body, roots)
+
+
+def _require_kept(facts: Facts, body: SessionSaved | SessionResumed, roots: AbstractSet[RunId]) -> None:
+    memory, handoffs = facts.memory, facts.derived.handoffs
+    # What was in flight elsewhere when those roots began is read together with them, so its tree counts as well.
+    elsewhere = {handoffs[one].root for root in roots for one in memory.in_flight.get(root, ()) if one in handoffs}
+    memory.items.require_inherited(body, frozenset(roots | elsewhere), whole=memory.whole)
+    for handoff in body.in_flight:
+        if memory.whole and handoff not in handoffs:
+            raise UnlinkedError(f"{handoff} was never offered", field="in_flight")
+
+
+def _require_cached(facts: Facts, body: ToolCached) -> None:
+    # Not whether it was fresh: that was asked a moment before this was recorded, and clocks differ.
+    kept = facts.derived.cached.get(body.made)
+    if kept is None and not facts.memory.whole:
+        return
+    if kept is None or kept.receipt != body.result:
+        raise UnlinkedError(f"{body.result} keeps no result of {body.made}", field="result")
+
+
 def _require_rotated(facts: Facts, body: RelayRotated) -> None:
     _require_owner(facts, body.old_key, body.relay)
 
@@ -143,9 +187,13 @@ def _require_children(facts: Facts, parent: RunId, children: tuple[ChildHead, ..
         run = facts.derived.runs.get(child.run)
         if run is None or not _is_child(facts, run, parent):
             raise UnlinkedError(f"it lists {child.run}, which is no child of it", field="children")
-        known = facts.memory.history[StreamId(child.run)]
-        if len(known) < child.seq or known[child.seq - 1].hex() != child.head:
-            raise UnlinkedError(f"it lists another head of {child.run} than there is", field="children")
+        _require_head(facts, child, "children")
+
+
+def _require_head(facts: Facts, listed: ChildHead, name: str) -> None:
+    known = facts.memory.history[StreamId(listed.run)]
+    if len(known) < listed.seq or known[listed.seq - 1].hex() != listed.head:
+        raise UnlinkedError(f"it lists another head of {listed.run} than there is", field=name)
 
 
 def _is_child(facts: Facts, run: Run, parent: RunId) -> bool:
@@ -171,6 +219,9 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     RunRecorded: _require_items,
     RunRelaxed: _require_items,
     RunClosed: _require_closed,
+    SessionSaved: _require_saved,
+    SessionResumed: _require_resumed,
+    ToolCached: _require_cached,
     RelayRotated: _require_rotated,
     RelayRevoked: _require_revoked,
 }

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from batonpass.errors import AmbiguousIdError, EditedError, InvalidValueError, NotFoundError
-from batonpass.model.bodies import HandoffInitiated, Kind, ToolCompleted, ToolFailed, ToolRequested
+from batonpass.model.bodies import HandoffInitiated, Kind, ToolCached, ToolCompleted, ToolFailed, ToolRequested
 from batonpass.model.content import ContentRef, Place
 from batonpass.model.ids import (
     CONTENT,
@@ -287,6 +287,9 @@ def find_calls(receipts: Iterable[Receipt]) -> Iterator[Call]:
                     outcome=body.kind,
                     error=body.error if isinstance(body, ToolFailed) else None,
                 )
+            case ToolCached() as body:
+                at, kind = receipt.at, body.kind
+                calls[body.call] = Call(id=body.call, tool=body.tool, requested_at=at, ended_at=at, outcome=kind)
             case _:
                 continue
     return iter(calls.values())

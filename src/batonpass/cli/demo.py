@@ -11,7 +11,7 @@ import click
 
 from batonpass.cli.options import Command
 from batonpass.cli.printing import Painted, paint, say
-from batonpass.demo import pull_request, story
+from batonpass.demo import pull_request, story, two_sessions
 from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Line, Step, Tone
 
 _COLOURS: Final = {Tone.GOOD: "green", Tone.BAD: "red"}
@@ -62,6 +62,22 @@ def of_pull_request(keep: Path | None) -> None:
         say()
         say(f"Look around: cd {keep}")
         say(f"  batonpass blame {pull_request.NAME} --all")
+        say("  batonpass trail last")
+
+
+@command.command("sessions")
+@keep_option
+def of_sessions(keep: Path | None) -> None:
+    """Agree on something, lose the lead, and go on two weeks later with what still holds."""
+    with _place(keep) as directory:
+        _show(_numbered(two_sessions.play_sessions(directory)))
+    say()
+    say("What was agreed came along, what no longer holds is a question, and nothing in flight was forgotten.")
+    if keep is not None:
+        say()
+        say(f"Look around: cd {keep}")
+        say("  batonpass session show last")
+        say("  batonpass session diff last")
         say("  batonpass trail last")
 
 

@@ -7,11 +7,13 @@ from typing import Final
 
 from batonpass.adapters.claude_code.hooks.client import HOME_NAME, LOG, Call
 from batonpass.adapters.claude_code.hooks.resident import ask_who
+from batonpass.adapters.claude_code.hooks.rules import FILE_NAME, read_rules
 from batonpass.adapters.claude_code.hooks.spool import find_spooled
 from batonpass.adapters.claude_code.settings import Installed, find_installed
 from batonpass.cli.checkup import Check, Level
 from batonpass.cli.words import counted
 from batonpass.config import Settings
+from batonpass.errors import InvalidValueError
 
 _PATIENCE: Final = 2.0
 
@@ -32,10 +34,22 @@ def look_at_hooks(found: Settings) -> Iterator[Check]:
         yield Check(Level.BAD, "hooks", f"by {paths}: all is recorded twice", advice)
     for one in installed[:1]:
         yield _recorder(one, project)
+        yield from _rules(one, project)
     waiting = sum(1 for _ in find_spooled(found.home))
     if waiting:
         advice = f"the next event lets them be recorded as gaps; {found.home / LOG} says why they were missed"
         yield Check(Level.WARN, "spool", f"{counted(waiting, 'event')} of Claude Code reached no recorder", advice)
+
+
+def _rules(one: Installed, project: Path) -> Iterator[Check]:
+    if not one.enforce or not (project / FILE_NAME).exists():
+        return
+    try:
+        read_rules(project / FILE_NAME)
+    except InvalidValueError as error:
+        yield Check(Level.BAD, "rules", f"{FILE_NAME}: {error}", "correct it: until then every call is refused")
+    else:
+        yield Check(Level.OK, "rules", f"{project / FILE_NAME}")
 
 
 def _mode(one: Installed) -> str:

@@ -71,10 +71,14 @@ def install(*, seal: bool, newest_seal: bool, undo: bool) -> None:
     except FileExistsError as error:
         raise GitError(f"{error.filename} is in the way: an older hook was set aside there; move it") from None
     if not seal:
-        tell(f"{path} names the runs in a {RUN_TRAILER} trailer of every commit from now on")
+        tell(f"{path} names the runs in a {RUN_TRAILER} trailer of every commit {_from_when()}")
         return
-    tell(f"{path} adds {RUN_TRAILER} and {TRAILER} trailers to every commit from now on")
+    tell(f"{path} adds {RUN_TRAILER} and {TRAILER} trailers to every commit {_from_when()}")
     tell("push, and the remote is the witness; `batonpass ledger verify --seal git` asks it")
+
+
+def _from_when() -> str:
+    return "from now on" if _has_ledger() else "once something is recorded here"
 
 
 @command.command()

@@ -5,11 +5,18 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 
 from batonpass.adapters.claude_code.hooks.client import Call, UnansweredError, ask
+from batonpass.adapters.claude_code.hooks.events import EVENTS
 from batonpass.cli.exits import BROKEN
 from batonpass.cli.options import given_ledger, ledger_option
 from batonpass.cli.printing import say, tell
+from batonpass.model.checks import shorten
+
+
+class _Named(msgspec.Struct):
+    hook_event_name: str
 
 
 @click.group()
@@ -38,6 +45,12 @@ def claude_code(project: Path, *, enforce: bool) -> None:
         words += ["--ledger", ledger if "://" in ledger else str(Path(ledger).absolute())]
     event = sys.stdin.buffer.read()
     try:
+        name = msgspec.json.decode(event, type=_Named).hook_event_name
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise click.UsageError(f"what is on stdin is no event of Claude Code: {error}") from None
+    if name not in EVENTS:
+        raise click.UsageError(f"nothing is recorded of {shorten(name)}; of these it is: {', '.join(EVENTS)}")
+    try:
         call = Call(words, dict(os.environ))
         os.chdir(call.home)
         answer = ask(call, event)
@@ -46,3 +59,4 @@ def claude_code(project: Path, *, enforce: bool) -> None:
         click.get_current_context().exit(BROKEN)
     if answer:
         say(answer.decode())
+    tell(f"{name} is recorded; `batonpass trail last` shows it")

@@ -19,6 +19,7 @@ from batonpass.adapters.claude_code.settings import (
 from batonpass.cli.exits import NO
 from batonpass.cli.options import given_ledger, ledger_option
 from batonpass.cli.printing import say, tell
+from batonpass.cli.repository import is_ignored
 from batonpass.config import Settings, find_settings
 from batonpass.errors import InvalidValueError
 from batonpass.relay import Relay
@@ -86,10 +87,14 @@ def claude_code(
 
 
 def _carry_out(edit: Edit, found: Settings, *, dry_run: bool) -> None:
+    if edit.is_change and not dry_run:
+        # First the deed: whoever reads only the beginning of what we print has the hooks all the same.
+        _apply(edit, found)
     for line in edit.diff().splitlines():
         say(line)
-    if dry_run or not edit.is_change:
-        return
+
+
+def _apply(edit: Edit, found: Settings) -> None:
     edit.apply()
     created = _created(found)
     if edit.before is None:
@@ -108,8 +113,14 @@ def _tell(edit: Edit, scope: Scope, *, enforce: bool, undo: bool, dry_run: bool)
     elif undo:
         tell(f"our hooks are gone from {edit.path}; what was recorded stays")
     else:
-        what = "refuses what cannot be recorded" if enforce else "records what happens, and refuses nothing"
+        what = (
+            "refuses what cannot be recorded"
+            if enforce
+            else "records what happens, and refuses only what would change the ledger"
+        )
         tell(f"from its next session on, Claude Code {what}; --undo takes it back")
+    if scope is Scope.LOCAL and not undo and not dry_run and edit.path.exists() and not is_ignored(edit.path):
+        tell(f"git sees {edit.path.name}, which holds paths of this machine: add it to .gitignore")
     if scope is Scope.SHARED and enforce and not undo:
         tell("whoever works here without batonpass-hook on the PATH can make no call")
 

@@ -15,6 +15,7 @@ _NOUNS: Final = {
     "run": "Runs: who worked on what, and for whom.",
     "handoff": "Handoffs: what was delegated, what came of it, what to do next.",
     "blame": "Who wrote a line, on which task, and for whom.",
+    "session": "Sessions: what comes along to the next one, and what changed.",
     "trail": "The trail: a whole tree as it happened.",
     "why": "Why something was allowed, denied or held.",
     "receipt": "Receipts: one signed record of anything.",

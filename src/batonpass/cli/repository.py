@@ -98,6 +98,22 @@ def is_private(directory: Path) -> bool:
     return directory.resolve().is_relative_to(common)
 
 
+def is_ignored(path: Path) -> bool:
+    """Return whether git does not see a file; where there is no git, nobody does."""
+    try:
+        git("-C", str(path.parent), "check-ignore", "--quiet", "--", str(path))
+    except GitError:
+        return not _is_in_repository(path.parent)
+    return True
+
+
+def _is_in_repository(directory: Path) -> bool:
+    try:
+        return git("-C", str(directory), "rev-parse", "--is-inside-work-tree").strip() == "true"
+    except GitError:
+        return False
+
+
 def read_staged() -> Staged:
     """Return what is about to be committed, in a hook of that commit. Raises `GitError`."""
     parents = _parents()

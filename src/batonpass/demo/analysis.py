@@ -1,8 +1,9 @@
-"""The example that the demonstration plays: it is a program to read, and lies with the examples."""
+"""The examples that demonstrations play: they are programs to read, and lie with the examples."""
 
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Final, Protocol, cast
 
 from batonpass.handoff.run import LiveRun
@@ -10,6 +11,7 @@ from batonpass.model.ids import HandoffId
 from batonpass.relay import Relay
 
 NAME: Final = "quarterly_analysis.py"
+SESSIONS: Final = "sessions.py"
 
 
 class Process(Protocol):
@@ -28,13 +30,29 @@ class Analysis(Protocol):
     worker_process: Callable[[Path], Process]
 
 
+class TwoSessions(Protocol):
+    """What the story of two sessions needs of the example."""
+
+    main: Callable[[Path, Callable[[str], None]], Relay]
+
+
 def load_analysis() -> Analysis:
-    """Return the example as a module: from beside this file in an installed package, else from the source tree."""
-    beside = Path(__file__).with_name(NAME)
-    path = beside if beside.exists() else Path(__file__).parents[3] / "examples" / NAME
+    """Return the example of the quarterly analysis as a module."""
+    return cast("Analysis", _load(NAME))
+
+
+def load_sessions() -> TwoSessions:
+    """Return the example of two sessions as a module."""
+    return cast("TwoSessions", _load(SESSIONS))
+
+
+def _load(name: str) -> ModuleType:
+    """Return an example: from beside this file in an installed package, else from the source tree."""
+    beside = Path(__file__).with_name(name)
+    path = beside if beside.exists() else Path(__file__).parents[3] / "examples" / name
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {path}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return cast("Analysis", module)
+    return module

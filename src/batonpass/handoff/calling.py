@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -20,13 +21,14 @@ from batonpass.errors import (
     StreamClosedError,
 )
 from batonpass.guard.constraints import find_broken_by_call
+from batonpass.handoff.caching import cache_key, find_again
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.effects import NOTHING, Watched, find_changes, watch
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.resuming import ARGUMENTS, RESULT, PastCall, read_settlement
 from batonpass.handoff.tools import ToolCall
-from batonpass.handoff.values import describe, give_back, keep_result
+from batonpass.handoff.values import SHOWN, describe, give_back, keep_result
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import (
     Body,
@@ -34,6 +36,7 @@ from batonpass.model.bodies import (
     HandoffLate,
     RunGap,
     Settlement,
+    ToolCached,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
@@ -59,13 +62,14 @@ class Begun:
     attempt: int
     described: bytes = b""
     number: int = 1  # the how-manyth such call it is
+    cache: Digest | None = None  # under what its result is kept for a while, if it is
     recorded: bool = True  # False if its request could not be written; then its outcome is not, either
     watched: Watched = NOTHING  # the files that its arguments name, as they were before
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A call that need not be made: an earlier attempt finished it."""
+    """A call that need not be made: an earlier attempt finished it, or its result is kept and fresh."""
 
     value: Any
 
@@ -107,6 +111,19 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
     flags = tuple(_check(desk, holding, call, described, target_key if past is None else None))
     identifier = new_call_id(desk.clock.now())
     contents = [desk.json(ARGUMENTS, described)]
+    cache = cache_key(desk, holding.root, declared, described)
+    if (again := find_again(desk, cache, declared)) is not None:
+        cached = ToolCached(
+            run=holding.id,
+            call=identifier,
+            tool=declared.name,
+            made=again.call,
+            result=again.receipt,
+            key=key,
+            flags=flags,
+        )
+        _write(desk, holding, cached, *contents)
+        return Replayed(again.value)
     if target is not None:
         contents.append(desk.text(TARGET, target))
     requested = ToolRequested(
@@ -132,6 +149,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         attempt=holding.working.run.attempt,
         described=described,
         number=number,
+        cache=cache,
         recorded=recorded,
         watched=watch(call.named) if recorded and not declared.reads else NOTHING,
     )
@@ -180,6 +198,7 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
             find_changes(begun.watched, call=begun.call, run=holding.id, at=desk.clock.now()), 1
         )
     ]
+    until = _fresh_until(desk, begun, call, media_type)
     done = ToolCompleted(
         run=holding.id,
         call=begun.call,
@@ -188,6 +207,8 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
         changes=tuple(
             Changed(change=kept.ref.id, before=change.before, after=change.after) for change, kept in changes
         ),
+        cache=None if until is None else begun.cache,
+        fresh_until=until,
     )
     touches = tuple(Touch(path=change.path, content=kept.ref.id) for change, kept in changes)
     try:
@@ -196,6 +217,16 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
     except (FencedError, StreamClosedError):
         _keep_late(desk, holding, begun, content, completed=True)
         raise
+
+
+def _fresh_until(desk: Desk, begun: Begun, call: ToolCall[Any], media_type: str) -> datetime | None:
+    """Return until when a result is given again; None if it is not kept, or has no form in which it could be."""
+    if begun.cache is None or call.declared.cache_for is None or media_type == SHOWN:
+        return None
+    try:
+        return desk.clock.now() + call.declared.cache_for
+    except OverflowError:
+        return None
 
 
 def fail_call(desk: Desk, holding: Holding, begun: Begun, error: BaseException, *, made: bool = True) -> None:

@@ -1,7 +1,8 @@
 """What every use case of a run or a handoff needs at hand. Nothing here runs agent code."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from batonpass.clock import Clock
 from batonpass.handoff.secrets import TreeSecrets
@@ -26,6 +27,7 @@ class Desk:
     secrets: TreeSecrets
     policy: HandoffPolicy = field(default_factory=HandoffPolicy)
     cards: Mapping[AgentId, Card] = field(default_factory=dict)
+    checks: Mapping[str, Callable[[], object]] = field(default_factory=dict)  # what conditions of decisions ask for
 
     def text(self, name: str, words: str) -> Content:
         """Return words as content."""
@@ -35,16 +37,18 @@ class Desk:
         """Return a document as content."""
         return new_content(name, document, self.clock.now(), media_type=JSON)
 
-    def item(self, value: ItemValue, by: PrincipalId, number: int) -> tuple[Item, Content]:
-        """Return something to be recorded as an item, and the content that holds it."""
+    def item(
+        self, value: ItemValue, by: PrincipalId, number: int, *, said_at: datetime | None = None
+    ) -> tuple[Item, Content]:
+        """Return something to be recorded as an item, and its content; what comes along keeps its time."""
         require_instance("item", value, VALUE_TYPES)
         require_principal("by", by)
-        at = self.clock.now()
+        at = said_at or self.clock.now()
         part = part_of(value)
         name = f"{part}.{number}"
         if isinstance(value, Statement):
             # The human's own words, and nothing around them: they stay byte-identical wherever they go.
             content = new_content(name, value.text, at)
         else:
-            content = new_content(name, encode_item(value, by, at), at, media_type=JSON)
+            content = new_content(name, encode_item(value, by, at), self.clock.now(), media_type=JSON)
         return Item(id=content.ref.id, digest=content.ref.digest, part=part, by=by, at=at, value=value), content

@@ -13,6 +13,7 @@ from batonpass.model.bodies import Carried, Part
 from batonpass.model.ids import AgentId, CallId, ContentId, Digest, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.items import Constraint, Item, Report
 from batonpass.model.receipt import SignedReceipt
+from batonpass.model.session import NO_SESSION, SessionState
 
 # Of items that a sender may select from, an offer names so many at most: its size must not grow with the tree.
 MOST_CARRIED: Final = 200
@@ -24,6 +25,7 @@ class Holding:
 
     working: Working
     baton: Baton | None = None  # None for a root
+    session: SessionState = NO_SESSION  # what it began with, if it goes on where others stopped
     resumption: Resumption = NOTHING
     resumed: bool = False  # whoever worked on it before is gone: what they left running is ours to take over
     replaying: bool = False  # it is finished: everything it asks for comes from the record

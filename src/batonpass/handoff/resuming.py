@@ -12,6 +12,7 @@ from batonpass.model.bodies import (
     HandoffSettled,
     RunSettled,
     Settlement,
+    ToolCached,
     ToolCompleted,
     ToolFailed,
     ToolRequested,
@@ -97,6 +98,8 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
     for run in attempts:
         for receipt in _receipts(view, StreamId(run.id)):
             _take(calls, receipt)
+            if isinstance(receipt.body, ToolCached):
+                calls[receipt.body.call] = _cached(view, receipt, receipt.body)
             if isinstance(receipt.body, CheckpointSaved):
                 messages = receipt.content.get(MESSAGES)
     late, settled = _decisions(view, stream, calls)
@@ -141,6 +144,24 @@ def _decisions(
 
 def _receipts(view: LedgerView, stream: StreamId) -> Iterator[Receipt]:
     return (decode_receipt(stored.payload) for stored in view.find_receipts(ReceiptQuery(stream=stream)))
+
+
+def _cached(view: LedgerView, receipt: Receipt, body: ToolCached) -> PastCall:
+    """Return a call that was not made because an earlier one's result was fresh: the next attempt gets the same."""
+    return PastCall(
+        id=body.call,
+        run=body.run,
+        tool=body.tool,
+        key=body.key,
+        target=None,
+        reads=True,
+        idempotent=False,
+        arguments=receipt.content.get(ARGUMENTS),
+        requested_at=receipt.at,
+        ended_at=receipt.at,
+        completed=True,
+        result=decode_receipt(view.get_receipt(body.result).payload).content.get(RESULT),
+    )
 
 
 def _take(calls: dict[CallId, PastCall], receipt: Receipt) -> None:

@@ -26,11 +26,12 @@ from batonpass.handoff.noting import (
 from batonpass.handoff.offering import offer_task
 from batonpass.handoff.resuming import Resumption
 from batonpass.handoff.retrying import settle_own
+from batonpass.handoff.sessions import save_session
 from batonpass.handoff.tools import ToolCall, declared_of, is_async, name_of
 from batonpass.model.baton import Baton, Budget
 from batonpass.model.bodies import Outcome, Relation, Settlement
 from batonpass.model.checks import as_member
-from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId
+from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId, SessionId
 from batonpass.model.items import (
     Assumption,
     Claim,
@@ -45,6 +46,7 @@ from batonpass.model.items import (
     WorkItem,
 )
 from batonpass.model.lifecycle import Carrier
+from batonpass.model.session import SessionState
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -105,6 +107,11 @@ class LiveRun:
     def earlier(self) -> Resumption:
         """Return what earlier attempts finished, left in doubt and handed off."""
         return self._holding.resumption
+
+    @property
+    def session(self) -> SessionState:
+        """Return what it began with, if it goes on where others stopped: kept, to be decided again, left, in flight."""
+        return self._holding.session
 
     @property
     def notes(self) -> tuple[Item, ...]:
@@ -185,6 +192,13 @@ class LiveRun:
             raise
         finish_call(self._desk, self._holding, begun, planned, result)
         return result
+
+    def save_session(self) -> SessionId:
+        """Mark this point of the session, to come back to with `relay.resume_session`; return the session's id.
+
+        What comes along is derived from receipts: a root that died without saving can be resumed all the same.
+        """
+        return save_session(self._desk, self._holding)
 
     def settle(
         self, call: CallId, settlement: Settlement | str, *, by: str | None = None, reason: str | None = None

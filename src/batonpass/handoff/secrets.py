@@ -17,6 +17,7 @@ from batonpass.store.port import LedgerStore
 from batonpass.wire.codec import decode_receipt
 
 SECRET: Final = "secret"  # noqa: S105 - the name of a content
+SESSION_SECRET: Final = "session-secret"  # noqa: S105 - the name of a content
 _BYTES: Final = 32
 _KEPT_AT_MOST: Final = 4096
 
@@ -28,18 +29,23 @@ class TreeSecrets:
         self._store = store
         self._clock = clock
         self._known: dict[RunId, bytes] = {}
+        self._sessions: dict[RunId, bytes] = {}
         self._lock = threading.Lock()
 
     def new(self) -> Content:
         """Return a new secret, to be committed with a root's first receipt."""
         return new_content(SECRET, os.urandom(_BYTES), self._clock.now(), media_type="application/octet-stream")
 
-    def keep(self, root: RunId, secret: bytes) -> None:
-        """Remember a tree's secret."""
+    def pass_on(self, root: RunId) -> Content:
+        """Return the session's secret of a root, to be committed with the next root of that session or series."""
+        secret = self._session_secret(root)
+        return new_content(SESSION_SECRET, secret, self._clock.now(), media_type="application/octet-stream")
+
+    def keep(self, root: RunId, secret: bytes, session: bytes | None = None) -> None:
+        """Remember a tree's secret, and the one that it shares with the trees of its session."""
         with self._lock:
-            while len(self._known) >= _KEPT_AT_MOST:
-                self._known.pop(next(iter(self._known)))
-            self._known[root] = secret
+            _keep(self._known, root, secret)
+            _keep(self._sessions, root, _derived(secret) if session is None else session)
 
     def fetch(self, root: RunId) -> None:
         """Have a tree's secret at hand, so that what is called can be recognised also while the store is away."""
@@ -47,20 +53,51 @@ class TreeSecrets:
 
     def digest(self, root: RunId, *parts: bytes) -> Digest:
         """Return the digest of some parts, keyed with a tree's secret."""
-        message = b"".join(len(part).to_bytes(8) + part for part in parts)
-        return Digest(hmac.new(self._secret(root), message, sha256).hexdigest())
+        return Digest(hmac.new(self._secret(root), _message(parts), sha256).hexdigest())
+
+    def session_digest(self, root: RunId, *parts: bytes) -> Digest:
+        """Return the digest of some parts, keyed with what the trees of a session share and others do not know."""
+        return Digest(hmac.new(self._session_secret(root), _message(parts), sha256).hexdigest())
+
+    def _session_secret(self, root: RunId) -> bytes:
+        with self._lock:
+            known = self._sessions.get(root)
+        if known is None:
+            self._secret(root)
+            with self._lock:
+                known = self._sessions[root]
+        return known
 
     def _secret(self, root: RunId) -> bytes:
         with self._lock:
             known = self._known.get(root)
         if known is None:
-            known = self._read(root)
-            self.keep(root, known)
+            known, session = self._read(root)
+            self.keep(root, known, session)
         return known
 
-    def _read(self, root: RunId) -> bytes:
+    def _read(self, root: RunId) -> tuple[bytes, bytes | None]:
         with self._store.view() as view:
-            ref = decode_receipt(view.get_receipt_at(StreamId(root), 1).payload).content.get(SECRET)
-            body = None if ref is None else view.get_content(ref.id).body
+            content = decode_receipt(view.get_receipt_at(StreamId(root), 1).payload).content
+            found = {
+                name: view.get_content(content[name].id).body for name in (SECRET, SESSION_SECRET) if name in content
+            }
         # Erased, or never there: then nothing of this tree can be recognised again, which is what erasing it means.
-        return os.urandom(_BYTES) if body is None else body
+        secret = found.get(SECRET) or os.urandom(_BYTES)
+        session = found[SESSION_SECRET] or os.urandom(_BYTES) if SESSION_SECRET in found else None
+        return secret, session
+
+
+def _keep(known: dict[RunId, bytes], root: RunId, secret: bytes) -> None:
+    while len(known) >= _KEPT_AT_MOST:
+        known.pop(next(iter(known)))
+    known[root] = secret
+
+
+def _message(parts: tuple[bytes, ...]) -> bytes:
+    return b"".join(len(part).to_bytes(8) + part for part in parts)
+
+
+def _derived(secret: bytes) -> bytes:
+    """Return what the first tree of a session shares with later ones: from it nobody gets back to the tree's own."""
+    return hmac.new(secret, b"session", sha256).digest()

@@ -1,43 +1,45 @@
 """Starting a root run, and going on with one whose process is gone."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
-from batonpass.errors import HandoffEndedError, InvalidValueError
+from batonpass.audit.sessions import find_roots, find_stops, get_session
+from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.offers import author_of, read_items, read_offer, read_report, read_report_of, statement_item
-from batonpass.handoff.outcomes import DELIVERED, learn
+from batonpass.handoff.offers import read_items, read_offer, statement_item
+from batonpass.handoff.outcomes import learn
 from batonpass.handoff.resuming import read_resumption, read_runs
+from batonpass.handoff.sessions import carried_from, inherit, read_session, resumed
 from batonpass.model.bodies import (
     Carried,
     HandoffInitiated,
-    Kind,
     Part,
     RunRecorded,
     RunRelaxed,
     RunStarted,
-    VerificationPassed,
+    SessionResumed,
 )
 from batonpass.model.checks import require_text
 from batonpass.model.content import Content
 from batonpass.model.ids import ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId
-from batonpass.model.items import Item, ItemValue, Statement, WorkItem
-from batonpass.model.lifecycle import State
+from batonpass.model.items import Item, ItemValue
 from batonpass.model.receipt import Mode, Receipt, StoredReceipt
-from batonpass.model.run import Handoff, Run, RunState
+from batonpass.model.run import RunState
+from batonpass.model.session import NO_SESSION, SessionState, Stop
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 _LATEST: Final = 64
 
-Lasting: TypeAlias = tuple[ItemValue, PrincipalId]  # what outlives a session, and who said it
-
 
 def start_run(
     desk: Desk,
-    intent: str,
+    intent: str | None,
     *,
     by: str,
     agent: str = "lead",
@@ -47,33 +49,56 @@ def start_run(
     mode: Mode = Mode.OBSERVED,
     session: SessionId | None = None,
     contents: tuple[Content, ...] = (),
+    resumes: Sequence[Stop] = (),
 ) -> Holding:
-    """Begin a root run: the human's words, and what they say besides, in one commit."""
-    require_text("intent", intent)
+    """Begin a root run: the human's words, unless nobody heard them, and what they say besides, in one commit.
+
+    What comes along is that of the roots that a session stopped at, of a root that is continued, or of the last one of
+    a series.
+    """
+    if intent is not None:
+        require_text("intent", intent)
     principal = PrincipalId(by)
-    if continues is None and series is not None:
+    if not resumes and continues is None and series is not None:
         continues = _last_of(desk, series)
-    told = dict.fromkeys(said, principal)
-    for value, author in () if continues is None else _from_last_time(desk, continues):
+    stops = tuple(resumes) or (() if continues is None else (Stop(continues),))
+    resumed_session = session if resumes else None
+    state, heads = inherit(desk, stops, session=resumed_session, anew=said) if stops else (NO_SESSION, ())
+    now = desk.clock.now()
+    told = dict.fromkeys(said, (principal, now))
+    for one in carried_from(state, now):
         # Whoever decided or asked it last time is its author still; what is said again every time is said once.
-        told.setdefault(value, author)
+        told.setdefault(one.value, (one.by, one.at))
     secret = desk.secrets.new()
-    noted = [desk.item(value, author, number) for number, (value, author) in enumerate(told.items(), 1)]
+    last = stops[-1].root if stops else None
+    shared = _shared_secret(desk, last, session)
+    noted = [
+        desk.item(value, author, number, said_at=at) for number, (value, (author, at)) in enumerate(told.items(), 1)
+    ]
     working = desk.recording.start(
         intent,
         agent=agent,
         by=by,
         mode=mode,
         session=session,
-        continues=continues,
+        continues=last,
         series=series,
-        contents=(secret, *contents),
+        contents=(secret, *shared, *contents),
         items=tuple((item.part, content) for item, content in noted),
+        resumed=partial(resumed, state=state, heads=heads) if stops else None,
     )
-    desk.secrets.keep(working.run.root, secret.body)
-    holding = Holding(working=working)
+    desk.secrets.keep(working.run.root, secret.body, shared[0].body if shared else None)
+    holding = Holding(working=working, session=state)
     holding.add(*(item for item, _ in noted))
     return holding
+
+
+def _shared_secret(desk: Desk, last: RunId | None, session: SessionId | None) -> tuple[Content, ...]:
+    """Return what a root shares with the trees before it, so that their results are found again."""
+    if last is None and session is not None:
+        with desk.store.view() as view:
+            last = next((run.root for run in view.find_runs(session=session)), None)
+    return () if last is None else (desk.secrets.pass_on(last),)
 
 
 def resume_run(desk: Desk, run: RunId, *, mode: Mode | None = None) -> Holding:
@@ -86,12 +111,58 @@ def resume_run(desk: Desk, run: RunId, *, mode: Mode | None = None) -> Holding:
     desk.secrets.fetch(known.root)
     working = desk.recording.rekey(run, mode=mode or first.mode, session=first.session)
     with desk.store.view() as view:
-        holding = Holding(working=working, resumed=True)
+        began_with = _began_with(view, run, desk.clock.now())
+        holding = Holding(working=working, resumed=True, session=began_with)
         reported = remember(view, holding)
     for handoff in sorted(holding.handed_off):
         learn(desk, holding, handoff)
     holding.watched -= reported
     return holding
+
+
+def resume_session(
+    desk: Desk,
+    session: str,
+    *,
+    by: str,
+    intent: str | None = None,
+    agent: str | None = None,
+    said: Sequence[ItemValue] = (),
+) -> Holding:
+    """Begin a root where a session stopped; what nobody says anew, its agent and its words, is as it was last.
+
+    Raises `NotFoundError` or `AmbiguousIdError`, and `InvalidValueError` if the words were erased.
+    """
+    with desk.store.view() as view:
+        found = get_session(view, session)
+        stops = find_stops(view, find_roots(view, found))
+        last = view.get_run(stops[-1].root)
+        first = _decoded(view.get_receipt_at(StreamId(last.id), 1))
+        ref = first.content.get(Part.INTENT)
+        words = None if ref is None else view.get_content(ref.id).body
+    if intent is None and words is None:
+        raise InvalidValueError("intent", "was erased; say what you want")
+    return start_run(
+        desk,
+        (words or b"").decode() if intent is None else intent,
+        by=by,
+        agent=agent or last.agent,
+        said=said,
+        series=last.series,
+        mode=first.mode,
+        session=found,
+        resumes=stops,
+    )
+
+
+def _began_with(view: LedgerView, run: RunId, at: datetime) -> SessionState:
+    """Return what a root began with, as it looks now."""
+    # It may be the first receipt still, and where a tree was brought alone, those that it comes from are not there.
+    with suppress(NotFoundError):
+        body = _decoded(view.get_receipt_at(StreamId(run), 2)).body
+        if isinstance(body, SessionResumed):
+            return read_session(view, [Stop(root.run) for root in body.roots], at, session=body.resumes)
+    return NO_SESSION
 
 
 def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
@@ -148,71 +219,3 @@ def _last_of(desk: Desk, series: str) -> RunId | None:
         begun = [_decoded(view.get_receipt_at(StreamId(run), 1)).body for run in runs]
     continued = {body.continues for body in begun if isinstance(body, RunStarted)}
     return next((run for run in runs if run not in continued), None)
-
-
-def _from_last_time(desk: Desk, root: RunId) -> Iterator[Lasting]:
-    """Yield what outlives a session: decisions with their reasons, open questions, and outputs that were verified.
-
-    Hypotheses, reasoning and what came from outside do not: they are to be worked out, or fetched, anew.
-    """
-    with desk.store.view() as view:
-        lead = view.get_run(root)
-        runs = list(view.find_runs(root=root))[::-1]
-        handoffs = [*view.find_handoffs(root=root)][::-1]
-        verified = {handoff.id for handoff in handoffs if handoff.state is State.VERIFIED}
-        for run in runs:
-            for item in _lasting_notes(view, run):
-                value = item.value
-                if isinstance(value, WorkItem) and (not value.verified or value.evidence in verified):
-                    continue  # nobody verified it, or its own handoff says so below
-                if value is not None and not isinstance(value, Statement):
-                    yield value, item.by
-        for handoff in handoffs:
-            yield from _lasting_results(view, handoff)
-        if (report := read_report_of(view, root)) is not None:
-            lasting: tuple[ItemValue, ...] = (*report.open_questions, *report.decisions)
-            yield from ((value, author_of(lead.agent)) for value in lasting)
-
-
-def _lasting_notes(view: LedgerView, run: Run) -> tuple[Item, ...]:
-    lasting = {Part.DECISION, Part.QUESTION, Part.CONSTRAINT, Part.EXCLUSION, Part.COMPLETED}
-    refs = [
-        item
-        for receipt in map(_decoded, view.find_receipts(ReceiptQuery(stream=StreamId(run.id), kind="run.recorded")))
-        if isinstance(receipt.body, RunRecorded)
-        for item in receipt.body.items
-        if item.part in lasting and (run.parent is None or item.part in {Part.DECISION, Part.QUESTION})
-    ]
-    contents = {content.id: content for content in view.find_contents([ref.item for ref in refs])}
-    items, _ = read_items(view, refs, contents)
-    return items
-
-
-def _lasting_results(view: LedgerView, handoff: Handoff) -> Iterator[Lasting]:
-    author = author_of(handoff.to)
-    report = None if handoff.state is State.RUNNING else read_report(view, handoff)
-    if handoff.state is State.VERIFIED:
-        verdict = _verdict(view, handoff)
-        yield (
-            WorkItem(
-                read_offer(view, handoff).baton.task,
-                outputs=() if report is None or not report.result.strip() else (report.result,),
-                verified_by=verdict.by,
-                how=f"{verdict.method}, see {handoff.id}",
-                evidence=handoff.id,
-            ),
-            verdict.by,
-        )
-    if report is not None:
-        # What a failed attempt left open is open still; what it decided fell with it.
-        yield from ((question, author) for question in report.open_questions)
-        if handoff.state in DELIVERED:
-            yield from ((decision, author) for decision in report.decisions)
-
-
-def _verdict(view: LedgerView, handoff: Handoff) -> VerificationPassed:
-    found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.VERIFICATION_PASSED))
-    bodies = [body for stored in found if isinstance(body := _decoded(stored).body, VerificationPassed)]
-    if not bodies:
-        raise InvalidValueError("handoff", f"{handoff.id} has no verdict; run `batonpass ledger verify`")
-    return bodies[-1]

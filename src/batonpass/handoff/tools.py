@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
@@ -11,6 +12,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.values import plain, readable
+from batonpass.model.checks import require_instance
 from batonpass.model.ids import require_agent
 
 Arguments = ParamSpec("Arguments")
@@ -30,6 +32,8 @@ class Declared:
     idempotent: bool = False  # the same call key twice has one effect: it may be repeated when in doubt
     reversible: bool = False
     reads: bool = False  # it changes nothing
+    external: bool = False  # what it returns came from outside
+    cache_for: timedelta | None = None  # for so long its result is given again, in the same session or series
     cost: Callable[[Any], Decimal | int] | None = None
     encode: Callable[[Any], bytes] | None = None
     decode: Callable[[bytes], Any] | None = None
@@ -38,6 +42,16 @@ class Declared:
         require_agent("tool", self.name)
         if self.reads and self.target is not None:
             raise InvalidValueError("target", f"{self.name} is declared to change nothing")
+        if self.cache_for is None:
+            return
+        if require_instance("cache_for", self.cache_for, timedelta) <= timedelta(0):
+            raise InvalidValueError("cache_for", f"{self.name} would be stale at once")
+        if not self.reads:
+            raise InvalidValueError(
+                "cache_for", f"{self.name} may change something; only tools with reads=True are kept"
+            )
+        if self.external:
+            raise InvalidValueError("cache_for", f"what {self.name} returns came from outside: it is fetched anew")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +103,8 @@ def tool(
     idempotent: bool = False,
     reversible: bool = False,
     reads: bool = False,
+    external: bool = False,
+    cache_for: timedelta | None = None,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -103,13 +119,16 @@ def tool(
     idempotent: bool = False,
     reversible: bool = False,
     reads: bool = False,
+    external: bool = False,
+    cache_for: timedelta | None = None,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
 ) -> Any:
     """Declare a function as a tool: its name, what it changes, and whether it may be repeated or undone.
 
-    `target` is the name of the argument that says what is changed, or a function of the arguments.
+    `target` is the name of the argument that says what is changed, or a function of the arguments. With `cache_for`,
+    the same call in the same session or series gets the recorded result for so long; not if it comes from outside.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,6 +139,8 @@ def tool(
             idempotent=idempotent,
             reversible=reversible,
             reads=reads,
+            external=external,
+            cache_for=cache_for,
             cost=cost,
             encode=encode,
             decode=decode,

@@ -1,6 +1,7 @@
 """The acts that a ledger records about runs and handoffs: each is one receipt, or a few that stand or fall together."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from batonpass.clock import Clock
@@ -76,7 +77,7 @@ class Recording:
 
     def start(
         self,
-        intent: str,
+        intent: str | None,
         *,
         agent: str,
         by: str,
@@ -86,8 +87,13 @@ class Recording:
         series: str | None = None,
         contents: tuple[Content, ...] = (),
         items: tuple[tuple[Part, Content], ...] = (),
+        resumed: Callable[[RunId], Body] | None = None,
     ) -> Working:
-        """Begin a root run for a principal's intent, with what the principal says besides, in one commit."""
+        """Begin a root run for a principal's intent, with what the principal says besides, in one commit.
+
+        Without an intent, what the principal said is not known, and nobody says it instead.
+        `resumed` gets the run's id and says what comes along from where others stopped.
+        """
         at = self._clock.now()
         run = new_run_id(at)
         signer = self._run_keys.new()
@@ -106,24 +112,17 @@ class Recording:
             anchor=self._genesis(),
             new=True,
             cosigner=signer,
-            contents=(new_content(Part.INTENT, intent, at), *contents),
+            contents=(*(() if intent is None else (new_content(Part.INTENT, intent, at),)), *contents),
             mode=mode,
             session=session,
         )
         drafts = [started]
+        if resumed is not None:
+            drafts.append(replace(started, new=False, body=resumed(run), contents=()))
         if items:
-            drafts.append(
-                Draft(
-                    stream=StreamId(run),
-                    body=RunRecorded(run=run, by=principal, items=carried(items)),
-                    root=run,
-                    cosigner=signer,
-                    contents=tuple(content for _, content in items),
-                    mode=mode,
-                    session=session,
-                    anchor=self._genesis(),
-                ),
-            )
+            recorded = RunRecorded(run=run, by=principal, items=carried(items))
+            contents = tuple(content for _, content in items)
+            drafts.append(replace(started, new=False, body=recorded, contents=contents))
         signed, *_ = self._ledger.append(*drafts)
         self._run_keys.keep(run, 1, signer)
         return opened(signed)

@@ -60,8 +60,10 @@ from batonpass.model.run_bodies import (
     RunSettled,
     RunStarted,
 )
+from batonpass.model.session_bodies import SessionResumed, SessionSaved
 from batonpass.model.tool_bodies import (
     Changed,
+    ToolCached,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
@@ -108,7 +110,10 @@ __all__ = [
     "RunRelaxed",
     "RunSettled",
     "RunStarted",
+    "SessionResumed",
+    "SessionSaved",
     "Settlement",
+    "ToolCached",
     "ToolCompleted",
     "ToolDenied",
     "ToolFailed",
@@ -165,6 +170,9 @@ Body: TypeAlias = (
     | ToolCompleted
     | ToolFailed
     | ToolDenied
+    | ToolCached
+    | SessionSaved
+    | SessionResumed
     | RelayEnrolled
     | RelayRotated
     | RelayRevoked

@@ -43,6 +43,9 @@ class Kind(StrEnum):
     TOOL_COMPLETED = "tool.completed"
     TOOL_FAILED = "tool.failed"
     TOOL_DENIED = "tool.denied"
+    TOOL_CACHED = "tool.cached"
+    SESSION_SAVED = "session.saved"
+    SESSION_RESUMED = "session.resumed"
     RELAY_ENROLLED = "relay.enrolled"
     RELAY_ROTATED = "relay.rotated"
     RELAY_REVOKED = "relay.revoked"
@@ -108,7 +111,7 @@ class Settlement(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildHead:
-    """Where a child's stream stood when its parent closed: the parent's close-out proves the child."""
+    """Where another run's stream stood: a close-out that lists its children's heads proves the children."""
 
     run: RunId
     seq: int
@@ -122,10 +125,15 @@ class ChildHead:
 
 def require_children(children: tuple[ChildHead, ...]) -> None:
     """Refuse a list of children that names one twice."""
-    require_instance("children", children, tuple)
-    for child in children:
-        require_instance("children", child, ChildHead)
-    require_unique("children", [child.run for child in children])
+    require_heads("children", children)
+
+
+def require_heads(field: str, heads: tuple[ChildHead, ...]) -> None:
+    """Refuse a list of where runs stand that names one twice."""
+    require_instance(field, heads, tuple)
+    for head in heads:
+        require_instance(field, head, ChildHead)
+    require_unique(field, [head.run for head in heads])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ from batonpass.model.bodies import (
     RunRecorded,
     RunRekeyed,
     RunStarted,
+    ToolCompleted,
     VerificationFailed,
     VerificationPassed,
 )
@@ -44,7 +45,7 @@ from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, KeyId, Pu
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff, Run, RunState, Stated
+from batonpass.model.run import Cached, Handoff, Run, RunState, Stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +93,7 @@ class Projection:
     key_added: Key | None = None
     key_changed: KeyChanged | None = None
     erased: tuple[ContentId, ...] = ()
+    cached: Cached | None = None
 
 
 NOTHING = Projection()
@@ -226,6 +228,12 @@ def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 
     )
 
 
+def _tool_completed(receipt: Receipt, body: ToolCompleted, _: Digest) -> Projection:
+    if body.cache is None or body.fresh_until is None:
+        return NOTHING
+    return Projection(cached=Cached(call=body.call, key=body.cache, receipt=receipt.id, until=body.fresh_until))
+
+
 def _relay_enrolled(_receipt: Receipt, body: RelayEnrolled, _: Digest) -> Projection:
     return Projection(key_added=_relay_key(body))
 
@@ -243,7 +251,7 @@ def _content_erased(_receipt: Receipt, body: ContentErased, _: Digest) -> Projec
     return Projection(erased=body.contents)
 
 
-# A kind that is not here changes nothing but its own stream: tool calls, and whatever a newer version records.
+# A kind that is not here changes nothing but its own stream: most of tool calls, and whatever a newer version records.
 _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] = {
     RunStarted: _run_started,
     RunRekeyed: _run_rekeyed,
@@ -254,6 +262,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     HandoffCompleted: _handoff_completed,
     HandoffFailed: _handoff_failed,
     **dict.fromkeys(_ACTS, _act),
+    ToolCompleted: _tool_completed,
     RelayEnrolled: _relay_enrolled,
     RelayRotated: _relay_rotated,
     RelayRevoked: _relay_revoked,
@@ -275,6 +284,7 @@ def _run_opened(receipt: Receipt, body: RunStarted | HandoffAccepted) -> Run:
         started_at=receipt.at,
         ended_at=None,
         series=body.series if isinstance(body, RunStarted) else None,
+        session=receipt.session,
     )
 
 

@@ -64,6 +64,9 @@ SIGNED_BY_RUN: Final = frozenset(
         Kind.TOOL_COMPLETED,
         Kind.TOOL_FAILED,
         Kind.TOOL_DENIED,
+        Kind.TOOL_CACHED,
+        Kind.SESSION_SAVED,
+        Kind.SESSION_RESUMED,
     },
 )
 SIGNED_BY_ROOT: Final = frozenset({Kind.RELAY_ENROLLED, Kind.RELAY_ROTATED, Kind.RELAY_REVOKED})

@@ -1,4 +1,4 @@
-"""A run: one agent working once on one task; a handoff: one task delegated by a run; what a human said.
+"""A run: one agent working once on one task; a handoff: one task delegated by a run; what a human said; a result kept.
 
 All are derived: the receipts are the truth, and these are what they add up to.
 """
@@ -9,15 +9,21 @@ from enum import StrEnum
 
 from batonpass.model.checks import require_code, require_digest, require_integer, require_member, require_utc
 from batonpass.model.ids import (
+    CALL,
     CONTENT,
     HANDOFF,
+    RECEIPT,
     RUN,
+    SESSION,
     AgentId,
+    CallId,
     ContentId,
     Digest,
     HandoffId,
     PrincipalId,
+    ReceiptId,
     RunId,
+    SessionId,
     StreamId,
     require_agent,
     require_id,
@@ -54,6 +60,7 @@ class Run:
     started_at: datetime
     ended_at: datetime | None
     series: str | None = None  # of a root run: the name under which such roots follow each other
+    session: SessionId | None = None  # the caller's id over one or more trees, if there is one
 
     def __post_init__(self) -> None:
         require_id("id", self.id, RUN)
@@ -71,6 +78,8 @@ class Run:
             require_utc("ended_at", self.ended_at)
         if self.series is not None:
             require_code("series", self.series)
+        if self.session is not None:
+            require_id("session", self.session, SESSION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,3 +141,24 @@ class Stated:
     def id(self) -> ContentId:
         """Return what names it among the derived rows."""
         return self.item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cached:
+    """A result of a call that may be given again for a while: by which key it is found, and which receipt has it."""
+
+    call: CallId
+    key: Digest
+    receipt: ReceiptId
+    until: datetime
+
+    def __post_init__(self) -> None:
+        require_id("call", self.call, CALL)
+        require_digest("key", self.key)
+        require_id("receipt", self.receipt, RECEIPT)
+        require_utc("until", self.until)
+
+    @property
+    def id(self) -> CallId:
+        """Return what names it among the derived rows."""
+        return self.call

@@ -1,8 +1,10 @@
 """What receipts about tool calls say."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
+from batonpass.errors import InvalidValueError
 from batonpass.model.checks import (
     require_code,
     require_codes,
@@ -10,8 +12,21 @@ from batonpass.model.checks import (
     require_instance,
     require_integer,
     require_unique,
+    require_utc,
 )
-from batonpass.model.ids import CALL, CONTENT, RUN, CallId, ContentId, Digest, RunId, require_agent, require_id
+from batonpass.model.ids import (
+    CALL,
+    CONTENT,
+    RECEIPT,
+    RUN,
+    CallId,
+    ContentId,
+    Digest,
+    ReceiptId,
+    RunId,
+    require_agent,
+    require_id,
+)
 from batonpass.model.kinds import Kind
 
 
@@ -70,11 +85,18 @@ class ToolCompleted:
     cost: int = 0  # in millionths of whatever its budget counts
     flags: tuple[str, ...] = ()  # what is wrong with its result
     changes: tuple[Changed, ...] = ()  # the files that it changed
+    cache: Digest | None = None  # of tool and arguments, keyed with the session's secret: what finds the result again
+    fresh_until: datetime | None = None  # from then on the call is made again
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
         require_integer("cost", self.cost)
+        if (self.cache is None) != (self.fresh_until is None):
+            raise InvalidValueError("cache", "comes with fresh_until: nothing is kept for good")
+        if self.cache is not None and self.fresh_until is not None:
+            require_digest("cache", self.cache)
+            require_utc("fresh_until", self.fresh_until)
         require_codes("flags", self.flags)
         _require_changes(self.changes)
 
@@ -111,6 +133,30 @@ class ToolDenied:
         require_id("call", self.call, CALL)
         require_agent("tool", self.tool)
         require_code("rule", self.rule)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCached:
+    """A call was not made: the result of an earlier one, in this session, was fresh enough."""
+
+    kind: ClassVar = Kind.TOOL_CACHED
+    run: RunId
+    call: CallId
+    tool: str
+    made: CallId  # the call whose result it is
+    result: ReceiptId  # the receipt that has that result
+    key: Digest | None = None  # of tool, arguments and the how-manyth such call it is, as a request has it
+    flags: tuple[str, ...] = ()  # what would have stopped it, had the run been held to a grant
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_id("call", self.call, CALL)
+        require_agent("tool", self.tool)
+        require_id("made", self.made, CALL)
+        require_id("result", self.result, RECEIPT)
+        if self.key is not None:
+            require_digest("key", self.key)
+        require_codes("flags", self.flags)
 
 
 def _require_changes(changes: tuple[Changed, ...]) -> None:

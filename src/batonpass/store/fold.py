@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError
 from batonpass.model.bodies import ChildHead
-from batonpass.model.ids import ContentId, Digest, HandoffId, KeyId, RunId, StreamId
+from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, KeyId, RunId, StreamId
 from batonpass.model.key import Key
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, RunEnded
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff, Run, Stated
+from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.stream import Stream
 from batonpass.store.admission import next_state, require_anchor, require_fence
 
@@ -31,6 +31,7 @@ class Derived:
     keys: MutableMapping[KeyId, Key] = field(default_factory=dict)
     stated: MutableMapping[ContentId, Stated] = field(default_factory=dict)
     offers: MutableMapping[tuple[StreamId, Digest], HandoffId] = field(default_factory=dict)  # by scope and key
+    cached: MutableMapping[CallId, Cached] = field(default_factory=dict)
 
     def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
         """Take in one receipt that was found to be the next of its stream. Raises what `LedgerStore.append` raises."""
@@ -58,6 +59,8 @@ class Derived:
             add_new(self.keys, change.key_added.id, change.key_added)
         if change.key_changed is not None:
             self._change(change.key_changed)
+        if change.cached is not None:
+            add_new(self.cached, change.cached.call, change.cached)
 
     def _fence(self, at: ChildHead) -> None:
         stream = self.streams.get(StreamId(at.run))

@@ -43,6 +43,7 @@ class _Transaction:
             self._new.keys,
             self._new.stated,
             self._new.offers,
+            self._new.cached,
         )
 
     def commit(self) -> None:

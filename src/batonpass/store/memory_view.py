@@ -11,12 +11,14 @@ from batonpass.model.content import StoredContent
 from batonpass.model.ids import (
     RECEIPT,
     AgentId,
+    CallId,
     ContentId,
     Digest,
     HandoffId,
     KeyId,
     ReceiptId,
     RunId,
+    SessionId,
     StreamId,
     first_id,
 )
@@ -24,7 +26,7 @@ from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Event, State, sources
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run, Stated
+from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store.fold import get_row
@@ -48,6 +50,7 @@ class Tables:
     leases: MutableMapping[HandoffId, Lease | None] = field(default_factory=dict)  # None: nobody holds it any more
     seals: MutableMapping[int, Seal] = field(default_factory=dict)
     touches: MutableMapping[ContentId, Touched | None] = field(default_factory=dict)  # None: it was erased
+    cached: MutableMapping[CallId, Cached] = field(default_factory=dict)
 
 
 MAPS: Final = (
@@ -62,6 +65,7 @@ MAPS: Final = (
     "leases",
     "seals",
     "touches",
+    "cached",
 )
 
 
@@ -164,6 +168,7 @@ class MemoryView:
         root: RunId | None = None,
         parent: RunId | None = None,
         series: str | None = None,
+        session: SessionId | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
         return (
@@ -173,6 +178,7 @@ class MemoryView:
             and root in {None, run.root}
             and parent in {None, run.parent}
             and series in {None, run.series}
+            and session in {None, run.session}
         )
 
     def get_handoff(self, handoff: HandoffId) -> Handoff:
@@ -225,6 +231,10 @@ class MemoryView:
     def _written(self, touched: Touched) -> tuple[int, ContentId]:
         return self._tables.numbers[touched.receipt], touched.content
 
+    def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
+        """Yield the results that are kept under a key, the latest first, or all."""
+        return (cached for _, cached in sorted(self._tables.cached.items(), reverse=True) if key in {None, cached.key})
+
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""
         return (lease for _, lease in sorted(self._tables.leases.items()) if lease is not None)
@@ -244,7 +254,9 @@ class MemoryView:
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""
         relays = (key.relay for key in self._tables.keys.values() if key.relay is not None)
-        known = (*relays, *self._tables.runs, *self._tables.handoffs, *self._tables.numbers, *self._tables.contents)
+        sessions = (run.session for run in self._tables.runs.values() if run.session is not None)
+        tables = self._tables
+        known = (*relays, *sessions, *tables.runs, *tables.handoffs, *tables.numbers, *tables.contents)
         wanted = {name for name in known if name.startswith(f"{prefix}_") and name.endswith(ending)}
         yield from sorted(wanted, reverse=True)
 

@@ -12,11 +12,22 @@ from typing import Protocol
 
 from batonpass.model.content import StoredContent
 from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, LedgerId, PublicKey, ReceiptId, RunId, StreamId
+from batonpass.model.ids import (
+    AgentId,
+    ContentId,
+    Digest,
+    HandoffId,
+    LedgerId,
+    PublicKey,
+    ReceiptId,
+    RunId,
+    SessionId,
+    StreamId,
+)
 from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run, Stated
+from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream, genesis
 from batonpass.store.migrate import AppliedMigration
@@ -120,6 +131,7 @@ class LedgerView(Protocol):
         root: RunId | None = None,
         parent: RunId | None = None,
         series: str | None = None,
+        session: SessionId | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
 
@@ -150,6 +162,9 @@ class LedgerView(Protocol):
     def find_touched_paths(self, ending: str) -> Iterator[str]:
         """Yield the paths under which changes were recorded and that end so, in whole names, each once, in order."""
 
+    def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
+        """Yield the results that are kept under a key, the latest first, or all, in any order; also stale ones."""
+
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held, also those that have run out, by handoff."""
 
@@ -160,7 +175,10 @@ class LedgerView(Protocol):
         """Yield seals by size."""
 
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
-        """Yield ids of runs, handoffs, receipts, relays or contents (by prefix) with this ending, the latest first."""
+        """Yield ids of runs, handoffs, receipts, relays, contents or sessions, by prefix, with this ending.
+
+        The latest first, and each once.
+        """
 
 
 class LedgerStore(Protocol):

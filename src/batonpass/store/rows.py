@@ -13,7 +13,7 @@ from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run, RunState, Stated
+from batonpass.model.run import Cached, Handoff, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store.port import Touched
@@ -64,7 +64,7 @@ def stream(row: Row) -> Stream:
 @_naming("run")
 def run(row: Row) -> Run:
     """Return a row of runs."""
-    identifier, root, parent, handoff_id, attempt, agent, principal, state, started_at, ended_at, series = row
+    identifier, root, parent, handoff_id, attempt, agent, principal, state, started_at, ended_at, series, session = row
     return Run(
         id=identifier,
         root=root,
@@ -77,6 +77,7 @@ def run(row: Row) -> Run:
         started_at=moment(started_at),
         ended_at=None if ended_at is None else moment(ended_at),
         series=series,
+        session=session,
     )
 
 
@@ -166,3 +167,10 @@ def receipt(row: Row) -> StoredReceipt:
         relay_signature=relay_signature,
         cosignature=cosignature,
     )
+
+
+@_naming("cached result of")
+def cached(row: Row) -> Cached:
+    """Return a row of cached results."""
+    call, key_, receipt_id, until = row
+    return Cached(call=call, key=key_, receipt=receipt_id, until=moment(until))

@@ -10,12 +10,13 @@ import pytest
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import ContentMismatchError, DerivedStateError, MissingError
 from batonpass.model.content import Place, StoredContent, new_content
-from batonpass.model.ids import ContentId, HandoffId
+from batonpass.model.ids import CallId, ContentId, Digest, HandoffId
 from batonpass.model.key import KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import RunState
 from batonpass.testing.builders import ANA
 from batonpass.testing.clock import NOON
+from batonpass.testing.conformance.keeping import kept
 from tests.unit.audit.forging import Forger
 from tests.unit.model.examples import DIGEST, RUN_KEY, an_id
 
@@ -159,6 +160,7 @@ DERIVED: dict[str, dict[str, Any]] = {
         "started_at": NOON - timedelta(microseconds=1),
         "ended_at": None,
         "series": "quarterly",
+        "session": an_id("session", 9),
     },
     "handoffs": {
         "root": an_id("run", 9),
@@ -180,6 +182,7 @@ DERIVED: dict[str, dict[str, Any]] = {
         "by": "user:eve",
         "at": NOON - timedelta(microseconds=1),
     },
+    "cached": {"key": Digest("ef" * 32), "receipt": an_id("receipt", 9), "until": NOON},
     "keys": {
         "role": KeyRole.ROOT,
         "public_key": RUN_KEY,
@@ -188,12 +191,19 @@ DERIVED: dict[str, dict[str, Any]] = {
     },
 }
 # What names a row, and what people call it.
-NAMES = {"stated": ("item", "statement")}
+NAMES = {"stated": ("item", "statement"), "cached": ("call", "cached result")}
 CHANGES = [
     pytest.param(table, column, value, id=f"the {column} of one of the {table}")
     for table, columns in DERIVED.items()
     for column, value in columns.items()
 ]
+
+
+def keeping(forger: Forger) -> CallId:
+    """Return the call whose result the forger's ledger keeps; it makes one if there is none."""
+    if not forger.tables.cached:
+        kept(forger.scribe, forger.scribe.start())
+    return next(iter(forger.tables.cached))
 
 
 def row_of(forger: Forger, table: str) -> tuple[str, Any]:
@@ -203,6 +213,7 @@ def row_of(forger: Forger, table: str) -> tuple[str, Any]:
         "runs": forger.child.run.id,
         "handoffs": forger.handoff,
         "stated": content_of(forger, "lead", 1),
+        "cached": keeping(forger),
         "keys": forger.scribe.identity.signer.key,
     }[table]
     return wanted, getattr(forger.tables, table)[wanted]
@@ -243,7 +254,7 @@ def test_a_row_that_no_receipt_supports_is_found(table: str) -> None:
     assert invented == found.value.stream
 
 
-@pytest.mark.parametrize("table", ["runs", "handoffs", "stated", "keys"], ids="a row of {}".format)
+@pytest.mark.parametrize("table", ["runs", "handoffs", "stated", "cached", "keys"], ids="a row of {}".format)
 def test_a_row_that_is_gone_is_found(table: str) -> None:
     """A removed row is counted."""
     forger = Forger()

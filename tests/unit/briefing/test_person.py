@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from batonpass.briefing.hops import compare, describe_difference
 from batonpass.briefing.person import describe, escaped
@@ -49,7 +49,6 @@ def test_escaped_text_stays_on_its_line_and_does_nothing(text: str) -> None:
     assert not set("<`[") & set(bare)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(batons)
 def test_any_baton_can_be_described(baton: Baton) -> None:
     """Whatever a baton holds, it can be shown; the headings are ours alone."""

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batonpass.briefing.render import Earlier, attach, brief
@@ -231,7 +231,6 @@ def test_a_marker_that_is_in_the_text_is_refused() -> None:
         brief(a_baton(), marker="abc")
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(batons)
 def test_two_renderings_differ_only_in_the_marker(baton: Baton) -> None:
     """Rendering the same baton twice gives the same text, but for the marker."""

@@ -50,6 +50,21 @@ def test_hooks_are_named_by_file_and_mode(found: Settings) -> None:
     assert (Level.OK, "not running: the next event starts it") == (checks["recorder"].level, checks["recorder"].found)
 
 
+@pytest.mark.parametrize(
+    ("text", "level", "says"),
+    [("[claude-code", Level.BAD, "batonpass.toml: "), ("[claude-code]\n", Level.OK, "batonpass.toml")],
+    ids=["broken", "whole"],
+)
+def test_rules_that_refuse_everything_are_bad(found: Settings, text: str, level: Level, says: str) -> None:
+    """With rules that cannot be read, every call is refused: better to hear of it here."""
+    install(Scope.LOCAL, enforce=True)
+    Path("batonpass.toml").write_text(text, encoding="utf-8")
+
+    rules = looked(found)["rules"]
+
+    assert (level, True) == (rules.level, says in rules.found)
+
+
 def test_hooks_in_two_files_are_bad(found: Settings) -> None:
     """Everything would be recorded twice."""
     install(Scope.LOCAL)

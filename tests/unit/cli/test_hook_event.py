@@ -18,8 +18,11 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "shop"
 
 
-def hook(*words: str) -> Result:
-    return CliRunner().invoke(cli, ["hook", "claude-code", *words], input="{}", prog_name="batonpass")
+EVENT = '{"hook_event_name": "SessionStart"}'
+
+
+def hook(*words: str, event: str = EVENT) -> Result:
+    return CliRunner().invoke(cli, ["hook", "claude-code", *words], input=event, prog_name="batonpass")
 
 
 def test_the_answer_is_printed(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +37,8 @@ def test_the_answer_is_printed(shop: Path, monkeypatch: pytest.MonkeyPatch) -> N
     done = hook("--project", str(shop), "--enforce", "--ledger", "shop/.batonpass/ledger.db")
 
     assert (0, '{"a": 1}\n') == (done.exit_code, done.stdout)
-    assert [(True, str(shop / ".batonpass" / "ledger.db"), b"{}")] == told
+    assert [(True, str(shop / ".batonpass" / "ledger.db"), EVENT.encode())] == told
+    assert "SessionStart is recorded" in done.stderr
 
 
 def test_no_answer_prints_nothing(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,3 +53,19 @@ def test_without_a_ledger_it_says_so(tmp_path: Path) -> None:
     done = hook("--project", str(tmp_path))
 
     assert (3, True) == (done.exit_code, "the event was not recorded" in done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        ("", "is no event of Claude Code"),
+        ("[1]", "is no event of Claude Code"),
+        ('{"hook_event_name": "Teatime"}', "nothing is recorded of 'Teatime'"),
+    ],
+    ids=["nothing", "no object", "unknown"],
+)
+def test_what_is_no_event_is_said_to_be(shop: Path, event: str, says: str) -> None:
+    """By hand, one wants to know."""
+    done = hook("--project", str(shop), event=event)
+
+    assert (2, True) == (done.exit_code, says in done.stderr)

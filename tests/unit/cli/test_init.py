@@ -39,7 +39,10 @@ def test_the_first_time_makes_a_ledger_and_shows_the_difference(shop: Path) -> N
     assert (0, None) == (done.exit_code, done.exception)
     assert ["--- /dev/null", f"+++ {path}"] == done.stdout.splitlines()[:2]
     assert f"made a ledger in {shop / '.batonpass'}, which git does not see" in done.stderr
-    assert "Claude Code records what happens, and refuses nothing; --undo takes it back" in done.stderr
+    assert (
+        "Claude Code records what happens, and refuses only what would change the ledger; --undo takes it back"
+        in done.stderr
+    )
     assert "*\n" == (shop / ".batonpass" / ".gitignore").read_text(encoding="ascii")
     with Relay.open(f"sqlite:///{shop}/.batonpass/ledger.db", create=False) as relay:
         assert relay.store.founded()

@@ -44,7 +44,10 @@ from batonpass.model.bodies import (
     RunRelaxed,
     RunSettled,
     RunStarted,
+    SessionResumed,
+    SessionSaved,
     Settlement,
+    ToolCached,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
@@ -74,7 +77,7 @@ from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Mode, Receipt
-from batonpass.model.run import Handoff, Run, RunState, Stated
+from batonpass.model.run import Cached, Handoff, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 
@@ -204,9 +207,32 @@ BODIES: Final[dict[Kind, Body]] = {
             cost=7,
             flags=("result.constraint",),
             changes=(Changed(change=CONTENT, after=DIGEST),),
+            cache=DIGEST,
+            fresh_until=LATER,
         ),
         ToolFailed(run=CHILD, call=CALL, error="timeout", changes=(Changed(change=CONTENT, after=DIGEST),)),
         ToolDenied(run=CHILD, call=CALL, tool="write_file", rule="constraint"),
+        ToolCached(
+            run=CHILD,
+            call=CallId(an_id("call", 2)),
+            tool="write_file",
+            made=CALL,
+            result=RECEIPT,
+            key=DIGEST,
+            flags=("would_deny.budget",),
+        ),
+        SessionSaved(run=PARENT, saves=SESSION, kept=(DECIDED,), revisit=(CONTENT,), dropped=2, in_flight=(HANDOFF,)),
+        SessionResumed(
+            run=PARENT,
+            roots=(ChildHead(run=RunId(an_id("run", 3)), seq=3, head=DIGEST),),
+            resumes=SESSION,
+            kept=(DECIDED,),
+            revisit=(CONTENT,),
+            dropped=2,
+            in_flight=(HANDOFF,),
+            bytes=1200,
+            oldest=AT,
+        ),
         RelayEnrolled(relay=RELAY, public_key=RUN_KEY),
         RelayRotated(relay=RELAY, old_key=RUN_KEY, public_key=NEW_KEY),
         RelayRevoked(relay=RELAY, public_key=RUN_KEY),
@@ -234,7 +260,9 @@ RUN: Final = Run(
     started_at=AT,
     ended_at=LATER,
     series="quarterly",
+    session=SESSION,
 )
+CACHED: Final = Cached(call=CALL, key=DIGEST, receipt=RECEIPT, until=LATER)
 OFFER: Final = Handoff(
     id=HANDOFF,
     root=PARENT,

@@ -39,6 +39,7 @@ from tests.unit.model.examples import (
     AT,
     BARE,
     BODIES,
+    CACHED,
     CHILD,
     CONTENT,
     DECIDED,
@@ -53,6 +54,7 @@ from tests.unit.model.examples import (
     RELAY,
     REVIEWER,
     RUN_KEY,
+    SESSION,
     WORDS,
     a_receipt,
     an_id,
@@ -70,6 +72,7 @@ ROOT_RUN = Run(
     started_at=AT,
     ended_at=None,
     series="quarterly",
+    session=SESSION,
 )
 CHILD_RUN = replace(ROOT_RUN, id=CHILD, parent=PARENT, handoff=HANDOFF, agent=EDITOR, series=None)
 OFFERED = Handoff(
@@ -173,9 +176,12 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.VERIFICATION_REPEATED: NOTHING,
     Kind.VERIFICATION_WAIVED: NOTHING,
     Kind.TOOL_REQUESTED: NOTHING,
-    Kind.TOOL_COMPLETED: NOTHING,
+    Kind.TOOL_COMPLETED: Projection(cached=CACHED),
     Kind.TOOL_FAILED: NOTHING,
     Kind.TOOL_DENIED: NOTHING,
+    Kind.TOOL_CACHED: NOTHING,
+    Kind.SESSION_SAVED: NOTHING,
+    Kind.SESSION_RESUMED: NOTHING,
     Kind.RELAY_ENROLLED: Projection(key_added=an_enrolled(RUN_KEY)),
     Kind.RELAY_ROTATED: Projection(
         key_added=an_enrolled(NEW_KEY),

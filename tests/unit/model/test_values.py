@@ -27,6 +27,7 @@ from tests.unit.model.examples import (
     AT,
     BARE,
     BODIES,
+    CACHED,
     CHILD,
     DECIDED,
     HEAD,
@@ -239,6 +240,11 @@ def test_an_id_tells_its_kind_of_stream(kind: StreamKind) -> None:
     stream = StreamId(an_id(kind))
 
     assert kind == kind_of(stream) == replace(STREAM, id=stream).kind
+
+
+def test_a_kept_result_goes_by_its_call() -> None:
+    """Among derived rows, a result that is given again is named by the call that made it."""
+    assert CACHED.call == CACHED.id
 
 
 def test_a_statement_goes_by_the_id_of_its_words() -> None:

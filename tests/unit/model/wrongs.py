@@ -8,6 +8,7 @@ from batonpass.model.bodies import Changed, Kind, UnknownBody
 from batonpass.model.lifecycle import State
 from tests.unit.model.examples import (
     BODIES,
+    CACHED,
     CALL,
     CHILD,
     CONTENT,
@@ -87,6 +88,12 @@ _VERIFICATION: Final[Wrong] = {
     "by_producer": NOT_FLAGS,
     "exit_code": NOT_OPTIONAL_NUMBERS,
     "output": NOT_OPTIONAL_DIGESTS,
+}
+_SESSION: Final[Wrong] = {
+    "kept": NOT_ITEMS,
+    "revisit": ([CONTENT], (CONTENT, CONTENT), (CHILD,), None),
+    "dropped": NOT_NUMBERS,
+    "in_flight": NOT_LISTS_OF_HANDOFFS,
 }
 _CALL: Final[Wrong] = {"run": NOT_IDS, "call": NOT_IDS}
 _NOT_CHANGES: Final = [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))]
@@ -179,9 +186,28 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "cost": NOT_NUMBERS,
         "flags": NOT_LISTS_OF_CODES,
         "changes": _NOT_CHANGES,
+        "cache": NOT_DIGESTS,
+        "fresh_until": NOT_OPTIONAL_TIMES,
     },
     Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES, "changes": _NOT_CHANGES},
     Kind.TOOL_DENIED: {**_CALL, "tool": NOT_AGENTS, "rule": NOT_CODES},
+    Kind.TOOL_CACHED: {
+        **_CALL,
+        "tool": NOT_AGENTS,
+        "made": NOT_IDS,
+        "result": NOT_IDS,
+        "key": NOT_OPTIONAL_DIGESTS,
+        "flags": NOT_LISTS_OF_CODES,
+    },
+    Kind.SESSION_SAVED: {"run": NOT_IDS, "saves": NOT_IDS, **_SESSION},
+    Kind.SESSION_RESUMED: {
+        "run": NOT_IDS,
+        "roots": ((), *NOT_HEADS),
+        "resumes": NOT_OPTIONAL_IDS,
+        **_SESSION,
+        "bytes": NOT_NUMBERS,
+        "oldest": NOT_OPTIONAL_TIMES,
+    },
     Kind.RELAY_ENROLLED: _ENROLMENT,
     Kind.RELAY_ROTATED: {**_ENROLMENT, "old_key": NOT_DIGESTS},
     Kind.RELAY_REVOKED: _ENROLMENT,
@@ -220,8 +246,10 @@ WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
             "started_at": NOT_TIMES,
             "ended_at": NOT_OPTIONAL_TIMES,
             "series": NOT_OPTIONAL_CODES,
+            "session": NOT_OPTIONAL_IDS,
         },
     ),
+    (CACHED, {"call": NOT_IDS, "key": NOT_DIGESTS, "receipt": NOT_IDS, "until": NOT_TIMES}),
     (
         OFFER,
         {

@@ -22,7 +22,7 @@ from batonpass.errors import (
 from batonpass.model.entry import Entry
 from batonpass.model.lifecycle import Carrier, Event, sources, target
 from batonpass.model.projection import HandoffMoved, Projection, enrols_itself
-from batonpass.model.run import Handoff, Run, Stated
+from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.store import rows
 from batonpass.store.admission import next_state, require_next
 from batonpass.store.postgres.arrays import BytesArray, TextArray
@@ -32,6 +32,7 @@ from batonpass.store.postgres.failures import is_lost
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
 _APPEND: Final = QUERIES["append"]
+_ADD_CACHED: Final = QUERIES["add_cached"]
 _COUNT_WRITTEN: Final = QUERIES["count_written"]
 _TAKEN: Final = re.compile(r"=\((?P<id>[^)]*)\)")
 
@@ -54,13 +55,15 @@ def require_fitting(entries: Sequence[Entry]) -> None:
 
 def write(connection: Connection, entries: Sequence[Entry]) -> None:
     """Write entries in one commit. Raises an error of the driver; `refusal` says what it means."""
-    if len(entries) == 1:
+    if len(entries) == 1 and entries[0].change.cached is None:
         connection.execute(_APPEND, _arguments(entries[0]), prepare=True)
         return
     # A pipeline sends all without waiting for answers, the commit too: after a refusal the server skips the rest.
     with connection.pipeline(), connection.transaction():
         for entry in entries:
             connection.execute(_APPEND, _arguments(entry), prepare=True)
+            if (cached := entry.change.cached) is not None:
+                connection.execute(_ADD_CACHED, _cached_row(cached), prepare=True)
 
 
 class Append:
@@ -217,6 +220,10 @@ def _handoff_row(handoff: Handoff) -> dict[str, object]:
 def _statement_row(stated: Stated) -> dict[str, object]:
     row = asdict(stated)
     return row | {"author": row.pop("by"), "at": rows.micros(stated.at)}
+
+
+def _cached_row(cached: Cached) -> dict[str, object]:
+    return asdict(cached) | {"until": Int8(rows.micros(cached.until))}
 
 
 def _move(moved: HandoffMoved, token: int | None) -> dict[str, object]:

@@ -8,7 +8,7 @@ WHERE
     schemaname = ANY (current_schemas(false))
     AND tablename IN (
         'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'touches', 'runs', 'handoffs', 'leases',
-        'statements', 'keys', 'seals'
+        'statements', 'keys', 'seals', 'cached'
     );
 
 -- name: lock_schema
@@ -61,6 +61,13 @@ SELECT batonpass_append(
     enrols_itself => %(enrols_itself)b
 );
 
+-- In the transaction of its append, and not a part of its function: few receipts keep a result, and of those that are written
+-- again because an answer got lost, the row is there already.
+-- name: add_cached
+INSERT INTO cached (call, key, receipt, until)
+SELECT %(call)b, %(key)b, %(receipt)b, %(until)b
+WHERE NOT EXISTS (SELECT FROM cached WHERE call = %(call)b AND receipt = %(receipt)b);
+
 -- name: count_written
 SELECT count(*)
 FROM unnest(%(streams)b::text[], %(seqs)b::bigint[], %(payloads)b::bytea[]) AS given (stream, seq, payload)
@@ -104,7 +111,8 @@ SELECT
         SELECT sum(pg_total_relation_size(name))::bigint
         FROM unnest(
             '{
-                ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals
+                ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
+                cached
             }'::regclass[]
         ) AS name
     );
@@ -179,17 +187,24 @@ SELECT DISTINCT path FROM touches
 WHERE path = %(ending)s OR right(path, length(%(ending)s) + 1) = '/' || %(ending)s
 ORDER BY path;
 
+-- name: find_cached
+SELECT call, key, receipt, until FROM cached WHERE key = %(key)s ORDER BY call DESC;
+
+-- name: find_all_cached
+SELECT call, key, receipt, until FROM cached;
+
 -- name: get_run
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs WHERE id = %(id)s;
 
 -- ARRAY(…) and not IN: a tree is small, and the planner then looks its members up one by one instead of joining.
 -- name: find_runs
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
 WHERE
     (%(agent)s::text IS NULL OR agent = %(agent)s)
     AND (%(series)s::text IS NULL OR series = %(series)s)
+    AND (%(session)s::text IS NULL OR session = %(session)s)
     AND (%(parent)s::text IS NULL OR parent = %(parent)s)
     AND (
         %(root)s::text IS NULL
@@ -252,6 +267,8 @@ SELECT id FROM (
     SELECT id FROM contents
     UNION ALL
     SELECT DISTINCT relay FROM keys WHERE relay IS NOT NULL
+    UNION ALL
+    SELECT DISTINCT session FROM runs WHERE session IS NOT NULL
 ) AS known (id)
 WHERE id >= %(prefix)s || '_' AND id < %(prefix)s || '`' AND right(id, length(%(ending)s)) = %(ending)s
 ORDER BY id DESC;

@@ -9,12 +9,23 @@ import psycopg
 
 from batonpass.errors import NotALedgerError, NotFoundError
 from batonpass.model.content import StoredContent
-from batonpass.model.ids import RECEIPT, AgentId, ContentId, Digest, HandoffId, ReceiptId, RunId, StreamId, first_id
+from batonpass.model.ids import (
+    RECEIPT,
+    AgentId,
+    ContentId,
+    Digest,
+    HandoffId,
+    ReceiptId,
+    RunId,
+    SessionId,
+    StreamId,
+    first_id,
+)
 from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, Event, sources
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run, Stated
+from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
@@ -115,10 +126,12 @@ class PostgresView:
         root: RunId | None = None,
         parent: RunId | None = None,
         series: str | None = None,
+        session: SessionId | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
         read = self._stream if root is None and parent is None else self._all
-        return read("find_runs", {"agent": agent, "root": root, "parent": parent, "series": series}, rows.run)
+        values = {"agent": agent, "root": root, "parent": parent, "series": series, "session": session}
+        return read("find_runs", values, rows.run)
 
     def get_handoff(self, handoff: HandoffId) -> Handoff:
         """Return one handoff."""
@@ -158,6 +171,12 @@ class PostgresView:
     def find_touched_paths(self, ending: str) -> Iterator[str]:
         """Yield the paths that end so."""
         return self._all("find_touched_paths", {"ending": ending}, lambda row: str(row[0]))
+
+    def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
+        """Yield the results that are kept under a key, the latest first, or all."""
+        if key is None:
+            return self._stream("find_all_cached", _NOTHING, rows.cached)
+        return self._all("find_cached", {"key": key}, rows.cached)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

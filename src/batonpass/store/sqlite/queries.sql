@@ -60,9 +60,9 @@ DELETE FROM touches WHERE content = ?;
 
 -- name: add_run
 INSERT INTO runs (
-    id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+    id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: end_run
 UPDATE runs SET state = ?, ended_at = ? WHERE id = ?;
@@ -213,27 +213,45 @@ SELECT DISTINCT path FROM touches
 WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1
 ORDER BY path;
 
+-- name: add_cached
+INSERT INTO cached (call, key, receipt, until) VALUES (?, ?, ?, ?);
+
+-- name: find_cached
+SELECT call, key, receipt, until FROM cached WHERE key = ? ORDER BY call DESC;
+
+-- name: find_all_cached
+SELECT call, key, receipt, until FROM cached;
+
 -- name: get_run
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs WHERE id = ?;
 
 -- name: find_runs
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
 WHERE (:agent IS NULL OR agent = :agent)
 ORDER BY id DESC;
 
 -- name: find_children
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
 WHERE parent = :parent AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root)
 ORDER BY id DESC;
 
 -- name: find_series
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
 WHERE
     series = :series
+    AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
+ORDER BY id DESC;
+
+-- name: find_session
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    session = :session
+    AND (:series IS NULL OR series = :series)
     AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
 ORDER BY id DESC;
 
@@ -244,7 +262,7 @@ WITH RECURSIVE tree (run) AS (
     UNION
     SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.run
 )
-SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM tree CROSS JOIN runs ON runs.id = tree.run
 WHERE (:agent IS NULL OR agent = :agent)
 ORDER BY id DESC;
@@ -324,3 +342,8 @@ SELECT id FROM contents WHERE ?1 = '' OR substr(id, -length(?1)) = ?1 ORDER BY i
 
 -- name: find_relay_ids
 SELECT DISTINCT relay FROM keys WHERE relay IS NOT NULL AND (?1 = '' OR substr(relay, -length(?1)) = ?1) ORDER BY relay DESC;
+
+-- name: find_session_ids
+SELECT DISTINCT session FROM runs
+WHERE session IS NOT NULL AND (?1 = '' OR substr(session, -length(?1)) = ?1)
+ORDER BY session DESC;

@@ -19,6 +19,7 @@ from batonpass.model.ids import (
     HandoffId,
     ReceiptId,
     RunId,
+    SessionId,
     StreamId,
     first_id,
 )
@@ -26,7 +27,7 @@ from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff, Run, Stated
+from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
@@ -46,6 +47,7 @@ _IDS: Final = {
     "receipt": QUERIES["find_receipt_ids"],
     "content": QUERIES["find_content_ids"],
     "relay": QUERIES["find_relay_ids"],
+    "session": QUERIES["find_session_ids"],
 }
 
 
@@ -147,9 +149,12 @@ class SqliteView:
         root: RunId | None = None,
         parent: RunId | None = None,
         series: str | None = None,
+        session: SessionId | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
-        values = {"agent": agent, "root": root, "parent": parent, "series": series}
+        values = {"agent": agent, "root": root, "parent": parent, "series": series, "session": session}
+        if session is not None:
+            return self._find("find_session", values, rows.run)
         if series is not None:
             return self._find("find_series", values, rows.run)
         if parent is not None:
@@ -196,6 +201,12 @@ class SqliteView:
     def find_touched_paths(self, ending: str) -> Iterator[str]:
         """Yield the paths that end so."""
         return self._find("find_touched_paths", (ending,), lambda row: str(row[0]))
+
+    def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
+        """Yield the results that are kept under a key, the latest first, or all."""
+        if key is None:
+            return self._find("find_all_cached", (), rows.cached)
+        return self._find("find_cached", (key,), rows.cached)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

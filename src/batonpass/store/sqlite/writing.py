@@ -15,7 +15,7 @@ from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, Event, State, sources, target
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, enrols_itself
 from batonpass.model.receipt import SignedReceipt
-from batonpass.model.run import Handoff, Run, Stated
+from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.stream import Stream
 from batonpass.store import rows
 from batonpass.store.admission import is_there, next_state, require_anchor, require_fence, require_next
@@ -139,13 +139,19 @@ def _apply(connection: apsw.Connection, change: Projection, token: int | None) -
         _move_handoff(connection, change.handoff_moved, token)
     for stated in change.stated:
         _add_statement(connection, stated)
+    if change.cached is not None:
+        _add_cached(connection, change.cached)
+    _apply_to_keys(connection, change)
+    for content in change.erased:
+        connection.execute(QUERIES["erase_content"], (content,))
+        connection.execute(QUERIES["erase_touch"], (content,))
+
+
+def _apply_to_keys(connection: apsw.Connection, change: Projection) -> None:
     if change.key_added is not None:
         add_key(connection, change.key_added)
     if change.key_changed is not None:
         _change_key(connection, change.key_changed)
-    for content in change.erased:
-        connection.execute(QUERIES["erase_content"], (content,))
-        connection.execute(QUERIES["erase_touch"], (content,))
 
 
 def _fence(connection: apsw.Connection, at: ChildHead) -> None:
@@ -169,6 +175,7 @@ def _add_run(connection: apsw.Connection, run: Run) -> None:
             rows.micros(run.started_at),
             _optional_micros(run.ended_at),
             run.series,
+            run.session,
         ),
     )
 
@@ -245,6 +252,14 @@ def _add_statement(connection: apsw.Connection, stated: Stated) -> None:
         )
     except apsw.ConstraintError:
         raise DuplicateReceiptError(stated.item) from None
+
+
+def _add_cached(connection: apsw.Connection, cached: Cached) -> None:
+    values = (cached.call, cached.key, cached.receipt, rows.micros(cached.until))
+    try:
+        connection.execute(QUERIES["add_cached"], values)
+    except apsw.ConstraintError:
+        raise DuplicateReceiptError(cached.call) from None
 
 
 def add_key(connection: apsw.Connection, key: Key) -> None:

@@ -10,6 +10,7 @@ Subclass it in your test suite and give it a `store` fixture that returns an emp
 from batonpass.testing.conformance.appending import Appending
 from batonpass.testing.conformance.deriving import Deriving
 from batonpass.testing.conformance.enrolling import Enrolling
+from batonpass.testing.conformance.keeping import Keeping
 from batonpass.testing.conformance.leasing import Leasing
 from batonpass.testing.conformance.offering import Offering
 from batonpass.testing.conformance.queueing import Queueing
@@ -17,5 +18,5 @@ from batonpass.testing.conformance.reading import Reading
 from batonpass.testing.conformance.touching import Touching
 
 
-class LedgerStoreConformance(Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching):
+class LedgerStoreConformance(Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching, Keeping):
     """What a `LedgerStore` promises."""

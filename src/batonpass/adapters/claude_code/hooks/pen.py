@@ -39,9 +39,6 @@ from batonpass.model.ids import Digest, PrincipalId, new_call_id
 from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
 
-# Where words should be that were said when nobody recorded.
-NOT_SEEN: Final = "(said before anything was recorded)"
-
 _LARGEST: Final = 16 * 1024 * 1024
 
 # What was in the file before stands in the change; what was written, in the arguments. Once is enough.
@@ -63,10 +60,9 @@ class Pen:
 
     def start(self, state: SessionState, by: PrincipalId, words: str | None, key: str | None) -> Track:
         """Begin the root run of a session with the human's first words; None if nobody heard them."""
-        text = NOT_SEEN if words is None else within_limit(words)
         holding = start_run(
             self.desk,
-            text,
+            None if words is None else within_limit(words),
             by=by,
             agent=PROGRAM,
             series=series_of(state.session),

@@ -167,7 +167,7 @@ def _tell(receipt: Receipt, view: LedgerView, names: _Names) -> dict[str, Any]:
         "content": {
             name: _tell_content(view.get_content(ref.id), ref.media_type, names)
             for name, ref in sorted(receipt.content.items())
-            if name != "secret"
+            if not name.endswith("secret")
         },
     }
 

@@ -142,6 +142,7 @@ def test_without_its_key_a_session_goes_on_in_a_root_that_continues_it(tmp_path:
         "run-1 run.started p1",
         "run-1 tool.requested c-p1",
         "run-2 run.started p2",
+        "run-2 session.resumed",
         "run-2 tool.requested c-p2",
     ] == found
     assert [None, "run-1"] == continues
@@ -155,4 +156,4 @@ def test_an_imported_root_is_not_gone_on_with(relay: Relay, record: Callable[[],
     session = Session(project, record())
     session.says("Go")
 
-    assert ["run-1 run.started", "run-2 run.started p1"] == lines(relay)
+    assert ["run-1 run.started", "run-2 run.started p1", "run-2 session.resumed"] == lines(relay)

@@ -1,0 +1,21 @@
+-- Which trees belong to one session, and which results of calls may be given again for a while. Both are derived from
+-- receipts and are checked against them by the verifier.
+
+ALTER TABLE runs ADD COLUMN session text COLLATE "C";
+
+-- What the first receipt of each run has said all along.
+UPDATE runs SET session = convert_from(receipts.payload, 'UTF8')::jsonb -> 'predicate' ->> 'session'
+FROM streams JOIN receipts ON receipts.stream = streams.number AND receipts.seq = 1
+WHERE streams.id = runs.id;
+
+CREATE INDEX runs_by_session ON runs (session, id) WHERE session IS NOT NULL;
+
+CREATE TABLE cached (
+    call text COLLATE "C" NOT NULL PRIMARY KEY,
+    key text COLLATE "C" NOT NULL,
+    receipt text COLLATE "C" NOT NULL,
+    until bigint NOT NULL
+);
+
+-- Read backwards: the latest call first, because ids begin with the time.
+CREATE INDEX cached_by_key ON cached (key, call);

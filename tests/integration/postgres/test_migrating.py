@@ -1,0 +1,38 @@
+"""A ledger of the schema before sessions becomes one of the present, and says what its receipts always said."""
+
+import pytest
+
+from batonpass.audit.verify import verify_ledger
+from batonpass.model.ids import SessionId
+from batonpass.store.postgres.store import PostgresStore
+from batonpass.testing.builders import ANA, Scribe, a_small_tree
+from tests.integration.postgres.support import database_of
+from tests.postgres_server import Server
+
+pytestmark = pytest.mark.postgres
+
+SESSION = SessionId("session_" + "0" * 26)
+BACK = (
+    "DROP TABLE cached",
+    "ALTER TABLE runs DROP COLUMN session",
+    "DELETE FROM schema_migrations WHERE version = 3",
+)
+
+
+def test_sessions_are_found_in_a_ledger_that_is_older_than_them(
+    scribe: Scribe, postgres_url: str, postgres: Server
+) -> None:
+    """Migrating fills the column in from the signed bytes, and the verifier agrees."""
+    a_small_tree(scribe)
+    root = scribe.recording.start("again", agent="lead", by=ANA, session=SESSION).run
+    for statement in BACK:
+        postgres.execute(statement, database=database_of(postgres_url))
+    opened = PostgresStore(postgres_url)
+    opened.migrate()
+    with opened.view() as view:
+        found = list(view.find_runs(session=SESSION))
+    opened.sequence()
+    receipts = verify_ledger(opened).receipts
+    opened.close()
+
+    assert ([root], True) == (found, receipts > 0)
