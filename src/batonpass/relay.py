@@ -50,7 +50,7 @@ from batonpass.model.ids import (
 from batonpass.model.items import Constraint, Exclusion
 from batonpass.model.key import Key, KeyRole, KeyStatus, RunKeys, Signer
 from batonpass.model.lease import Lease
-from batonpass.model.policy import HandoffPolicy
+from batonpass.model.policy import UNRULED, HandoffPolicy
 from batonpass.model.receipt import Mode
 from batonpass.model.seal import Seal
 from batonpass.signing.ed25519 import require_strong
@@ -81,7 +81,7 @@ class Relay:
     ) -> None:
         self._store = store
         self._clock = clock or SystemClock()
-        self._policy = policy or HandoffPolicy()
+        self._policy = policy or UNRULED
         self._cards: dict[AgentId, Card] = {}
         self._runners: dict[AgentId, Runner] = {}
         self._checks: dict[str, Check] = {}

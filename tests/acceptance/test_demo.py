@@ -274,3 +274,23 @@ def test_a_killed_drafter_changes_nothing_in_the_summary(
 
     assert (pid, -signal.SIGKILL, False, State.RUNNING) == (process.pid, process.returncode, published, state)
     assert (example.place / "summary.md").read_bytes() == (undisturbed / "summary.md").read_bytes()
+
+
+def test_the_support_desk_tells_what_it_does(tmp_path: Path) -> None:
+    """Three agents hand the customer's words on, a fourth is refused, and what it says to try can be tried."""
+    done = batonpass_in(tmp_path, "demo", "support", "--keep", str(tmp_path / "kept"))
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "handoff.failed: payment-specialist may not hand to bank-agent: handoff.too_deep" in done.stdout
+    assert "- I was charged twice in March. I want one of the two back, and no voucher. [user:ana, " in done.stdout
+    trail = batonpass_in(tmp_path / "kept", "trail", "last").stdout
+    assert ("refused to hand to bank-agent" in trail, "scanned: passed" in trail) == (True, True)
+    for command in re.findall(r"^  batonpass (.+)$", done.stdout, re.MULTILINE):
+        assert 0 == batonpass_in(tmp_path / "kept", *command.split()).returncode, command
+
+
+def test_the_support_desk_leaves_nothing(tmp_path: Path) -> None:
+    """Without a place to keep it, everything is gone afterwards."""
+    done = batonpass_in(tmp_path, "demo", "support", environment={"TMPDIR": str(tmp_path)})
+
+    assert (0, []) == (done.returncode, [*tmp_path.iterdir()])

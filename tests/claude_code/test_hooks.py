@@ -96,8 +96,8 @@ def kinds(hooked: Hooked) -> dict[str, int]:
     return counts
 
 
-def test_observed_everything_is_recorded_and_nothing_refused(hooked: Hooked, play: Play) -> None:
-    """Nine calls with their outcomes and a sub-agent, from the first words to the end of the session."""
+def test_observed_everything_is_recorded_and_only_the_ledger_is_kept_from_harm(hooked: Hooked, play: Play) -> None:
+    """Eight calls have their outcomes; one that would write into the ledger is refused, and recorded as that."""
     api = play()
     counted = kinds(hooked)
 
@@ -105,9 +105,9 @@ def test_observed_everything_is_recorded_and_nothing_refused(hooked: Hooked, pla
         *results_in(api)
     }
     assert "two\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
-    assert (9, 9) == (counted["ToolRequested"], counted["ToolCompleted"] + counted["ToolFailed"])
+    assert (8, 8) == (counted["ToolRequested"], counted["ToolCompleted"] + counted["ToolFailed"])
     assert {"RunStarted", "HandoffInitiated", "HandoffAccepted", "HandoffCompleted", "RunClosed"} <= {*counted}
-    assert (0, 0, 0) == (len(hooked.denied()), hooked.gaps(), hooked.spooled())
+    assert (1, 0, 0) == (len(hooked.denied()), hooked.gaps(), hooked.spooled())
 
 
 def test_enforced_the_model_is_told_what_it_may_not_do(hooked: Hooked, play: Play) -> None:

@@ -258,7 +258,8 @@ def _acts(view: LedgerView, handoff: Handoff) -> Iterator[Act]:
 def _attempt(view: LedgerView, run: Run) -> Attempt:
     receipts = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
     last = receipts[-1]
-    closed = last.body if isinstance(last.body, HandoffCompleted | HandoffFailed) else None
+    # The last thing of a run whose process died may be an offer that was refused (attempt 0): that closed nothing.
+    closed = last.body if isinstance(last.body, HandoffCompleted | HandoffFailed) and last.body.attempt else None
     return Attempt(
         run=run,
         accepted=receipts[0],

@@ -11,7 +11,7 @@ from batonpass.accounts.trail_values import Called, Happened, Trail
 from batonpass.accounts.trail_walk import Branch
 from batonpass.accounts.trail_words import COMMAND, EVIDENCE, ITEM, MESSAGE, REASON, elapsed
 from batonpass.audit.lookup import ending
-from batonpass.handoff.offers import ANSWER, QUESTION, REPORT
+from batonpass.handoff.offers import ANSWER, QUESTION, REPORT, TASK
 from batonpass.model.bodies import (
     CheckpointSaved,
     HandoffAccepted,
@@ -20,6 +20,7 @@ from batonpass.model.bodies import (
     HandoffAsked,
     HandoffCancelled,
     HandoffCompleted,
+    HandoffContextSanitized,
     HandoffDeclined,
     HandoffDenied,
     HandoffExpired,
@@ -205,6 +206,9 @@ def _offer(trail: Trail, body: HandoffInitiated) -> Line:
 
 
 def _close(told: Happened, body: HandoffCompleted | HandoffFailed | RunClosed) -> Line:
+    if isinstance(body, HandoffFailed) and body.is_refusal:
+        why = (Note(str(body.error), Tone.BAD), *_message(told))
+        return Line(f"refused to hand to {body.to}", _quoted(told, TASK), why, Tone.BAD)
     failed = isinstance(body, HandoffFailed) or (isinstance(body, RunClosed) and body.outcome is not Outcome.COMPLETED)
     notes: list[Note] = []
     if isinstance(body, HandoffFailed) and body.error is not None:
@@ -250,6 +254,9 @@ def _run_line(trail: Trail, told: Happened) -> Line | None:
             found = (Note(f"validation found {', '.join(body.problems)}", Tone.WARN),) if body.problems else ()
             would = (Note("would have asked", Tone.WARN),) if body.would_ask else ()
             line = Line("accepted", f"attempt {body.attempt}", (*found, *would))
+        case HandoffContextSanitized() as body:
+            rules = tuple(Note(f"{found.place}: {found.rule} ×{found.count}", Tone.WARN) for found in body.found)
+            line = Line(f"scanned: {body.action}", f"as {body.label}", rules, Tone.WARN if rules else Tone.QUIET)
         case RunRelaxed() as body:
             line = Line("relaxed", _quoted(told, ITEM), (Note(f"by {body.by}"), *_reason(told)), Tone.WARN)
         case RunRekeyed():
@@ -333,6 +340,10 @@ def _decision(told: Happened, reason: tuple[Note, ...]) -> Line:
         case body:
             line = Line(str(body.kind), "", (Note("a kind that this version cannot tell"),), Tone.WARN)
     return line
+
+
+def _message(told: Happened) -> tuple[Note, ...]:
+    return (Note(str(told.words[MESSAGE])),) if MESSAGE in told.words else ()
 
 
 def _reason(told: Happened) -> tuple[Note, ...]:

@@ -216,6 +216,8 @@ class AsyncRun(Face[LiveRun]):
     read = twin(LiveRun.read)
     checkpoint = twin(LiveRun.checkpoint)
     messages = twin(LiveRun.messages)
+    deny = twin(LiveRun.deny)
+    remember = twin(LiveRun.remember)
     save_session = twin(LiveRun.save_session)
     settle = twin(LiveRun.settle)
     hand_off = opens(LiveRun.hand_off, AsyncHandoff)
@@ -226,9 +228,9 @@ class AsyncRun(Face[LiveRun]):
         """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is."""
         self.sync.report(result, **parts)
 
-    def give(self, report: Report) -> None:
-        """Say what comes of the task, as a report made elsewhere."""
-        self.sync.give(report)
+    def give(self, report: Report, *, flags: Sequence[str] = ()) -> None:
+        """Say what comes of the task, as a report made elsewhere; `flags` say in codes what is wrong with it."""
+        self.sync.give(report, flags=flags)
 
     @overload
     async def call(

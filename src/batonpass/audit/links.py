@@ -12,6 +12,7 @@ from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffAnswered,
     HandoffCompleted,
+    HandoffContextSanitized,
     HandoffFailed,
     HandoffInitiated,
     HandoffLate,
@@ -96,6 +97,10 @@ def _require_late(facts: Facts, body: HandoffLate) -> None:
 
 
 def _require_close_out(facts: Facts, body: HandoffCompleted | HandoffFailed) -> None:
+    if isinstance(body, HandoffFailed) and body.is_refusal:
+        if body.handoff in facts.derived.handoffs:
+            raise UnlinkedError("a handoff that was refused was never offered", field="handoff")
+        return
     run = facts.derived.runs.get(body.run)
     if run is None or (run.handoff, run.parent, run.attempt) != (body.handoff, body.parent, body.attempt):
         raise UnlinkedError("the close-out is of another handoff than its run", field="handoff")
@@ -111,6 +116,12 @@ def _require_revision(facts: Facts, body: HandoffAnswered) -> None:
     known = facts.memory.batons.get(body.handoff)
     if known is None or body.revision != known[1] + 1:
         raise UnlinkedError(f"revision {body.revision} does not follow the one before it", field="revision")
+
+
+def _require_sanitised(facts: Facts, body: HandoffContextSanitized) -> None:
+    handoff = facts.derived.handoffs.get(body.handoff)
+    if handoff is None or handoff.parent != body.run:
+        raise UnlinkedError("it is about a handoff that its run did not offer", field="handoff")
 
 
 def _require_items(facts: Facts, _: HandoffInitiated | RunRecorded | RunRelaxed) -> None:
@@ -214,6 +225,7 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     HandoffCompleted: _require_close_out,
     HandoffFailed: _require_close_out,
     HandoffInitiated: _require_items,
+    HandoffContextSanitized: _require_sanitised,
     HandoffAnswered: _require_revision,
     HandoffLate: _require_late,
     RunRecorded: _require_items,

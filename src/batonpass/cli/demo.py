@@ -81,6 +81,24 @@ def of_sessions(keep: Path | None) -> None:
         say("  batonpass trail last")
 
 
+@command.command("support")
+@keep_option
+def of_support(keep: Path | None) -> None:
+    """Hand a customer's words on through three models, and refuse a fourth."""
+    from batonpass.demo.desk import play_desk  # noqa: PLC0415 - asyncio and all of the agents, for one story
+
+    with _place(keep) as directory:
+        _show(_numbered(iter(play_desk(directory))))
+    say()
+    say("The customer's own words reached everybody, and nobody could delegate without end.")
+    if keep is not None:
+        say()
+        say(f"Look around: cd {keep}")
+        say("  batonpass run list")
+        say("  batonpass trail last")
+        say("  batonpass handoff show payment-specialist")
+
+
 @contextmanager
 def _place(keep: Path | None) -> Iterator[Path]:
     if keep is None:

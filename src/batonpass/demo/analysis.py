@@ -1,11 +1,10 @@
 """The examples that demonstrations play: they are programs to read, and lie with the examples."""
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Final, Protocol, cast
 
+from batonpass.demo.examples import load_example
 from batonpass.handoff.run import LiveRun
 from batonpass.model.ids import HandoffId
 from batonpass.relay import Relay
@@ -38,21 +37,9 @@ class TwoSessions(Protocol):
 
 def load_analysis() -> Analysis:
     """Return the example of the quarterly analysis as a module."""
-    return cast("Analysis", _load(NAME))
+    return cast("Analysis", load_example(NAME))
 
 
 def load_sessions() -> TwoSessions:
     """Return the example of two sessions as a module."""
-    return cast("TwoSessions", _load(SESSIONS))
-
-
-def _load(name: str) -> ModuleType:
-    """Return an example: from beside this file in an installed package, else from the source tree."""
-    beside = Path(__file__).with_name(name)
-    path = beside if beside.exists() else Path(__file__).parents[3] / "examples" / name
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot load {path}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return cast("TwoSessions", load_example(SESSIONS))

@@ -78,7 +78,7 @@ def play(directory: Path) -> Iterator[Step]:
         )
         yield Step("The trail: who did what, for whom, and what for", tuple(_tree(relay, lead.id)))
         hidden = _hide_something(relay)
-        yield Step("Verify everything: every byte, signature, link and word", _evidence_lines(relay.verify()))
+        yield Step("Verify everything: every byte, signature, link and word", evidence_lines(relay.verify()))
         seal = relay.seal()
     (directory / SEAL).write_text(seal.note, encoding="utf-8")
     yield _flip(copy_ledger(ledger, directory / FLIPPED))
@@ -211,7 +211,8 @@ def _kept_lines(receipt: Receipt, indent: str) -> Iterator[Line]:
         yield Line(f"{indent}{receipt.body.kept} finished call of the attempt before it, not made again", Tone.QUIET)
 
 
-def _evidence_lines(evidence: Evidence) -> tuple[Line, ...]:
+def evidence_lines(evidence: Evidence) -> tuple[Line, ...]:
+    """Return what was found to be whole, as lines."""
     return (
         Line(
             f"whole: {evidence.receipts} receipts in {evidence.streams} streams, {evidence.signatures} signatures, "

@@ -3,6 +3,7 @@
     BatonpassError
     ├── InvalidValueError          value.invalid
     │   └── UnknownFieldError      value.unknown_field
+    ├── MissingExtraError          extra.missing
     ├── IllegalTransitionError     lifecycle.illegal
     ├── LookupFailedError
     │   ├── NotFoundError          id.not_found
@@ -13,14 +14,18 @@
     │   ├── KeyRefusedError        key.refused
     │   └── KeyMissingError        key.missing
     ├── HandoffError
-    │   ├── IncompleteBatonError   handoff.incomplete
+    │   ├── PolicyRefusedError
+    │   │   ├── HandoffDepthExceededError  handoff.too_deep
+    │   │   ├── AgentNotAllowedError   handoff.not_allowed
+    │   │   ├── HandoffLoopError       handoff.loop
+    │   │   ├── IncompleteBatonError   handoff.incomplete
+    │   │   └── UnverifiedError        handoff.unverified
     │   ├── KeyReusedError         handoff.key_reused
     │   ├── NotEntitledError       handoff.not_entitled
     │   ├── HandoffAskedError      handoff.asked
     │   ├── HandoffDeclinedError   handoff.declined
     │   ├── HandoffEndedError      handoff.ended
     │   ├── HandoffHeldError       handoff.held
-    │   ├── UnverifiedError        handoff.unverified
     │   └── RunnerError            handoff.runner
     ├── CallError
     │   ├── CallInDoubtError       call.in_doubt
@@ -66,10 +71,12 @@ from batonpass.errors.base import (
     KeyMissingError,
     KeyRefusedError,
     LookupFailedError,
+    MissingExtraError,
     NotFoundError,
     UnknownFieldError,
 )
 from batonpass.errors.handing import (
+    AgentNotAllowedError,
     CallError,
     CallHeldError,
     CallInDoubtError,
@@ -77,12 +84,15 @@ from batonpass.errors.handing import (
     ConstraintViolatedError,
     HandoffAskedError,
     HandoffDeclinedError,
+    HandoffDepthExceededError,
     HandoffEndedError,
     HandoffError,
     HandoffHeldError,
+    HandoffLoopError,
     IncompleteBatonError,
     KeyReusedError,
     NotEntitledError,
+    PolicyRefusedError,
     RunnerError,
     UnverifiedError,
 )
@@ -127,6 +137,7 @@ from batonpass.errors.verifying import (
 )
 
 __all__ = [
+    "AgentNotAllowedError",
     "AmbiguousIdError",
     "BatonpassError",
     "CallError",
@@ -145,9 +156,11 @@ __all__ = [
     "ForkedError",
     "HandoffAskedError",
     "HandoffDeclinedError",
+    "HandoffDepthExceededError",
     "HandoffEndedError",
     "HandoffError",
     "HandoffHeldError",
+    "HandoffLoopError",
     "IllegalTransitionError",
     "IncompleteBatonError",
     "InvalidValueError",
@@ -160,6 +173,7 @@ __all__ = [
     "LedgerExistsError",
     "LookupFailedError",
     "MissingError",
+    "MissingExtraError",
     "NewerSchemaError",
     "NewerVersionError",
     "NotALedgerError",
@@ -167,6 +181,7 @@ __all__ = [
     "NotFoundError",
     "OfferedAlreadyError",
     "OutcomeUnknownError",
+    "PolicyRefusedError",
     "PositionError",
     "RevokedKeyError",
     "RewoundError",

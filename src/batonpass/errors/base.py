@@ -29,6 +29,16 @@ class UnknownFieldError(InvalidValueError):
         super().__init__(field, "there is no such field; was it written by a newer version?")
 
 
+class MissingExtraError(BatonpassError):
+    """Something was asked for that needs a package which the core does not bring."""
+
+    code = "extra.missing"
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} need packages that are not installed; run: pip install 'batonpass[{extra}]'")
+        self.extra = extra
+
+
 class IllegalTransitionError(BatonpassError):
     """A handoff cannot go where an event would take it from the state it is in."""
 

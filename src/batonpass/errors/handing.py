@@ -7,7 +7,46 @@ class HandoffError(BatonpassError):
     """A handoff does not go on as it was asked to."""
 
 
-class IncompleteBatonError(HandoffError):
+class PolicyRefusedError(HandoffError):
+    """A policy did not let a handoff go; that is recorded as a handoff that failed, and nothing of it ran."""
+
+
+class HandoffDepthExceededError(PolicyRefusedError):
+    """The signed lineage is already as deep as the policy allows."""
+
+    code = "handoff.too_deep"
+
+    def __init__(self, depth: int, most: int) -> None:
+        super().__init__(
+            f"{depth} agents stand in this lineage already, and the policy allows {most}; do not delegate further, "
+            "answer with what is known",
+        )
+        self.depth = depth
+        self.most = most
+
+
+class AgentNotAllowedError(PolicyRefusedError):
+    """The policy does not let work be handed to this agent."""
+
+    code = "handoff.not_allowed"
+
+    def __init__(self, agent: str, allowed: tuple[str, ...]) -> None:
+        who = ", ".join(allowed) if allowed else "nobody"
+        super().__init__(f"the policy lets work be handed to {who}, not to {agent}; ask one of them, or do it yourself")
+        self.agent = agent
+
+
+class HandoffLoopError(PolicyRefusedError):
+    """The same agent was asked for exactly this further up, and is waiting for it."""
+
+    code = "handoff.loop"
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(f"{agent} was asked for exactly this further up and waits for it; answer with what is known")
+        self.agent = agent
+
+
+class IncompleteBatonError(PolicyRefusedError):
     """The policy requires parts of the baton that the sender left out."""
 
     code = "handoff.incomplete"
@@ -85,7 +124,7 @@ class HandoffHeldError(HandoffError):
         self.handoff = handoff
 
 
-class UnverifiedError(HandoffError):
+class UnverifiedError(PolicyRefusedError):
     """The policy does not let a lead go on with results that nobody verified."""
 
     code = "handoff.unverified"

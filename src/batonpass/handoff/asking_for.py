@@ -12,6 +12,7 @@ from batonpass.model.checks import as_member
 from batonpass.model.ids import AgentId
 from batonpass.model.items import Item, ItemValue
 from batonpass.model.lifecycle import Carrier
+from batonpass.model.policy import HandoffPolicy
 
 
 def asked_for(
@@ -24,6 +25,8 @@ def asked_for(
     hold: bool,
     key: str | None,
     carry: Iterable[Item] | None,
+    context: str | None,
+    policy: HandoffPolicy | None,
     brief: Mapping[str, Any],
     said: Mapping[type[Any], Iterable[ItemValue | str]],
 ) -> Asked:
@@ -39,6 +42,8 @@ def asked_for(
         hold=hold,
         key=key,
         carry=None if carry is None else frozenset(item.id for item in carry),
+        context=context,
+        policy=policy,
     )
 
 

@@ -303,11 +303,19 @@ def _find_overspent(desk: Desk, holding: Holding) -> Iterator[ConstraintViolated
         yield ConstraintViolatedError(f"a cost of at most {Decimal(budget.cost) / _MILLION}", spent)
 
 
+def deny_call(desk: Desk, holding: Holding, tool: str, arguments: object, *, rule: str) -> None:
+    """Record that a call was refused before it was made, by this rule: there was nothing that could be called."""
+    _write_denial(desk, holding, tool, describe({"tool": tool, "arguments": arguments}), rule)
+
+
 def _deny(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, rule: str) -> None:
-    if holding.replaying:
-        return
-    body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=call.declared.name, rule=rule)
-    _write(desk, holding, body, desk.json(ARGUMENTS, described))
+    _write_denial(desk, holding, call.declared.name, described, rule)
+
+
+def _write_denial(desk: Desk, holding: Holding, tool: str, described: bytes, rule: str) -> None:
+    if not holding.replaying:
+        body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=tool, rule=rule)
+        _write(desk, holding, body, desk.json(ARGUMENTS, described))
 
 
 def _result(desk: Desk, past: PastCall, call: ToolCall[Any]) -> Any:  # noqa: ANN401 - a tool's own result

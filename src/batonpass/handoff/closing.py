@@ -73,7 +73,7 @@ def close_run(
 
 def _flags(holding: Holding) -> tuple[str, ...]:
     """Return what is wrong with a result. Raises `ConstraintViolatedError` where the run is held to a grant."""
-    flags = []
+    flags = [] if holding.report is None else [*holding.flags]
     if holding.report is not None and holding.report.value is not None:
         for broken in find_broken_by_result(holding.constraints, json.loads(holding.report.value)):
             if holding.working.mode is Mode.ENFORCED:

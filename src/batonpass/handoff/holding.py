@@ -32,6 +32,7 @@ class Holding:
     notes: dict[ContentId, Item] = field(default_factory=dict)
     relaxed: set[ContentId] = field(default_factory=set)
     report: Report | None = None
+    flags: tuple[str, ...] = ()  # what is wrong with that report, as whoever took it down found it
     ended: SignedReceipt | None = None  # its last receipt, once it was closed here
     handed_off: set[HandoffId] = field(default_factory=set)
     begun: set[RunId] = field(default_factory=set)  # attempts at those that this very process began

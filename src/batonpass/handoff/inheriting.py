@@ -8,6 +8,7 @@ from typing import Final
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.offers import BRIEF, GONE, REPORT, TASK, author_of, is_intact, read_items
 from batonpass.handoff.outcomes import DELIVERED
+from batonpass.handoff.remembering import is_memory
 from batonpass.model.bodies import (
     Carried,
     CheckpointSaved,
@@ -184,8 +185,10 @@ class _Tree:
 
     def _take_note(self, left: Left, run: Run, item: Item, *, relaxed: bool, verified: bool) -> None:
         value = item.value
-        if item.part in _OF_THE_ROOT and run.parent is not None:
-            return  # what binds one child, or what it says of its own work, is told by its report
+        if is_memory(item) or (item.part in _OF_THE_ROOT and run.parent is not None):
+            # What binds one child, or what it says of its own work, is told by its report. What an agent keeps is its
+            # own, wherever it works next.
+            return
         if value is None:
             left.dropped.append(Dropped(what=f"{item.part} of {item.by}", why=Fate.ERASED, item=item.id))
             return

@@ -5,21 +5,31 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from batonpass.errors import HandoffEndedError, KeyReusedError, NotFoundError, OfferedAlreadyError
+from batonpass.errors import (
+    HandoffEndedError,
+    KeyReusedError,
+    NotFoundError,
+    OfferedAlreadyError,
+    PolicyRefusedError,
+)
 from batonpass.guard.completeness import require_complete, required_parts
+from batonpass.guard.hops import require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
-from batonpass.handoff.calling import fill_gap
+from batonpass.handoff.calling import MESSAGE, fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.judging import find_unverified
+from batonpass.handoff.lineage import read_lineage
 from batonpass.handoff.offers import BRIEF, TASK, Offer, author_of, read_offer
+from batonpass.handoff.sanitising import take_context
 from batonpass.handoff.starting import find_statements
 from batonpass.model.baton import Baton, Brief, missing_parts
-from batonpass.model.bodies import HandoffInitiated, Relation
-from batonpass.model.checks import require_text, require_utc
+from batonpass.model.bodies import HandoffFailed, HandoffInitiated, Relation
+from batonpass.model.checks import require_instance, require_text, require_utc
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item, ItemValue
 from batonpass.model.lifecycle import WAITING, Carrier, State
+from batonpass.model.policy import UNRULED, HandoffPolicy
 from batonpass.model.run import Handoff
 from batonpass.wire.canonical import encode
 from batonpass.wire.documents import encode_brief, to_document
@@ -48,6 +58,8 @@ class Asked:
     hold: bool = False
     key: str | None = None
     carry: frozenset[ContentId] | None = None  # a selection of what the sender knows; None: all of it
+    context: str | None = None  # what is said besides, as free text
+    policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
 
     def __post_init__(self) -> None:
         require_text("task", self.task)
@@ -55,16 +67,21 @@ class Asked:
             require_text("key", self.key)
         if self.deadline is not None:
             require_utc("deadline", self.deadline)
+        if self.context is not None:
+            require_text("context", self.context)
+        if self.policy is not None:
+            require_instance("policy", self.policy, HandoffPolicy)
 
     def fields(self) -> dict[str, object]:
         """Return what makes up the fingerprint."""
-        return {
+        asked = {
             "to": self.to,
             "task": self.task,
             "relation": self.relation,
             "brief": to_document(self.brief),
             "said": [[type(value).__name__, to_document(value)] for value in self.said],
         }
+        return asked if self.context is None else {**asked, "context": self.context}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +96,8 @@ class Offered:
 def offer_task(desk: Desk, holding: Holding, asked: Asked) -> Offered:
     """Offer a task; the same key in the same scope is the same handoff.
 
-    Raises `KeyReusedError` if the key was used for something else, `IncompleteBatonError` and `UnverifiedError` where
-    the policy says so.
+    Raises `KeyReusedError` if the key was used for something else, and `PolicyRefusedError` where a policy says so;
+    that is recorded.
     """
     fingerprint = desk.secrets.digest(holding.root, b"offer", encode(asked.fields()))
     for generation in range(_GENERATIONS):
@@ -122,19 +139,40 @@ def _key(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, genera
 
 
 def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key: Digest) -> Offered:
+    policies = _policies(desk, asked)
     noted = [desk.item(value, author_of(holding.agent), number) for number, value in enumerate(asked.said, 1)]
     unverified: tuple[HandoffId, ...] = ()
+    lineage = None
     with desk.store.view() as view:
         statements = tuple(find_statements(view, holding.root, holding.notes))
         if holding.watched:
             unverified = tuple(find_unverified(view, holding.watched))
+        if any(map(requires_lineage, policies)):
+            lineage = read_lineage(view, holding.working.run)
     holding.add(*statements)
-    items = (*statements, *holding.carried(asked.carry), *(item for item, _ in noted))
-    missing = missing_parts(asked.relation, asked.brief, items, required_parts(asked.relation, desk.policy))
-    require_complete(asked.relation, missing, desk.policy)
+    context = take_context(
+        desk,
+        holding,
+        asked.task,
+        asked.context,
+        policies=policies,
+        statements=statements,
+        number=len(noted) + 1,
+    )
+    said = (*(item for item, _ in noted), *(() if context.item is None else (context.item,)))
+    items = (*statements, *holding.carried(asked.carry), *said)
+    required = dict.fromkeys(part for policy in policies for part in required_parts(asked.relation, policy))
+    missing = missing_parts(asked.relation, asked.brief, items, required)
+    try:
+        for policy in policies:
+            require_hop(asked.to, asked.task, lineage, policy)
+            require_complete(asked.relation, missing, policy)
+            require_verified(unverified, policy)
+    except PolicyRefusedError as refusal:
+        _record_refusal(desk, holding, asked, refusal)
+        raise
     if holding.is_abridged(asked.carry):
         missing = (*missing, ABRIDGED)
-    require_verified(unverified, desk.policy)
     handoff = new_handoff_id(desk.clock.now())
     state = State.HELD if asked.hold else WAITING[asked.carrier]
     body = HandoffInitiated(
@@ -152,11 +190,13 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         missing=missing,
         unverified=unverified,
     )
-    contents = [desk.text(TASK, asked.task), *(content for _, content in noted)]
+    contents = [desk.text(TASK, asked.task), *(content for _, content in noted), *context.contents]
     if asked.brief != Brief():
         contents.append(desk.json(BRIEF, encode_brief(asked.brief)))
     fill_gap(desk, holding)
     signed = desk.recording.record(holding.working, body, tuple(contents))
+    if context.found or (context.item is not None and context.scanned):
+        desk.recording.record(holding.working, context.body(handoff, holding))
     # Said once: a lead with a thousand children does not say it a thousand times.
     holding.watched.difference_update(unverified)
     holding.handed_off.add(handoff)
@@ -177,6 +217,28 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
     )
     offer = Offer(handoff=opened, initiated=body, revision=signed.digest, baton=_baton(holding, asked, body, items))
     return Offered(handoff=opened, offer=offer)
+
+
+def _policies(desk: Desk, asked: Asked) -> tuple[HandoffPolicy, ...]:
+    """Return the policies that an offer is held to; a relay that was given none adds nothing to the caller's."""
+    if asked.policy is None:
+        return (desk.policy,)
+    return (asked.policy,) if desk.policy is UNRULED else (desk.policy, asked.policy)
+
+
+def _record_refusal(desk: Desk, holding: Holding, asked: Asked, refusal: PolicyRefusedError) -> None:
+    """Record that a policy did not let a handoff go: the task, and why. Nothing was offered, and nothing runs."""
+    refused = HandoffFailed(
+        handoff=new_handoff_id(desk.clock.now()),
+        parent=holding.id,
+        run=holding.id,
+        attempt=0,
+        to=asked.to,
+        error=refusal.code,
+    )
+    fill_gap(desk, holding)
+    contents = (desk.text(TASK, asked.task), desk.text(MESSAGE, str(refusal)))
+    desk.recording.record(holding.working, refused, contents)
 
 
 def _baton(holding: Holding, asked: Asked, body: HandoffInitiated, items: tuple[Item, ...]) -> Baton:

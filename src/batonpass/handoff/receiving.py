@@ -24,6 +24,7 @@ from batonpass.guard.references import find_open_references
 from batonpass.guard.validation import validate_baton
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.lineage import read_lineage
 from batonpass.handoff.offers import ANSWER, QUESTION, Offer, author_of, is_intact, read_offer, read_words
 from batonpass.handoff.resuming import NOTHING, read_resumption
 from batonpass.ledger.standing import Acceptance, Working
@@ -309,7 +310,7 @@ def _facts(desk: Desk, view: LedgerView, offer: Offer) -> Known:
     references = list(islice(find_open_references(baton), _MOST_REFERENCES))
     return Known(
         now=desk.clock.now(),
-        depth=0 if desk.policy.max_depth is None else _depth(view, offer.handoff),
+        depth=0 if desk.policy.max_depth is None else read_lineage(view, view.get_run(offer.handoff.parent)).depth,
         contents=dict(_kept(view, offer, [*baton.artifacts, *baton.untrusted])),
         resolves=frozenset(reference for reference in references if _resolves(view, reference)),
     )
@@ -346,14 +347,6 @@ def _resolves(view: LedgerView, reference: str) -> bool:
     return (
         prefix in {"run", "handoff", "receipt"} and next(iter(view.find_ids(prefix, ending.lower())), None) is not None
     )
-
-
-def _depth(view: LedgerView, handoff: Handoff) -> int:
-    """Return how many hops the signed lineage has, never a number that the caller passes."""
-    depth, run = 1, view.get_run(handoff.parent)
-    while run.parent is not None:
-        depth, run = depth + 1, view.get_run(run.parent)
-    return depth
 
 
 def _hops_since_question(view: LedgerView, handoff: Handoff) -> int | None:

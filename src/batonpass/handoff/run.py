@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.asking_for import asked_for
-from batonpass.handoff.calling import Replayed, begin_call, fail_call, finish_call
+from batonpass.handoff.calling import Replayed, begin_call, deny_call, fail_call, finish_call
 from batonpass.handoff.closing import close_run
 from batonpass.handoff.context import CallContext, entered
 from batonpass.handoff.desk import Desk
@@ -24,13 +24,14 @@ from batonpass.handoff.noting import (
     state_intent,
 )
 from batonpass.handoff.offering import offer_task
+from batonpass.handoff.remembering import remember
 from batonpass.handoff.resuming import Resumption
 from batonpass.handoff.retrying import settle_own
 from batonpass.handoff.sessions import save_session
 from batonpass.handoff.tools import ToolCall, declared_of, is_async, name_of
 from batonpass.model.baton import Baton, Budget
 from batonpass.model.bodies import Outcome, Relation, Settlement
-from batonpass.model.checks import as_member
+from batonpass.model.checks import as_member, require_codes
 from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId, SessionId
 from batonpass.model.items import (
     Assumption,
@@ -46,6 +47,7 @@ from batonpass.model.items import (
     WorkItem,
 )
 from batonpass.model.lifecycle import Carrier
+from batonpass.model.policy import HandoffPolicy
 from batonpass.model.session import SessionState
 
 Arguments = ParamSpec("Arguments")
@@ -200,6 +202,14 @@ class LiveRun:
         """
         return save_session(self._desk, self._holding)
 
+    def deny(self, tool: str, arguments: object, *, rule: str) -> None:
+        """Write down that a call was refused before it was made: malformed arguments, a rule of the caller's."""
+        deny_call(self._desk, self._holding, tool, arguments, rule=rule)
+
+    def remember(self, text: str) -> Item:
+        """Keep something for later runs of this agent, labelled by where it came from. It travels with no handoff."""
+        return remember(self._desk, self._holding, text)
+
     def settle(
         self, call: CallId, settlement: Settlement | str, *, by: str | None = None, reason: str | None = None
     ) -> None:
@@ -241,6 +251,8 @@ class LiveRun:
         claims: Iterable[Claim | str] = (),
         none: Sequence[str] = (),
         carry: Iterable[Item] | None = None,
+        context: str | None = None,
+        policy: HandoffPolicy | None = None,
         hold: bool = False,
         key: str | None = None,
         run: Runner | None = None,
@@ -250,6 +262,8 @@ class LiveRun:
 
         Use what it returns as a context to work on the task right here, or `wait()` for whoever does. The same key,
         by default the same task with the same terms, is the same handoff. `answer` is asked what the child asks.
+        `context` is free text: labelled, and scanned where a policy says so. A `policy` is applied besides the
+        relay's own and can only refuse more. Raises `PolicyRefusedError`.
         """
         asked = asked_for(
             to=to,
@@ -260,6 +274,8 @@ class LiveRun:
             hold=hold,
             key=key,
             carry=carry,
+            context=context,
+            policy=policy,
             brief={
                 "may": may,
                 "rationale": rationale,
@@ -307,14 +323,19 @@ class LiveRun:
         """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is."""
         self.give(Report(result=result, **parts))
 
-    def give(self, report: Report) -> None:
-        """Say what comes of the task, as a report made elsewhere. Raises `InvalidValueError` if its value is none."""
+    def give(self, report: Report, *, flags: Sequence[str] = ()) -> None:
+        """Say what comes of the task, as a report made elsewhere; `flags` say in codes what is wrong with it.
+
+        Raises `InvalidValueError` if its value is none.
+        """
         if report.value is not None:
             try:
                 json.loads(report.value)
             except ValueError as error:
                 raise InvalidValueError("value", f"is not JSON: {error}") from None
-        self._holding.report = report
+        found = tuple(flags)
+        require_codes("flags", found)
+        self._holding.report, self._holding.flags = report, found
 
     @property
     def said(self) -> Report | None:

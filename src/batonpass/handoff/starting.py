@@ -13,6 +13,7 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.offers import read_items, read_offer, statement_item
 from batonpass.handoff.outcomes import learn
+from batonpass.handoff.remembering import is_memory
 from batonpass.handoff.resuming import read_resumption, read_runs
 from batonpass.handoff.sessions import carried_from, inherit, read_session, resumed
 from batonpass.model.bodies import (
@@ -195,7 +196,7 @@ def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
                 continue
     contents = {content.id: content for content in view.find_contents([ref.item for ref in noted])}
     items, _ = read_items(view, noted, contents)
-    holding.add(*items)
+    holding.add(*(item for item in items if not is_memory(item)))
     return frozenset(reported)
 
 

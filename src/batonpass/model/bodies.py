@@ -30,6 +30,7 @@ from batonpass.model.handoff_acts import (
 from batonpass.model.handoff_bodies import (
     HandoffAccepted,
     HandoffCompleted,
+    HandoffContextSanitized,
     HandoffFailed,
     HandoffInitiated,
 )
@@ -37,11 +38,13 @@ from batonpass.model.kinds import (
     Carried,
     ChildHead,
     ErrorType,
+    Found,
     Kind,
     Method,
     Outcome,
     Part,
     Relation,
+    Sanitising,
     Settlement,
 )
 from batonpass.model.relay_bodies import (
@@ -78,12 +81,14 @@ __all__ = [
     "ChildHead",
     "ContentErased",
     "ErrorType",
+    "Found",
     "HandoffAccepted",
     "HandoffAnswered",
     "HandoffApproved",
     "HandoffAsked",
     "HandoffCancelled",
     "HandoffCompleted",
+    "HandoffContextSanitized",
     "HandoffDeclined",
     "HandoffDenied",
     "HandoffExpired",
@@ -110,6 +115,7 @@ __all__ = [
     "RunRelaxed",
     "RunSettled",
     "RunStarted",
+    "Sanitising",
     "SessionResumed",
     "SessionSaved",
     "Settlement",
@@ -146,6 +152,7 @@ Body: TypeAlias = (
     | RunClosed
     | CheckpointSaved
     | HandoffInitiated
+    | HandoffContextSanitized
     | HandoffAccepted
     | HandoffCompleted
     | HandoffFailed

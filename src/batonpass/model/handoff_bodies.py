@@ -12,14 +12,17 @@ from batonpass.model.checks import (
     require_instance,
     require_integer,
     require_member,
+    require_unique,
     require_utc,
 )
 from batonpass.model.ids import (
     CALL,
+    CONTENT,
     HANDOFF,
     RUN,
     AgentId,
     CallId,
+    ContentId,
     Digest,
     HandoffId,
     PrincipalId,
@@ -32,7 +35,17 @@ from batonpass.model.ids import (
     require_principal,
     require_stream,
 )
-from batonpass.model.kinds import Carried, ChildHead, Kind, Relation, require_carried, require_children
+from batonpass.model.kinds import (
+    Carried,
+    ChildHead,
+    Found,
+    Kind,
+    Relation,
+    Sanitising,
+    require_carried,
+    require_children,
+)
+from batonpass.model.label import SourceType
 from batonpass.model.lifecycle import WAITING, Carrier, State
 
 
@@ -126,7 +139,7 @@ class _CloseOut:
         require_id("handoff", self.handoff, HANDOFF)
         require_id("parent", self.parent, RUN)
         require_id("run", self.run, RUN)
-        require_integer("attempt", self.attempt, least=1)
+        require_integer("attempt", self.attempt, least=0 if isinstance(self, HandoffFailed) else 1)
         require_children(self.children)
         require_ids("effects", self.effects, CALL)
         require_ids("unverified", self.unverified, HANDOFF)
@@ -144,12 +157,51 @@ class HandoffCompleted(_CloseOut):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandoffFailed(_CloseOut):
-    """A child ended without delivering; the error code says what, the content says how."""
+    """A child ended without delivering, or was never begun because a policy refused the offer (attempt 0).
+
+    The error code says what, the content says how. A refusal stands in the stream of the run that wanted to hand off.
+    """
 
     kind: ClassVar = Kind.HANDOFF_FAILED
     error: str | None = None
+    to: AgentId | None = None  # of a refusal: who was not to be handed the work
 
     def __post_init__(self) -> None:
         _CloseOut.__post_init__(self)
+        if self.is_refusal and (self.parent != self.run or self.to is None or self.error is None):
+            raise InvalidValueError("attempt", "a refused offer names its own run as parent, to whom it was, and why")
+        if self.to is not None:
+            require_agent("to", self.to)
         if self.error is not None:
             require_code("error", self.error)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Return whether nothing ever ran: a policy refused the offer."""
+        return self.attempt == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffContextSanitized:
+    """What a sender says was scanned: what was found, and what was done about it."""
+
+    kind: ClassVar = Kind.HANDOFF_CONTEXT_SANITIZED
+    handoff: HandoffId
+    run: RunId  # the parent
+    action: Sanitising
+    label: SourceType  # whose words these count as
+    scanned: int  # how many texts
+    found: tuple[Found, ...] = ()
+    context: ContentId | None = None  # the item of the baton that holds what was said besides the task
+
+    def __post_init__(self) -> None:
+        require_id("handoff", self.handoff, HANDOFF)
+        require_id("run", self.run, RUN)
+        require_member("action", self.action, Sanitising)
+        require_member("label", self.label, SourceType)
+        require_integer("scanned", self.scanned)
+        for found in require_instance("found", self.found, tuple):
+            require_instance("found", found, Found)
+        require_unique("found", [f"{found.place} {found.rule}" for found in self.found])
+        if self.context is not None:
+            require_id("context", self.context, CONTENT)

@@ -7,6 +7,7 @@ the time, so new rows land at the right edge of every index; people quote the *l
 import os
 import re
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Final, NewType, TypeVar
 
 from batonpass.errors import InvalidValueError
@@ -105,6 +106,14 @@ def new_call_id(at: datetime) -> CallId:
 def new_ledger_id(at: datetime) -> LedgerId:
     """Return a fresh ledger id."""
     return LedgerId(new_id(LEDGER, at))
+
+
+def session_named(name: str) -> SessionId:
+    """Return the session that callers call so: an id of a session as it is, for any other name always the same id."""
+    if _PATTERNS[SESSION].fullmatch(name):
+        return SessionId(name)
+    number = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:16])
+    return SessionId(f"{SESSION}_{_spell(number)}")
 
 
 def first_id(prefix: str, at: datetime) -> str:

@@ -26,6 +26,7 @@ from batonpass.model.checks import (
 )
 from batonpass.model.ids import CONTENT, ContentId, Digest, PrincipalId, require_id, require_principal
 from batonpass.model.kinds import Part
+from batonpass.model.label import SourceType, join
 
 SURE: Final = 1000
 
@@ -220,6 +221,7 @@ class Artifact:
     media_type: str
     source: str  # where it came from: an agent, a tool, a person
     untrusted: bool = False  # it came from outside: data, never instructions
+    label: SourceType | None = None  # whose words these are, where the relay knows more than who attached them
 
     def __post_init__(self) -> None:
         require_text("name", self.name)
@@ -229,6 +231,8 @@ class Artifact:
         require_media_type("media_type", self.media_type)
         require_text("source", self.source)
         require_instance("untrusted", self.untrusted, bool)
+        if self.label is not None:
+            require_member("label", self.label, SourceType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,6 +331,19 @@ class Item:
         require_utc("at", self.at)
         if self.value is not None:
             require_instance("value", self.value, VALUE_TYPES)
+
+
+def label_of(item: Item) -> SourceType:
+    """Return how far an item is to be trusted: by who recorded it, and for a file by where it came from."""
+    label = SourceType.LLM_GENERATED if item.by.startswith("agent:") else SourceType.USER_INPUT
+    value = item.value
+    if isinstance(value, Artifact):
+        if value.source.startswith("tool:"):
+            label = join(label, SourceType.TOOL_OUTPUT)
+        label = label if value.label is None else value.label
+        # Whatever it is called: what was quarantined stays so.
+        label = join(label, SourceType.EXTERNAL) if value.untrusted else label
+    return label
 
 
 def require_confidence(value: int | None) -> None:

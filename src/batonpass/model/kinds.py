@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from batonpass.model.checks import require_digest, require_instance, require_integer, require_member, require_unique
+from batonpass.model.checks import (
+    require_code,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+    require_unique,
+)
 from batonpass.model.ids import CONTENT, RUN, ContentId, Digest, RunId, require_id
 
 
@@ -19,6 +26,7 @@ class Kind(StrEnum):
     RUN_CLOSED = "run.closed"
     CHECKPOINT_SAVED = "checkpoint.saved"
     HANDOFF_INITIATED = "handoff.initiated"
+    HANDOFF_CONTEXT_SANITIZED = "handoff.context_sanitized"
     HANDOFF_ACCEPTED = "handoff.accepted"
     HANDOFF_COMPLETED = "handoff.completed"
     HANDOFF_FAILED = "handoff.failed"
@@ -102,11 +110,35 @@ class Method(StrEnum):
     VERDICT = "verdict"
 
 
+class Sanitising(StrEnum):
+    """What was done about what a scan found in what a sender says."""
+
+    PASSED = "passed"  # nothing was found, which proves nothing
+    REPORTED = "reported"  # something was found; the text travels as it is
+    QUARANTINED = "quarantined"  # the text travels as data from outside, unchanged
+
+
 class Settlement(StrEnum):
     """What somebody decided about a call in doubt: make it again, or take it as done."""
 
     REPEAT = "repeat"
     SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a scan found in one of the texts of an offer."""
+
+    place: str  # task or context
+    rule: str
+    count: int
+    score: int  # in thousandths
+
+    def __post_init__(self) -> None:
+        require_code("found.place", self.place)
+        require_code("found.rule", self.rule)
+        require_integer("found.count", self.count, least=1)
+        require_integer("found.score", self.score)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

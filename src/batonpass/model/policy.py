@@ -1,13 +1,15 @@
 """What a handoff must say, and when its receiver asks. Without a policy everything is reported and nothing refused."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
+from typing import Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.baton import PARTS
 from batonpass.model.checks import require_instance, require_integer, require_texts, shorten
+from batonpass.model.ids import require_agent
 from batonpass.model.kinds import Relation
 
 
@@ -21,7 +23,11 @@ class HandoffPolicy:
     questions: int = 1  # at most so many for one handoff
     hops_between_questions: int = 5
     oldest: timedelta | None = None  # how old a claim may be
-    max_depth: int | None = None
+    max_depth: int | None = None  # so many agents may stand in one signed lineage; a further hop is refused
+    allowed_agents: Collection[str] | None = None  # by stable id, who may be handed work; None: everybody, (): nobody
+    refuse_loops: bool = False  # nobody is asked for what they were asked for further up, and wait for
+    sanitize_context: bool = True  # scan what a sender says besides the task; what looks injected is quarantined
+    trust_degradation: bool = True  # a sender's words count as a model's, also where they repeat the human's
 
     def __post_init__(self) -> None:
         wanted: dict[Relation, tuple[str, ...]] = {}
@@ -41,3 +47,14 @@ class HandoffPolicy:
         require_integer("hops_between_questions", self.hops_between_questions)
         if self.max_depth is not None:
             require_integer("max_depth", self.max_depth, least=1)
+        if self.allowed_agents is not None:
+            object.__setattr__(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
+            for agent in self.allowed_agents:
+                require_agent("allowed_agents", agent)
+        require_instance("refuse_loops", self.refuse_loops, bool)
+        require_instance("sanitize_context", self.sanitize_context, bool)
+        require_instance("trust_degradation", self.trust_degradation, bool)
+
+
+# Of a relay that was given no policy: nothing is refused, and nothing is looked into.
+UNRULED: Final = HandoffPolicy(sanitize_context=False)

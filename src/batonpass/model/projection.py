@@ -191,7 +191,8 @@ def _handoff_completed(receipt: Receipt, body: HandoffCompleted, _: Digest) -> P
 
 
 def _handoff_failed(receipt: Receipt, body: HandoffFailed, _: Digest) -> Projection:
-    return _close_out(receipt, body, Event.FAIL, RunState.FAILED)
+    # Of an offer that a policy refused there is no handoff: the run that wanted to hand off goes on.
+    return NOTHING if body.is_refusal else _close_out(receipt, body, Event.FAIL, RunState.FAILED)
 
 
 # What the acts of others do to a handoff, and what becomes of a run that worked on it.

@@ -26,7 +26,13 @@ from batonpass.model.checks import (
     shorten,
 )
 from batonpass.model.content import ContentRef
-from batonpass.model.handoff_bodies import HandoffAccepted, HandoffCompleted, HandoffFailed, HandoffInitiated
+from batonpass.model.handoff_bodies import (
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffContextSanitized,
+    HandoffFailed,
+    HandoffInitiated,
+)
 from batonpass.model.ids import (
     RECEIPT,
     RELAY,
@@ -132,7 +138,13 @@ class Receipt:
                 return None
             case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased():
                 return self.relay
-            case HandoffInitiated() | HandoffAccepted() | HandoffCompleted() | HandoffFailed():
+            case (
+                HandoffInitiated()
+                | HandoffContextSanitized()
+                | HandoffAccepted()
+                | HandoffCompleted()
+                | HandoffFailed()
+            ):
                 return self.body.run
             case _ if (handoff := getattr(self.body, "handoff", None)) is not None:
                 return str(handoff)

@@ -15,12 +15,16 @@ from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffAnswered,
     HandoffAsked,
+    HandoffContextSanitized,
+    HandoffFailed,
     HandoffLate,
     HandoffRetried,
     Kind,
     Outcome,
+    Sanitising,
 )
-from batonpass.model.ids import CallId, Digest, HandoffId, RunId, StreamId, new_call_id, new_run_id
+from batonpass.model.ids import CallId, Digest, HandoffId, RunId, StreamId, new_call_id, new_handoff_id, new_run_id
+from batonpass.model.label import SourceType
 from batonpass.model.lifecycle import Carrier
 from batonpass.testing.builders import ANA
 from batonpass.testing.clock import NOON
@@ -238,6 +242,42 @@ def an_heir(hand: Hand) -> tuple[Working, Working]:
     return hand.accept(handoff), adopted
 
 
+def refuses_what_it_offered(hand: Hand) -> None:
+    """Say that a policy refused a handoff that was offered."""
+    parent = hand.forger.scribe.start()
+    handoff = hand.forger.scribe.offer(parent)
+    hand.forger.scribe.recording.record(parent, a_refusal(parent, handoff))
+
+
+def tells_of_the_context_of_another(hand: Hand) -> None:
+    """Say what was found in an offer of another run."""
+    handoff, other = hand.offer(), hand.forger.scribe.start()
+    hand.forger.scribe.recording.record(other, a_scan(other, handoff))
+
+
+def tells_of_the_context_of_nothing(hand: Hand) -> None:
+    """Say what was found in an offer that was never made."""
+    parent = hand.forger.scribe.start()
+    hand.forger.scribe.recording.record(parent, a_scan(parent, new_handoff_id(NOON)))
+
+
+def a_refusal(parent: Working, handoff: HandoffId) -> HandoffFailed:
+    """Return that a policy refused to hand to the editor."""
+    run = parent.run.id
+    return HandoffFailed(handoff=handoff, parent=run, run=run, attempt=0, to=EDITOR, error="handoff.too_deep")
+
+
+def a_scan(parent: Working, handoff: HandoffId) -> HandoffContextSanitized:
+    """Return that a scan found nothing."""
+    return HandoffContextSanitized(
+        handoff=handoff,
+        run=parent.run.id,
+        action=Sanitising.PASSED,
+        label=SourceType.LLM_GENERATED,
+        scanned=1,
+    )
+
+
 CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a first revision that is the second": (skips_the_first_revision, Kind.HANDOFF_ANSWERED, "revision"),
     "a revision that skips": (skips_a_revision, Kind.HANDOFF_ANSWERED, "revision"),
@@ -257,6 +297,9 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a grandchild of a root": (adopts_a_grandchild, Kind.RUN_CLOSED, "children"),
     "the attempt before": (adopts_the_attempt_before, Kind.HANDOFF_COMPLETED, "children"),
     "another root": (adopts_another_root, Kind.RUN_CLOSED, "children"),
+    "a refusal of what was offered": (refuses_what_it_offered, Kind.HANDOFF_FAILED, "handoff"),
+    "a scan of another's offer": (tells_of_the_context_of_another, Kind.HANDOFF_CONTEXT_SANITIZED, "handoff"),
+    "a scan of no offer": (tells_of_the_context_of_nothing, Kind.HANDOFF_CONTEXT_SANITIZED, "handoff"),
     "an adopted child at another head": (adopts_at_another_head, Kind.HANDOFF_COMPLETED, "children"),
 }
 
@@ -272,6 +315,18 @@ def test_what_contradicts_others_is_found(act: Callable[[Hand], None], kind: Kin
 
     place = [row for row in hand.forger.tables.receipts if row.kind == kind][-1]
     assert (place.stream, place.seq, name) == (found.value.stream, found.value.seq, found.value.field)
+
+
+def test_a_refusal_and_a_scan_hold() -> None:
+    """A run that was refused an offer goes on, offers another, and says what was found in that."""
+    hand = Hand()
+    parent = hand.forger.scribe.start()
+    hand.forger.scribe.recording.record(parent, a_refusal(parent, new_handoff_id(NOON)))
+    handoff = hand.forger.scribe.offer(parent)
+    hand.forger.scribe.recording.record(parent, a_scan(parent, handoff))
+    hand.accept(handoff)
+
+    assert 4 == verify_ledger(hand.forger.store).runs
 
 
 def test_revisions_count_from_one() -> None:

@@ -296,12 +296,18 @@ def test_a_program_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Pa
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process is there and not yet a zombie."""
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
+    """Return whether a process is there and not yet a zombie; one that was killed needs a moment to be gone."""
+    give_up_at = time.monotonic() + 30
+    while time.monotonic() < give_up_at:
+        try:
+            os.kill(pid, 0)
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+        except (ProcessLookupError, FileNotFoundError):
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def test_a_program_that_lingers_after_its_report_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

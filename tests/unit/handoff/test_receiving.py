@@ -227,11 +227,14 @@ def test_what_this_process_runs_is_not_taken_over_by_itself(places: Places) -> N
 
 @pytest.mark.parametrize("depth", [1, 3])
 def test_depth_is_counted_over_the_signed_lineage(places: Places, depth: int) -> None:
-    """A chain that is deeper than the policy allows is a problem of the baton."""
-    relay = places.relay(policy=HandoffPolicy(max_depth=2, oldest=timedelta(days=1)))
+    """A chain that is deeper than the receiver's policy allows is a problem of the baton, whoever let it go."""
+    relay, strict = places.relay(), places.relay(policy=HandoffPolicy(max_depth=2, oldest=timedelta(days=1)))
     run = relay.start("begin", by=ANA)
-    for number in range(depth):
+    for number in range(depth - 1):
         run = run.hand_off(f"agent-{number}", "go on").accept()
+    last = run.hand_off("last", "go on", carrier="worker").id
+    lease = strict.claim(holder="w", lease_for=timedelta(minutes=1))
+    strict.handoff(last).accept(lease=lease)
 
     problems = bodies(relay, "handoff.accepted")[-1].problems
-    assert (depth > 2) is any("depth" in problem or "deep" in problem for problem in problems)
+    assert (depth >= 2) is any("depth" in problem or "deep" in problem for problem in problems)

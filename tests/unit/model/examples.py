@@ -12,12 +12,14 @@ from batonpass.model.bodies import (
     ChildHead,
     ContentErased,
     ErrorType,
+    Found,
     HandoffAccepted,
     HandoffAnswered,
     HandoffApproved,
     HandoffAsked,
     HandoffCancelled,
     HandoffCompleted,
+    HandoffContextSanitized,
     HandoffDeclined,
     HandoffDenied,
     HandoffExpired,
@@ -44,6 +46,7 @@ from batonpass.model.bodies import (
     RunRelaxed,
     RunSettled,
     RunStarted,
+    Sanitising,
     SessionResumed,
     SessionSaved,
     Settlement,
@@ -74,6 +77,7 @@ from batonpass.model.ids import (
     StreamId,
 )
 from batonpass.model.key import Key, KeyRole, KeyStatus
+from batonpass.model.label import SourceType
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Mode, Receipt
@@ -112,6 +116,7 @@ HEAD: Final = ChildHead(run=CHILD, seq=3, head=DIGEST)
 REF: Final = ContentRef(id=CONTENT, digest=content_digest(SALT, b"words"), size=5, media_type="text/plain")
 WORDS: Final = Content(name="task", ref=REF, salt=SALT, body=b"words")
 
+FOUND: Final = Found(place="context", rule="override.ignore", count=2, score=900)
 DECIDED: Final = Carried(item=CONTENT, digest=DIGEST, part=Part.DECISION)
 DECLINED: Final = HandoffId(an_id("handoff", 2))
 REVIEWER: Final = AgentId("reviewer")
@@ -162,6 +167,15 @@ BODIES: Final[dict[Kind, Body]] = {
             missing=("rationale", Part.QUESTION),
             unverified=(DECLINED,),
         ),
+        HandoffContextSanitized(
+            **_ON,
+            run=PARENT,
+            action=Sanitising.QUARANTINED,
+            label=SourceType.LLM_GENERATED,
+            scanned=2,
+            found=(FOUND,),
+            context=CONTENT,
+        ),
         HandoffAccepted(
             **_OF_CHILD,
             agent=EDITOR,
@@ -172,7 +186,15 @@ BODIES: Final[dict[Kind, Body]] = {
             would_ask=True,
         ),
         HandoffCompleted(**_OF_CHILD, **_CLOSED, kept=2, gives=(DECIDED,), flags=("expects.untouched",)),
-        HandoffFailed(**_OF_CHILD, **_CLOSED, kept=2, gives=(DECIDED,), flags=("expects.untouched",), error="timeout"),
+        HandoffFailed(
+            **_OF_CHILD,
+            **_CLOSED,
+            kept=2,
+            gives=(DECIDED,),
+            flags=("expects.untouched",),
+            error="timeout",
+            to=EDITOR,
+        ),
         HandoffHeld(**_ON, attempt=1, ended=HEAD, reason="call.irreversible"),
         HandoffApproved(**_BY_ANA, shown=DIGEST, looked_ms=1200, proven=True),
         HandoffDenied(**_BY_ANA),
@@ -299,8 +321,8 @@ def home_of(body: Body) -> StreamId:
         case ("tool" | "checkpoint", *_):
             return StreamId(CHILD)
         case ("handoff", _, "accepted" | "completed" | "failed"):
-            return StreamId(CHILD)
-        case ("handoff", _, name) if name != "initiated":
+            return StreamId(getattr(body, "run", CHILD))
+        case ("handoff", _, name) if name not in {"initiated", "context_sanitized"}:
             return StreamId(HANDOFF)
         case ("verification", *_):
             return StreamId(HANDOFF)

@@ -30,6 +30,7 @@ from batonpass.model.items import (
     parts_of,
 )
 from batonpass.model.kinds import Part
+from batonpass.model.label import SourceType
 from tests.unit.model.examples import ANA, AT, CONTENT, DIGEST
 from tests.unit.model.wrongs import (
     NOT_DIGESTS,
@@ -59,7 +60,16 @@ ITEMS: Final[tuple[ItemValue, ...]] = (
     Decision("round half-even", why="tax office", conditions=("EU law",)),
     Assumption("totals fit 64 bits", confidence=900),
     Claim("8 anomalies", key="anomalies", value="8", unit="rows", confidence=700, as_of=AT),
-    Artifact("page", body=CONTENT, sha256=DIGEST, size=5, media_type="text/html", source="web", untrusted=True),
+    Artifact(
+        "page",
+        body=CONTENT,
+        sha256=DIGEST,
+        size=5,
+        media_type="text/html",
+        source="web",
+        untrusted=True,
+        label=SourceType.EXTERNAL,
+    ),
     Report(
         result="done",
         value='{"rows":8}',
@@ -113,6 +123,7 @@ WRONG: Final[dict[type, dict[str, tuple[Any, ...]]]] = {
         "media_type": ("", "text", "text/html; a", 7, None),
         "source": NOT_TEXTS,
         "untrusted": NOT_FLAGS,
+        "label": NOT_MEMBERS[:-1],
     },
     Report: {
         "result": NOT_WORDS,

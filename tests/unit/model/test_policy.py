@@ -20,6 +20,10 @@ POLICY: Final = HandoffPolicy(
     hops_between_questions=0,
     oldest=timedelta(days=1),
     max_depth=4,
+    allowed_agents=("editor", "billing-agent"),
+    refuse_loops=True,
+    sanitize_context=False,
+    trust_degradation=False,
 )
 WRONG: Final[dict[str, tuple[Any, ...]]] = {
     "require": (
@@ -39,6 +43,10 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
     "hops_between_questions": NOT_NUMBERS,
     "oldest": (60, 60.0, "1 day"),
     "max_depth": NOT_COUNTS[:-1],
+    "allowed_agents": ("editor", ("",), ("two words",), (7,)),
+    "refuse_loops": NOT_FLAGS,
+    "sanitize_context": NOT_FLAGS,
+    "trust_degradation": NOT_FLAGS,
 }
 
 

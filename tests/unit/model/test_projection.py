@@ -9,6 +9,7 @@ import pytest
 from batonpass.model.bodies import (
     Carried,
     HandoffAccepted,
+    HandoffFailed,
     HandoffInitiated,
     Kind,
     Outcome,
@@ -128,6 +129,7 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_CLOSED: Projection(closes=True, run_ended=ended(RunState.FAILED, PARENT)),
     Kind.CHECKPOINT_SAVED: NOTHING,
     Kind.HANDOFF_INITIATED: Projection(handoff_opened=OFFERED),
+    Kind.HANDOFF_CONTEXT_SANITIZED: NOTHING,
     Kind.HANDOFF_ACCEPTED: Projection(
         run_opened=CHILD_RUN,
         handoff_moved=moved(Event.ACCEPT, attempt=1, run=CHILD, anchor=DIGEST),
@@ -201,6 +203,15 @@ def test_every_kind_has_its_row() -> None:
 def test_a_receipt_changes_exactly_this(kind: Kind) -> None:
     """Each kind changes what the table says and leaves the rest alone."""
     assert EXPECTED[kind] == project(a_receipt(BODIES[kind]), DIGEST)
+
+
+def test_a_refused_offer_changes_nothing() -> None:
+    """A run whose offer a policy refused goes on, and there is no handoff that could have failed."""
+    refused = HandoffFailed(
+        handoff=HANDOFF, parent=PARENT, run=PARENT, attempt=0, to=REVIEWER, error="handoff.too_deep"
+    )
+
+    assert NOTHING == project(a_receipt(refused), DIGEST)
 
 
 def test_a_kind_of_the_future_changes_nothing() -> None:

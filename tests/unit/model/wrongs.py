@@ -14,6 +14,7 @@ from tests.unit.model.examples import (
     CONTENT,
     DECIDED,
     DECLINED,
+    FOUND,
     HANDOFF,
     HEAD,
     KEY,
@@ -130,6 +131,15 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "missing": NOT_LISTS_OF_CODES,
         "unverified": NOT_LISTS_OF_HANDOFFS,
     },
+    Kind.HANDOFF_CONTEXT_SANITIZED: {
+        "handoff": NOT_IDS,
+        "run": NOT_IDS,
+        "action": NOT_MEMBERS,
+        "label": NOT_MEMBERS,
+        "scanned": NOT_NUMBERS,
+        "found": ([FOUND], (FOUND, FOUND), ("override.ignore",), None),
+        "context": NOT_OPTIONAL_IDS,
+    },
     Kind.HANDOFF_ACCEPTED: {
         "handoff": NOT_IDS,
         "parent": NOT_IDS,
@@ -143,7 +153,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "would_ask": NOT_FLAGS,
     },
     Kind.HANDOFF_COMPLETED: _CLOSE_OUT,
-    Kind.HANDOFF_FAILED: {**_CLOSE_OUT, "error": NOT_OPTIONAL_CODES},
+    Kind.HANDOFF_FAILED: {**_CLOSE_OUT, "error": NOT_OPTIONAL_CODES, "to": NOT_AGENTS[:-1]},
     Kind.HANDOFF_HELD: {
         "handoff": NOT_IDS,
         "attempt": NOT_COUNTS,
@@ -221,6 +231,7 @@ WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
     *((BODIES[kind], wrong) for kind, wrong in WRONG_IN_BODIES.items()),
     (UnknownBody("memory.taken"), {"kind": ("", "two words", "\x1b[2J", "é", "k" * 65, 7, None)}),
     (HEAD, {"run": NOT_IDS, "seq": NOT_COUNTS, "head": NOT_DIGESTS}),
+    (FOUND, {"place": NOT_CODES, "rule": NOT_CODES, "count": NOT_COUNTS, "score": NOT_NUMBERS}),
     (DECIDED, {"item": NOT_IDS, "digest": NOT_DIGESTS, "part": NOT_MEMBERS}),
     (REF, {"id": NOT_IDS, "digest": NOT_DIGESTS, "size": NOT_NUMBERS, "media_type": ("", "text", "text/plain; a", 7)}),
     (
@@ -324,6 +335,7 @@ WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
 # A value that others hold says whose field it is.
 NAMES: Final[Mapping[tuple[str, str], str]] = {
     **{("ChildHead", name): f"children.{name}" for name in ("run", "seq", "head")},
+    **{("Found", name): f"found.{name}" for name in ("place", "rule", "count", "score")},
     **{("Carried", name): f"carries.{name}" for name in ("item", "digest", "part")},
     **{("ContentRef", name): f"content.{name}" for name in ("id", "digest", "size", "media_type")},
     **{("Content", name): f"content.{name}" for name in ("name", "ref", "salt", "body")},

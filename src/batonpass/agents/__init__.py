@@ -1,0 +1,59 @@
+"""Native agents: models that work on a relay, and hand work to each other with everything that belongs to it.
+
+Needs the extra `batonpass[agents]` as soon as an agent runs; importing this needs nothing besides the core.
+"""
+
+from typing import TYPE_CHECKING
+
+from batonpass.agents.clients import AnthropicClient, ModelClient, OpenAIClient, ScriptedClient
+from batonpass.agents.crew import Crew, CrewResult
+from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
+from batonpass.agents.events import Event, EventLog
+from batonpass.agents.handoffs import HandoffExecutor, create_handoff_tool
+from batonpass.agents.memory import AgentMemory
+from batonpass.agents.places import store_of
+from batonpass.agents.registry import AgentCard, AgentRegistry
+from batonpass.agents.runner import AgentRunner
+from batonpass.agents.tools import ToolDefinition, ToolExecutor, ToolRegistry
+from batonpass.errors import HandoffDepthExceededError
+from batonpass.model.label import SourceType
+from batonpass.model.policy import HandoffPolicy
+
+if TYPE_CHECKING:
+    from batonpass.store.port import LedgerStore
+
+    state_store: LedgerStore
+
+__all__ = [
+    "AgentCard",
+    "AgentDefinition",
+    "AgentMemory",
+    "AgentRegistry",
+    "AgentRunner",
+    "AnthropicClient",
+    "Crew",
+    "CrewResult",
+    "Event",
+    "EventLog",
+    "HandoffDepthExceededError",
+    "HandoffExecutor",
+    "HandoffPolicy",
+    "ModelClient",
+    "OpenAIClient",
+    "RunResult",
+    "RunnerConfig",
+    "ScriptedClient",
+    "SourceType",
+    "ToolDefinition",
+    "ToolExecutor",
+    "ToolRegistry",
+    "create_handoff_tool",
+    "state_store",
+]
+
+
+def __getattr__(name: str) -> "LedgerStore":
+    # The store of this directory's ledger, opened when somebody wants to read it and not before.
+    if name == "state_store":
+        return store_of(None)
+    raise AttributeError(f"module 'batonpass.agents' has no attribute {name!r}")

@@ -1,0 +1,61 @@
+"""What an agent is, how it is run, and what comes of a run: values."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import require_instance, require_integer, require_text, require_texts
+from batonpass.model.ids import AgentId, PrincipalId, RunId, require_agent, require_principal
+from batonpass.model.items import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentDefinition:
+    """An agent: its stable id, its model, what its operator tells it, and which tools it has."""
+
+    name: str
+    model: str
+    system_prompt: str = ""
+    tools: Iterable[str] | None = None  # by name, in either spelling; None: all that its executor knows
+
+    def __post_init__(self) -> None:
+        require_agent("name", AgentId(self.name))
+        require_text("model", self.model)
+        require_text("system_prompt", self.system_prompt, empty=True)
+        if self.tools is not None:
+            object.__setattr__(self, "tools", require_texts("tools", self.tools))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerConfig:
+    """How agents are run."""
+
+    max_iterations: int = 10  # answers that a model may give in one run, tool calls included
+    enable_memory: bool = False  # the agent may remember and recall; every entry keeps its label
+    stream: bool = False  # take answers as streams: long ones do not run into a time-out, cut ones are asked for again
+    retries: int = 2  # of a request that the provider cannot answer now, of a cut answer, of malformed arguments
+    max_tokens: int | None = None  # of one answer; None: as many as the model has
+    timeout: timedelta = timedelta(minutes=5)  # for one answer
+    principal: str = "user:unknown"  # for whom work is done where a run does not say
+
+    def __post_init__(self) -> None:
+        require_integer("max_iterations", self.max_iterations, least=1)
+        require_instance("enable_memory", self.enable_memory, bool)
+        require_instance("stream", self.stream, bool)
+        require_integer("retries", self.retries)
+        if self.max_tokens is not None:
+            require_integer("max_tokens", self.max_tokens, least=1)
+        require_principal("principal", PrincipalId(self.principal))
+        if require_instance("timeout", self.timeout, timedelta) <= timedelta(0):
+            raise InvalidValueError("timeout", "is no time at all")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What came of a run for a person: the answer, and under which ids it is recorded."""
+
+    output: str
+    run: RunId
+    session_id: str | None = None
+    report: Report | None = None  # the answer with what else is known about it

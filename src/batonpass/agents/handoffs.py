@@ -1,0 +1,163 @@
+"""Handing off as a tool: a real offer, acceptance and close-out, and the report comes back as data."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from batonpass.agents.current import current
+from batonpass.agents.registry import AgentRegistry
+from batonpass.agents.results import show_result
+from batonpass.agents.tools import ToolDefinition
+from batonpass.aio import AsyncRun
+from batonpass.handoff.outcomes import Result
+from batonpass.model.kinds import Relation
+from batonpass.model.policy import HandoffPolicy
+
+PREFIX: Final = "handoff_to_"
+
+# Models go round in circles, so without a policy there is one; whoever wants another gives it.
+DEFAULT_POLICY: Final = HandoffPolicy(max_depth=8, refuse_loops=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FileGiven:
+    """A file or a result that goes along."""
+
+    name: str
+    text: str
+
+
+class HandoffExecutor:
+    """Hands work to registered agents, under a policy; every handoff is recorded before anything of it runs."""
+
+    def __init__(self, registry: AgentRegistry, policy: HandoffPolicy | None = None) -> None:
+        self.registry = registry
+        self.policy = DEFAULT_POLICY if policy is None else policy
+
+    async def execute(
+        self,
+        target_agent_id: str,
+        task: str,
+        *,
+        run: AsyncRun | None = None,
+        context: str | None = None,
+        artifacts: Iterable[FileGiven] = (),
+        relation: Relation | str = Relation.LEAD_TO_WORKER,
+        may: Sequence[str] = (),
+        key: str | None = None,
+        **said: Any,  # noqa: ANN401 - the parts of a baton that `hand_off` takes
+    ) -> Result:
+        """Hand one task to an agent, let its runner work on it, and return what came of it.
+
+        Whatever goes wrong in the child is a result, not an error here. A cancellation withdraws the handoff. Raises
+        `PolicyRefusedError` if a policy does not let it go, which is recorded, and `NotFoundError` for an agent that
+        is not registered.
+        """
+        parent = current().run if run is None else run
+        agent = self.registry.get(target_agent_id)
+        for file in artifacts:
+            await parent.attach(file.name, file.text)
+        handoff = await parent.hand_off(
+            target_agent_id,
+            task,
+            context=context,
+            relation=relation,
+            may=may,
+            key=key,
+            policy=self.policy,
+            **said,
+        )
+        working = agent.runner.working(agent.definition)
+
+        async def work(child: AsyncRun) -> None:
+            try:
+                await working(child)
+            except asyncio.CancelledError:
+                # Nobody waits for it any more. Withdrawn, it can be found as such; failed, it would be tried again.
+                await handoff.cancel(reason="whoever waited for it was cancelled")
+                raise
+
+        return await handoff.run(work)
+
+
+def create_handoff_tool(
+    target_agent_id: str,
+    description: str,
+    handoff_executor: HandoffExecutor,
+    *,
+    name: str | None = None,
+    relation: Relation | str = Relation.LEAD_TO_WORKER,
+    may: Sequence[str] = (),
+) -> ToolDefinition:
+    """Return a tool with which a model hands a task to an agent; what that may is said here, and by no model."""
+
+    async def hand_off(  # noqa: PLR0917 - the model names them
+        task: str,
+        rationale: str | None = None,
+        context: str | None = None,
+        constraints: list[str] | None = None,
+        exclusions: list[str] | None = None,
+        completed: list[str] | None = None,
+        decisions: list[str] | None = None,
+        open_questions: list[str] | None = None,
+        rejected_paths: list[str] | None = None,
+        assumptions: list[str] | None = None,
+        criteria: list[str] | None = None,
+        artifacts: list[FileGiven] | None = None,
+    ) -> str:
+        """Hand a task over.
+
+        Args:
+            task: What is to be done, complete in itself: whoever does it sees nothing of this conversation.
+            rationale: Why you hand it over.
+            context: What else they should know, in free text.
+            constraints: What must hold.
+            exclusions: What is out of scope.
+            completed: What is done already.
+            decisions: What was decided, and why.
+            open_questions: What is not known.
+            rejected_paths: What was tried or considered and is not to be tried again.
+            assumptions: What is taken to be so without having been checked.
+            criteria: When it is done well.
+            artifacts: Files or results that they need.
+
+        """
+        said = {
+            "rationale": rationale,
+            "constraints": constraints,
+            "exclusions": exclusions,
+            "completed": completed,
+            "decisions": decisions,
+            "open_questions": open_questions,
+            "rejected_paths": rejected_paths,
+            "assumptions": assumptions,
+            "criteria": criteria,
+        }
+        result = await handoff_executor.execute(
+            target_agent_id,
+            task,
+            context=context or None,
+            artifacts=artifacts or (),
+            relation=relation,
+            may=may,
+            **_given(said),
+        )
+        return show_result(target_agent_id, result)
+
+    return ToolDefinition(
+        name=name or f"{PREFIX}{target_agent_id}",
+        function=hand_off,
+        description=description,
+        hands_off=True,
+    )
+
+
+def _given(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model really said: empty lists and texts are how models leave something out."""
+    kept = {}
+    for name, value in said.items():
+        words = [one for one in value if one.strip()] if isinstance(value, list) else (value or "").strip()
+        if words:
+            kept[name] = words
+    return kept

@@ -1,0 +1,24 @@
+"""Where agents record: a relay that was given, or the relay of this directory."""
+
+from typing import TypeAlias
+
+from batonpass.aio import AsyncRelay
+from batonpass.default import default_relay
+from batonpass.relay import Relay
+from batonpass.store.port import LedgerStore
+
+Place: TypeAlias = Relay | AsyncRelay | LedgerStore | None
+
+
+def relay_of(place: Relay | AsyncRelay | None) -> AsyncRelay:
+    """Return the relay that was given, else that of this directory, as asynchronous programs see it. It may block."""
+    if isinstance(place, AsyncRelay):
+        return place
+    return AsyncRelay(default_relay() if place is None else place)
+
+
+def store_of(place: Place) -> LedgerStore:
+    """Return the store of a relay, or the one that was given, else that of this directory. It may block."""
+    if isinstance(place, Relay | AsyncRelay):
+        return place.store
+    return default_relay().store if place is None else place

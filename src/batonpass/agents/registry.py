@@ -1,0 +1,108 @@
+"""The agents that work can be handed to, by stable id."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from batonpass.agents.definition import AgentDefinition
+from batonpass.agents.runner import AgentRunner
+from batonpass.aio import AsyncRelay
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.model.card import Card
+from batonpass.model.ids import AgentId, require_agent
+from batonpass.relay import Relay
+
+PROTOCOL: Final = "a2a/1.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCard:
+    """What an agent says about itself, for people and for other systems."""
+
+    id: str
+    name: str
+    description: str = ""
+    version: str = "1.0.0"
+    skills: tuple[str, ...] = ()
+    protocol: str = PROTOCOL
+    endpoint: str | None = None  # where it can be reached, if anywhere
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        told: dict[str, Any] = {
+            "id": self.id,
+            "name": self.name,
+            "description": self.description,
+            "version": self.version,
+            "skills": list(self.skills),
+            "protocol": self.protocol,
+        }
+        return told if self.endpoint is None else {**told, "endpoint": self.endpoint}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """An agent that work can be handed to: what it is, and who runs it."""
+
+    card: AgentCard
+    definition: AgentDefinition
+    runner: AgentRunner
+
+
+class AgentRegistry:
+    """Agents by stable id. An id is compared as it is: `billing-agent` and `billing_agent` are two agents."""
+
+    def __init__(self) -> None:
+        self._agents: dict[AgentId, Registered] = {}
+
+    def register(
+        self,
+        agent_id: str,
+        runner: AgentRunner,
+        agent_def: AgentDefinition,
+        description: str = "",
+        skills: Iterable[str] = (),
+        *,
+        version: str = "1.0.0",
+    ) -> AgentCard:
+        """Let work be handed to an agent. Raises `InvalidValueError` if its id is taken."""
+        stable = require_agent("agent_id", AgentId(agent_id))
+        if stable in self._agents:
+            raise InvalidValueError("agent_id", f"{agent_id} is registered already")
+        words = agent_id.replace("-", " ").replace("_", " ")
+        card = AgentCard(
+            id=agent_id, name=words.title(), description=description, version=version, skills=tuple(skills)
+        )
+        self._agents[stable] = Registered(card=card, definition=agent_def, runner=runner)
+        return card
+
+    def get(self, agent_id: str) -> Registered:
+        """Return an agent by its stable id. Raises `NotFoundError`."""
+        found = self._agents.get(AgentId(agent_id))
+        if found is None:
+            raise NotFoundError("agent", agent_id)
+        return found
+
+    def card(self, agent_id: str) -> AgentCard:
+        """Return what an agent says about itself. Raises `NotFoundError`."""
+        return self.get(agent_id).card
+
+    def cards(self) -> tuple[AgentCard, ...]:
+        """Return what all agents say about themselves."""
+        return tuple(agent.card for agent in self._agents.values())
+
+    def serve(self, relay: Relay | AsyncRelay) -> None:
+        """Let a relay's workers run these agents too, so that a failed handoff can be tried again anywhere."""
+        asynchronous = relay if isinstance(relay, AsyncRelay) else AsyncRelay(relay)
+        for agent_id, agent in self._agents.items():
+            card = Card(agent=agent_id, description=agent.card.description, skills=agent.card.skills)
+            asynchronous.register(agent_id, agent.runner.working(agent.definition), card=card)
+
+    def __contains__(self, agent_id: object) -> bool:
+        return agent_id in self._agents
+
+    def __iter__(self) -> Iterator[AgentId]:
+        return iter(self._agents)
+
+    def __len__(self) -> int:
+        return len(self._agents)

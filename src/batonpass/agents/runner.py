@@ -1,0 +1,135 @@
+"""Running agents: a root run for what a user says, an attempt for what another agent handed over."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from batonpass.agents.clients import ModelClient
+from batonpass.agents.current import Current
+from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
+from batonpass.agents.extra import require_extra
+from batonpass.agents.owntools import MEMORY, READING
+from batonpass.agents.places import relay_of
+from batonpass.agents.preparing import prepare
+from batonpass.agents.sessions import read_session
+from batonpass.agents.tools import ToolDefinition, ToolExecutor
+from batonpass.aio import AsyncRelay, AsyncRun
+from batonpass.aio.threads import in_thread
+from batonpass.briefing.reports import gaps_of
+from batonpass.model.ids import session_named
+from batonpass.model.items import Constraint, Exclusion
+from batonpass.model.kinds import Outcome
+from batonpass.relay import Relay
+
+if TYPE_CHECKING:
+    from batonpass.agents.engine import Answer
+
+PLAIN: Final = "report.plain"
+
+
+class AgentRunner:
+    """Runs agents on a relay: the one that was given, or that of this directory."""
+
+    def __init__(
+        self,
+        model_client: ModelClient,
+        tool_executor: ToolExecutor | None = None,
+        config: RunnerConfig | None = None,
+        *,
+        relay: Relay | AsyncRelay | None = None,
+    ) -> None:
+        self._client = model_client
+        self._executor = ToolExecutor() if tool_executor is None else tool_executor
+        self._config = config or RunnerConfig()
+        self._relay = relay
+
+    async def run(
+        self,
+        agent_def: AgentDefinition,
+        user_input: str,
+        *,
+        session_id: str | None = None,
+        by: str | None = None,
+        constraints: Iterable[Constraint | str] = (),
+        exclusions: Iterable[Exclusion | str] = (),
+    ) -> RunResult:
+        """Answer a user: their words are the intent of a new root run, which travels to everybody further down.
+
+        A session that is there goes on: its messages, decisions, open questions and verified results come along.
+        Raises what the model's provider raises; it is recorded, as is a cancellation. Raises `MissingExtraError`.
+        """
+        require_extra()
+        relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
+        session = None if session_id is None else session_named(session_id)
+        earlier = (
+            None if session is None else await in_thread(lambda: read_session(relay.store, session, agent_def.name))
+        )
+        root = await relay.start(
+            user_input,
+            by=by or self._config.principal,
+            agent=agent_def.name,
+            constraints=constraints,
+            exclusions=exclusions,
+            session=session,
+            series=session,
+        )
+        try:
+            answer = await self._answer(relay, root, agent_def, prompt=user_input, messages=earlier)
+            if session is not None:
+                await root.checkpoint(answer.messages)
+            root.give(answer.report)
+            await root.close()
+        except asyncio.CancelledError:
+            await root.close(Outcome.CANCELLED)
+            raise
+        except BaseException as error:
+            await root.fail(error)
+            raise
+        return RunResult(output=answer.report.result, run=root.id, session_id=session_id, report=answer.report)
+
+    def working(self, agent_def: AgentDefinition) -> Callable[[AsyncRun], Awaitable[None]]:
+        """Return what works on a handoff to an agent: its model gets the briefing, and its report is the result."""
+
+        async def work(run: AsyncRun) -> None:
+            require_extra()
+            relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
+            prepared = await prepare(run, relay.store)
+            prompt = prepared.briefing.text
+            answer = await self._answer(relay, run, agent_def, prompt=prompt, messages=prepared.messages)
+            # What a model did not say is not filled in: it is named, and the result counts as what it is.
+            gaps = tuple(f"gap.{part}" for part in gaps_of(answer.report))
+            run.give(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
+
+        return work
+
+    async def _answer(
+        self,
+        relay: AsyncRelay,
+        run: AsyncRun,
+        agent_def: AgentDefinition,
+        *,
+        prompt: str,
+        messages: object | None,
+    ) -> "Answer":
+        from batonpass.agents.engine import ask, read_history  # noqa: PLC0415 - the extra
+
+        history = read_history(messages)
+        # An attempt goes on where the last one stopped: it was told its task already.
+        resumes = bool(history) and run.baton is not None
+        return await ask(
+            Current(run, relay.store),
+            agent_def,
+            self._client.model(agent_def.model),
+            tools=self._tools(run, agent_def),
+            config=self._config,
+            prompt=None if resumes else prompt,
+            history=history,
+        )
+
+    def _tools(self, run: AsyncRun, agent_def: AgentDefinition) -> dict[str, ToolDefinition]:
+        tools = self._executor.tools_of(agent_def.tools)
+        if run.baton is not None:
+            tools |= READING
+        if self._config.enable_memory:
+            tools |= MEMORY
+        return tools

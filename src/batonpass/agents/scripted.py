@@ -1,0 +1,86 @@
+"""A script in the place of a model. Only what runs agents imports this: it needs the extra."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    RetryPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a model sees when it is asked: the task first, then what its calls returned."""
+
+    model: str
+    instructions: str
+    messages: tuple[ModelMessage, ...]
+    tools: tuple[str, ...]
+
+    @property
+    def prompt(self) -> str:
+        """Return the last thing that a user said."""
+        said = [str(part.content) for part in self._parts() if isinstance(part, UserPromptPart)]
+        return said[-1] if said else ""
+
+    @property
+    def returned(self) -> tuple[tuple[str, str], ...]:
+        """Return what calls returned since then, the oldest first: the tool, and its words."""
+        parts = list(self._parts())
+        last = max((number for number, part in enumerate(parts) if isinstance(part, UserPromptPart)), default=-1)
+        return tuple(
+            (
+                part.tool_name or "",
+                part.model_response_str() if isinstance(part, ToolReturnPart) else part.model_response(),
+            )
+            for part in parts[last + 1 :]
+            if isinstance(part, ToolReturnPart | RetryPromptPart)
+        )
+
+    def _parts(self) -> Any:  # noqa: ANN401 - parts of requests
+        return (part for message in self.messages if isinstance(message, ModelRequest) for part in message.parts)
+
+
+Script = Callable[[Turn], str | Mapping[str, Any]]
+
+
+def scripted_model(script: Script, name: str) -> Model:
+    """Return a model that says and calls what a script wants."""
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=_parts(script(_turn(messages, info, name))))
+
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+        for number, part in enumerate(_parts(script(_turn(messages, info, name)))):
+            if isinstance(part, ToolCallPart):
+                yield {
+                    number: DeltaToolCall(
+                        name=part.tool_name, json_args=part.args_as_json_str(), tool_call_id=part.tool_call_id
+                    )
+                }
+            elif isinstance(part, TextPart):
+                yield part.content
+
+    return FunctionModel(answer, stream_function=stream, model_name=name)
+
+
+def _turn(messages: list[ModelMessage], info: AgentInfo, name: str) -> Turn:
+    tools = (*info.function_tools, *info.output_tools)
+    return Turn(name, info.instructions or "", tuple(messages), tuple(tool.name for tool in tools))
+
+
+def _parts(said: str | Mapping[str, Any]) -> list[ModelResponsePart]:
+    if isinstance(said, str):
+        return [TextPart(said)]
+    return [ToolCallPart(tool, args) for tool, args in said.items()]

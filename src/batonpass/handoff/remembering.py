@@ -1,0 +1,104 @@
+"""What an agent keeps for its later runs, each entry with the label of where it came from; no reading raises it.
+
+Memory is the agent's own: it is recorded in the run that wrote it, and travels with no handoff.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Final
+
+from batonpass.handoff.calling import fill_gap
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding, ref_of
+from batonpass.handoff.offers import author_of, read_items
+from batonpass.model.bodies import Kind, RunRecorded
+from batonpass.model.checks import require_text
+from batonpass.model.content import new_content
+from batonpass.model.ids import AgentId, Digest, RunId
+from batonpass.model.items import Artifact, Item, label_of
+from batonpass.model.kinds import Part
+from batonpass.model.label import SourceType, join
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+
+MEMORY: Final = "memory"
+_FILES: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Something that an agent kept: the words, whose they are, when and in which run it kept them."""
+
+    text: str
+    source_type: SourceType
+    at: datetime
+    run: RunId
+
+    @property
+    def trust_level(self) -> float:
+        """Return how far it is trusted, between 0 and 1."""
+        return self.source_type.trust_level
+
+
+def remember(desk: Desk, holding: Holding, text: str) -> Item:
+    """Keep something for later runs of this agent."""
+    require_text("text", text)
+    kept = new_content("body", text, desk.clock.now(), media_type="text/plain")
+    with desk.store.view() as view:
+        label = _label(view, holding, text)
+    value = Artifact(
+        MEMORY,
+        body=kept.ref.id,
+        sha256=Digest(sha256(kept.body).hexdigest()),
+        size=len(kept.body),
+        media_type=kept.ref.media_type,
+        source=author_of(holding.agent),
+        untrusted=label is SourceType.EXTERNAL,
+        label=label,
+    )
+    item, content = desk.item(value, author_of(holding.agent), 1)
+    if not holding.replaying:
+        fill_gap(desk, holding)
+        body = RunRecorded(run=holding.id, by=author_of(holding.agent), items=(ref_of(item),))
+        desk.recording.record(holding.working, body, (content, kept))
+    return item
+
+
+def find_memories(view: LedgerView, agent: AgentId) -> Iterator[Memory]:
+    """Yield what an agent kept, the oldest first; what was erased is forgotten."""
+    for stored in view.find_receipts(ReceiptQuery(agent=agent, kind=Kind.RUN_RECORDED)):
+        receipt = decode_receipt(stored.payload)
+        refs = (
+            [ref for ref in receipt.body.items if ref.part in _FILES] if isinstance(receipt.body, RunRecorded) else []
+        )
+        if not refs:
+            continue
+        contents = {content.id: content for content in view.find_contents([ref.item for ref in refs])}
+        for item in read_items(view, refs, contents)[0]:
+            if is_memory(item) and isinstance(item.value, Artifact):
+                body = view.get_content(item.value.body).body
+                if body is not None:
+                    yield Memory(text=body.decode(), source_type=label_of(item), at=item.at, run=RunId(receipt.stream))
+
+
+def is_memory(item: Item) -> bool:
+    """Return whether an item is something that an agent keeps for itself."""
+    return isinstance(item.value, Artifact) and item.value.name == MEMORY
+
+
+def _label(view: LedgerView, holding: Holding, text: str) -> SourceType:
+    """Return whose words an agent keeps: the human's own where it heard them itself, else a model's, or worse."""
+    with holding.lock:
+        notes = tuple(holding.notes.values())
+    if holding.baton is None and any(text.strip() in words for words in _said(view, holding)):
+        return SourceType.USER_INPUT
+    # A model that has read what came from outside may say it in other words: a summary launders nothing.
+    tainted = any(item.part is Part.UNTRUSTED for item in notes)
+    return join(SourceType.LLM_GENERATED, SourceType.EXTERNAL) if tainted else SourceType.LLM_GENERATED
+
+
+def _said(view: LedgerView, holding: Holding) -> Iterator[str]:
+    contents = view.find_contents([statement.item for statement in view.find_statements(holding.root)])
+    return (content.body.decode("utf-8", "replace") for content in contents if content.body is not None)

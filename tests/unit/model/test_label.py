@@ -1,0 +1,43 @@
+"""Labels: how far something is trusted follows from where it came from."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from batonpass.model.ids import PrincipalId
+from batonpass.model.items import Artifact, Decision, Item, Statement, label_of, part_of
+from batonpass.model.label import SourceType, join
+from tests.unit.model.examples import AT, CONTENT, DIGEST
+
+FILE: Final = Artifact("page", body=CONTENT, sha256=DIGEST, size=5, media_type="text/html", source="agent:lead")
+LABELS: Final = [
+    pytest.param("user:ana", Statement("fix it"), SourceType.USER_INPUT, id="what a human said"),
+    pytest.param("service:nightly", Statement("run it"), SourceType.USER_INPUT, id="what a service asks for"),
+    pytest.param("agent:lead", Decision("half-even"), SourceType.LLM_GENERATED, id="what an agent decided"),
+    pytest.param("agent:lead", {"source": "tool:fetch"}, SourceType.TOOL_OUTPUT, id="what a tool returned"),
+    pytest.param("agent:lead", {"label": SourceType.USER_INPUT}, SourceType.USER_INPUT, id="what the relay labelled"),
+    pytest.param("agent:lead", {"untrusted": True}, SourceType.EXTERNAL, id="what came from outside"),
+    pytest.param(
+        "agent:lead",
+        {"untrusted": True, "label": SourceType.SYSTEM},
+        SourceType.EXTERNAL,
+        id="what came from outside, whatever it is called",
+    ),
+]
+
+
+@pytest.mark.parametrize(("by", "value", "expected"), LABELS)
+def test_an_item_is_trusted_as_far_as_where_it_came_from(by: str, value: Any, expected: SourceType) -> None:  # noqa: ANN401
+    """The label follows from who recorded something and from where it is, and never rises."""
+    if isinstance(value, dict):
+        value = replace(FILE, **{"source": by, "untrusted": False, "label": None, **value})
+    item = Item(id=CONTENT, digest=DIGEST, part=part_of(value), by=PrincipalId(by), at=AT, value=value)
+
+    assert expected == label_of(item)
+
+
+def test_trust_is_in_thousandths_and_falls() -> None:
+    """The five levels, and that a mixture is trusted as far as the worst of it."""
+    assert [1.0, 0.9, 0.7, 0.5, 0.3] == [source.trust_level for source in SourceType]
+    assert SourceType.EXTERNAL == join(SourceType.SYSTEM, SourceType.EXTERNAL, SourceType.LLM_GENERATED)
