@@ -232,6 +232,7 @@ def test_a_crash_leaves_the_call_in_doubt(observed: Recorded) -> None:
     """Nobody knows how far it came, whatever the transcript says later; the session goes on in the same run."""
     assert [
         "run.started",
+        "session.resumed",
         "run.recorded",
         "tool.requested long",
         "run.recorded",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from batonpass.accounts.sources import run_between, timed
 from batonpass.audit.lookup import Tasks, Text, find_ancestors, read_contents, read_receipt, read_task, read_texts
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.offers import BRIEF, REPORT, Offer, read_offer
@@ -118,6 +119,7 @@ class Account:
     acts: tuple[Act, ...]
     children: tuple[Child, ...]
     unverified: tuple[Handoff, ...]  # results that it or its sender built on and nobody had verified
+    mark: str | None = None  # that it was imported
 
     @property
     def parent(self) -> Run:
@@ -165,6 +167,12 @@ class Account:
         )
 
     @property
+    def waiting(self) -> tuple[CallSeen, ...]:
+        """Return the calls without an outcome whose attempt is not over."""
+        running = {attempt.run.id for attempt in self.attempts if attempt.run.state is RunState.OPEN}
+        return tuple(call for call in self.calls if call.outcome is None and call.run in running)
+
+    @property
     def verdicts(self) -> tuple[Act, ...]:
         """Return how the latest attempt's result was judged, and judged again."""
         return tuple(
@@ -205,6 +213,7 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
     """Gather all that receipts tell of a handoff. Raises `NotFoundError` if it is not there."""
     offer = read_offer(view, handoff)
     offered = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
+    told = timed(view, [offered])
     parent = view.get_run(handoff.parent)
     lineage = (parent, *find_ancestors(view, parent))
     runs = _runs(view, handoff)
@@ -216,7 +225,8 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
     return Account(
         handoff=handoff,
         offer=offer,
-        offered=offered,
+        offered=told.receipts[0],
+        mark=told.mark,
         task=read_task(view, handoff),
         lineage=lineage,
         intent=Tasks(view).find(lineage[-1]),
@@ -256,12 +266,13 @@ def _acts(view: LedgerView, handoff: Handoff) -> Iterator[Act]:
 
 
 def _attempt(view: LedgerView, run: Run) -> Attempt:
-    receipts = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
+    stored = view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))
+    receipts = timed(view, [read_receipt(one) for one in stored]).receipts
     last = receipts[-1]
     # The last thing of a run whose process died may be an offer that was refused (attempt 0): that closed nothing.
     closed = last.body if isinstance(last.body, HandoffCompleted | HandoffFailed) and last.body.attempt else None
     return Attempt(
-        run=run,
+        run=run_between(run, receipts[0], last),
         accepted=receipts[0],
         receipts=len(receipts),
         keys=tuple(dict.fromkeys(receipt.cosigner for receipt in receipts if receipt.cosigner is not None)),

@@ -7,13 +7,14 @@ from typing import Final
 
 from batonpass.accounts.blame_changes import Changes, FilePlace, Recorded, find_repository, read_changes
 from batonpass.accounts.blame_makers import Makers
+from batonpass.accounts.blame_open import OpenCall, find_open_calls, with_open_calls
 from batonpass.accounts.blame_unplaced import find_unplaced, with_candidates
 from batonpass.accounts.blame_values import Blame, Known, Line, Maker
 from batonpass.attribution.attribute import Attribution, How, attribute
 from batonpass.attribution.change import digest_of, lines_of
 from batonpass.attribution.git import Repository
 from batonpass.attribution.history import History
-from batonpass.attribution.reading import read_history
+from batonpass.attribution.reading import find_new_name, read_history
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import shorten
 from batonpass.model.ids import CallId, ReceiptId, RunId
@@ -94,8 +95,10 @@ def blame_file(
     place = asked.place
     known = names or find_names(asked)
     changes = read_changes(view, place, dict.fromkeys((place.path, *known.paths)))
-    if asked.data is None or b"\0" in asked.data:
-        return _blame_whole(view, asked, changes)
+    if not asked.data and asked.data is not None and lines is not None:
+        raise InvalidValueError("line", f"{shorten(place.path)} is empty; there is no line {lines}")
+    if not asked.data or b"\0" in asked.data:
+        return _blame_whole(view, asked, changes, lines)
     total = len(lines_of(asked.data.decode("utf-8", "surrogateescape")))
     wanted = range(1, total + 1) if lines is None else lines.within(total, place.path)
     history = known
@@ -104,58 +107,77 @@ def blame_file(
     found = attribute(place.path, asked.data, changes.changes, history)
     unplaced = find_unplaced(view, changes.found)
     told = [with_candidates(_line(found[number - 1]), unplaced) for number in wanted]
+    is_certain = all(line.known is not Known.UNEXPLAINED and not line.or_nobody for line in told)
+    doubts = () if is_certain else find_open_calls(view, place, (place.path, *known.paths))
+    inside = asked.repository is not None
+    told = [with_open_calls(line, doubts, in_repository=inside) for line in told]
     calls = dict.fromkeys(call for line in told for call in (*line.calls, *_reformatter(line)))
+    makers = read_makers(view, changes.by_call(), doubts, calls)
     return Blame(
         asked=place.path if lines is None else f"{place.path}:{lines}",
         path=place.path,
         total=total,
         recorded=len(changes.found),
         lines=tuple(told),
-        makers=read_makers(view, changes.by_call(), calls),
+        makers=makers,
         notes=(*changes.notes, *(note for note in history.notes if note not in changes.notes)),
     )
 
 
-def _blame_whole(view: LedgerView, asked: AskedFile, changes: Changes) -> Blame:
-    """Return who made a file that has no lines: it is gone, or is no text."""
+def _blame_whole(view: LedgerView, asked: AskedFile, changes: Changes, lines: Lines | None) -> Blame:
+    """Return who made a file that has no lines: it is gone, is empty, or is no text."""
     place = asked.place
     if asked.data is None:
-        if not changes.found:
-            raise InvalidValueError("path", f"there is no {shorten(place.path)}, and no change of one is recorded")
-        last = changes.found[-1]
-        made = [last] if last.change.is_deletion else []
-        note = f"{place.path} is not there any more"
-        if not made:
-            note += "; who deleted it is not recorded"
+        made, note = _gone(asked, changes)
     else:
         digest = digest_of(asked.data)
         made = [recorded for recorded in changes.found if recorded.change.after == digest][-1:]
-        note = f"{place.path} is no text, and is told as a whole"
+        note = f"{place.path} is no text, and is told as a whole" if asked.data else f"{place.path} is empty"
         if not made:
             note += "; no recorded change made it what it is now"
     calls = tuple(CallId(recorded.change.call) for recorded in made)
     return Blame(
-        asked=place.path,
+        asked=place.path if lines is None else f"{place.path}:{lines}",
         path=place.path,
         recorded=len(changes.found),
         calls=calls,
-        makers=read_makers(view, changes.by_call(), calls),
+        makers=read_makers(view, changes.by_call(), (), calls),
         gone=asked.data is None,
         notes=(note, *changes.notes),
     )
 
 
+def _gone(asked: AskedFile, changes: Changes) -> tuple[list[Recorded], str]:
+    """Return who deleted a file, and what is to be said about it. Raises `InvalidValueError` if nothing is known."""
+    path = asked.place.path
+    renamed = None if asked.repository is None else find_new_name(asked.repository, path)
+    if not changes.found:
+        known = "and no change of one is recorded" if renamed is None else f"it was renamed to {shorten(renamed)}"
+        raise InvalidValueError("path", f"there is no {shorten(path)}{',' if renamed is None else ';'} {known}")
+    if changes.found[-1].change.is_deletion:
+        return [changes.found[-1]], f"{path} is not there any more"
+    if renamed is not None:
+        return [], f"{path} is not there any more; it was renamed to {renamed}: ask about that"
+    return [], f"{path} is not there any more; who deleted it is not recorded"
+
+
 def read_makers(
-    view: LedgerView, recorded: Mapping[CallId, Sequence[Recorded]], calls: Iterable[CallId]
+    view: LedgerView,
+    recorded: Mapping[CallId, Sequence[Recorded]],
+    doubts: Sequence[OpenCall],
+    calls: Iterable[CallId],
 ) -> dict[CallId | ReceiptId, Maker]:
     """Return who made these calls, as far as they are recorded."""
     makers = Makers(view)
+    in_doubt = {one.call: one for one in doubts}
     found: dict[CallId | ReceiptId, Maker] = {}
     for call in calls:
         if call in recorded:
             last = recorded[call][-1]
             changes = [one.change for one in recorded[call]]
             found[call] = makers.of_call(last.stored, last.receipt, call, changes)
+        elif call in in_doubt:
+            found[call] = makers.of_call(in_doubt[call].stored, in_doubt[call].receipt, call)
     return found
 
 

@@ -7,6 +7,8 @@ from typing import Any, Final
 from batonpass.accounts.blame_makers import Makers
 from batonpass.accounts.blame_values import Blame, Maker, Place
 from batonpass.accounts.meant import get_meant
+from batonpass.accounts.sources import Source, happened_at, read_source
+from batonpass.accounts.why_hops import offer_of
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
@@ -297,19 +299,34 @@ def _around(words: str, at: int, length: int) -> str:
 
 def _place(view: LedgerView, receipt: Receipt, what: str, detail: str) -> Place:
     body: Any = receipt.body
+    source = read_source(view, receipt)
     kind = receipt.stream.partition("_")[0]
     run = RunId(receipt.stream) if kind == RUN else None
     handoff = getattr(body, "handoff", None)
     return Place(
         what=what,
         receipt=receipt.id,
-        at=receipt.at,
+        at=happened_at(receipt, source),
         agent=_agent(view, receipt.stream),
+        theirs=None if source is None else _theirs(view, receipt, source),
+        key=None if source is None else source.key,
         run=run,
         handoff=None if handoff is None else HandoffId(handoff),
         call=getattr(body, "call", None) if isinstance(body, _CALLS) else None,
         detail=detail,
     )
+
+
+def _theirs(view: LedgerView, receipt: Receipt, source: Source) -> str | None:
+    """Return what the program that an import comes from calls a run: by its sub-agent, else by its session."""
+    if not receipt.stream.startswith(f"{RUN}_"):
+        return None
+    run = view.get_run(RunId(receipt.stream))
+    subagent = None
+    if run.handoff is not None:
+        offered = read_source(view, offer_of(view, view.get_handoff(run.handoff))[0])
+        subagent = None if offered is None else offered.subagent
+    return f"{run.agent} {ending(subagent or source.session or '')}".rstrip()
 
 
 def _agent(view: LedgerView, stream: StreamId) -> str:

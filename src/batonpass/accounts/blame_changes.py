@@ -2,14 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from os import fspath
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-import msgspec
-
-from batonpass.accounts.blame_values import Source
+from batonpass.accounts.sources import SOURCE, Source, happened_at, source_of
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
 from batonpass.audit.lookup import read_receipt
@@ -19,8 +16,6 @@ from batonpass.model.content import StoredContent
 from batonpass.model.ids import CallId, ContentId
 from batonpass.model.receipt import Receipt, StoredReceipt
 from batonpass.store.port import LedgerView
-
-SOURCE: Final = "source"
 
 _CHUNK: Final = 500
 
@@ -112,7 +107,7 @@ def _under(view: LedgerView, place: FilePlace, name: str, notes: list[str]) -> I
         if not isinstance(receipt.body, ToolCompleted | ToolFailed) or held is None or held.body is None:
             notes.append(f"a change of {name} cannot be read: {content}")
             continue
-        at = receipt.at if source is None or source.at is None else source.at
+        at = happened_at(receipt, source)
         try:
             change = decode_change(held.body, call=receipt.body.call, run=receipt.body.run, at=at)
         except InvalidValueError as error:
@@ -134,45 +129,6 @@ def _contents(
         for start in range(0, len(wanted), _CHUNK)
         for content in view.find_contents(wanted[start : start + _CHUNK])
     }
-
-
-def read_source(view: LedgerView, receipt: Receipt) -> Source | None:
-    """Return where a receipt says that it comes from; None if it was recorded by the act itself."""
-    if SOURCE not in receipt.content:
-        return None
-    return source_of(receipt, {content.id: content for content in view.find_contents([receipt.content[SOURCE].id])})
-
-
-def source_of(receipt: Receipt, contents: Mapping[ContentId, StoredContent]) -> Source | None:
-    """Return where a receipt says that it comes from, by contents that were read already."""
-    if SOURCE not in receipt.content:
-        return None
-    held = contents.get(receipt.content[SOURCE].id)
-    try:
-        document = msgspec.json.decode(held.body) if held is not None and held.body is not None else None
-    except (msgspec.DecodeError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        # It has a source, and that is gone: what is left is that the act itself did not record it.
-        return Source(imported=True)
-    words = {name: value for name, value in document.items() if isinstance(value, str)}
-    return Source(
-        program=words.get("source"),
-        session=words.get("session"),
-        key=words.get("key"),
-        at=_moment(words.get("at")),
-        imported=document.get("imported") is True,
-        link=words.get("link"),
-        subagent=words.get("subagent"),
-    )
-
-
-def _moment(text: str | None) -> datetime | None:
-    try:
-        at = None if text is None else datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if at is None or at.tzinfo is None else at.astimezone(UTC)
 
 
 def place_of(path: Path, *, roots: Iterable[Path] = ()) -> FilePlace:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from batonpass.accounts.blame_changes import read_source
 from batonpass.accounts.blame_proof import Witness
-from batonpass.accounts.blame_values import Hop, Link, Maker, Source, Standing
+from batonpass.accounts.blame_values import Hop, Link, Maker, Standing
+from batonpass.accounts.sources import Source, happened_at, read_source, when
 from batonpass.accounts.trail_words import INTENT
 from batonpass.accounts.why_hops import brief_of, decision, offer_of
 from batonpass.accounts.why_values import Fact
@@ -112,7 +112,7 @@ class Makers:
         return Maker(
             call=call,
             tool=tool,
-            at=_when(receipt, source),
+            at=happened_at(receipt, source),
             receipt=receipt.id,
             run=lineage.run,
             mode=receipt.mode,
@@ -126,6 +126,7 @@ class Makers:
             standing=lineage.standing,
             judgements=lineage.judgements,
             proof=self._witness.prove(rests_on.values()),
+            in_doubt=isinstance(receipt.body, ToolRequested),
         )
 
     def _lineage(self, run: RunId) -> _Lineage:
@@ -222,7 +223,7 @@ class Makers:
             ref = next((ref for ref in receipt.content.values() if ref.id == stated.item), None)
             # What was said to a run further down is not what the root went by.
             if ref is not None and receipt.stream == StreamId(root):
-                at = _when(receipt, read_source(self._view, receipt))
+                at = when(self._view, receipt)
                 yield _Said(seq=receipt.seq, at=at, ref=ref, stored=stored)
 
 
@@ -241,10 +242,6 @@ def find_request(
             if isinstance(found.body, ToolRequested | ToolDenied) and found.body.call == call:
                 return before, found
     return stored, receipt
-
-
-def _when(receipt: Receipt, source: Source | None) -> datetime:
-    return receipt.at if source is None or source.at is None else source.at
 
 
 def _link(source: Source | None) -> Link:

@@ -82,18 +82,19 @@ def quoted(text: Text | None, *, full: bool = False) -> str:
     return f'"{short.line}…" (+{more})'
 
 
-def who(maker: Maker, *, transcripts: bool) -> str:
+def who(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
     """Return a run as people say it; of a transcript, by what the program calls it, since no ledger keeps our id."""
     if not transcripts:
-        return f"{maker.run.agent} {ending(maker.run.id)}"
+        return f"{maker.run.agent} {maker.run.id if full else ending(maker.run.id)}"
     theirs = maker.hops[0].subagent or (maker.source.session if maker.source is not None else None) or ""
-    return f"{maker.run.agent} {ending(theirs)}".rstrip()
+    return f"{maker.run.agent} {theirs if full else ending(theirs)}".rstrip()
 
 
-def called(maker: Maker, *, transcripts: bool) -> str:
+def called(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
     """Return a call as people say it; of a transcript, by the id that it has there."""
     key = maker.source.key if transcripts and maker.source is not None else maker.call
-    return f"{maker.tool} {ending((key or '').rpartition('/')[2])}".rstrip()
+    name = (key or "").rpartition("/")[2]
+    return f"{maker.tool} {name if full else ending(name)}".rstrip()
 
 
 class _Teller:
@@ -106,8 +107,9 @@ class _Teller:
         """Yield what is to be said about lines with one verdict."""
         first, last = group[0], group[-1]
         number = f"{first.number}" if len(group) == 1 else f"{first.number}-{last.number}"
-        rows = list(self._rows(first, group))
-        for index, row in enumerate(rows if alone or self._full else rows[:1]):
+        listed = alone or self._full
+        rows = list(self._rows(first, group, listed=listed))
+        for index, row in enumerate(rows if listed else rows[:1]):
             if alone:
                 yield row
             elif index == 0:
@@ -115,14 +117,14 @@ class _Teller:
             else:
                 yield Row(row.parts, " " * 10 + row.indent)
 
-    def _rows(self, line: Line, group: Sequence[Line]) -> Iterator[Row]:
+    def _rows(self, line: Line, group: Sequence[Line], *, listed: bool) -> Iterator[Row]:
         makers = [self._blame.makers[call] for call in line.calls if call in self._blame.makers]
         if line.known is Known.UNEXPLAINED or (line.calls and not makers):
             yield self._unexplained(line)
         elif len(makers) == 1 and len(line.calls) == 1 and line.run is not None:
             yield from self.maker(makers[0], group)
         else:
-            yield from self._several(line, group, makers)
+            yield from self._several(line, group, makers, listed=listed)
 
     def _unexplained(self, line: Line) -> Row:
         if self._blame.recorded == 0:
@@ -135,26 +137,30 @@ class _Teller:
         commit = tuple(Note(f" · {note.text}") for note in self._commit(line))
         return Row((Note(f"unexplained{since}", Tone.WARN), Note(f": {why}", Tone.PLAIN), *commit))
 
-    def _several(self, line: Line, group: Sequence[Line], makers: Sequence[Maker]) -> Iterator[Row]:
+    def _several(self, line: Line, group: Sequence[Line], makers: Sequence[Maker], *, listed: bool) -> Iterator[Row]:
         unknown = len(line.calls) - len(makers)
-        names = list(dict.fromkeys(who(maker, transcripts=self._blame.is_heard) for maker in makers))
-        listed = f"{', '.join(names[:_MOST])}{', …' * (len(names) > _MOST)}"
+        names = list(dict.fromkeys(map(self._candidate, makers)))
+        named = f"{', '.join(names[:_MOST])}{', …' * (len(names) > _MOST)}"
         if line.run is not None:
-            parts = [Note(listed, Tone.GOOD), Note(f", by one of {len(line.calls)} calls", Tone.PLAIN)]
+            parts = [Note(named, Tone.GOOD), Note(f", by one of {len(line.calls)} calls", Tone.PLAIN)]
         else:
-            parts = [Note(f"{'one of ' * (len(names) > 1) or 'perhaps '}{listed}", Tone.WARN)]
+            parts = [Note(f"{'one of ' * (len(names) > 1) or 'perhaps '}{named}", Tone.WARN)]
         if line.or_nobody:
             since = "" if line.since is None else f" since {spelled(line.since, self._now)}"
             parts.append(Note(f", or somebody who is not recorded{since}", Tone.PLAIN))
         if unknown:
             parts.append(Note(f"; of {unknown} only the id is known"))
-        yield Row((*parts, Note(":")))
+        yield Row((*parts, Note(":" * listed)))
         shown = makers if self._full else makers[:_MOST]
         for maker in shown:
             rows = list(self.maker(maker, group))
             yield from (Row(row.parts, f"  {row.indent}") for row in (rows if self._full else (rows[0], rows[2])))
         if len(shown) < len(makers):
             yield Row((Note(f"… and {len(makers) - len(shown)} more; --full lists them"),), "  ")
+
+    def _candidate(self, maker: Maker) -> str:
+        name = who(maker, transcripts=self._blame.is_heard)
+        return f"{name} ({maker.tool}, no outcome)" if maker.in_doubt else name
 
     def maker(self, maker: Maker, group: Sequence[Line] = ()) -> Iterator[Row]:
         """Yield who made something: the chain, the leave, and the call."""
@@ -198,7 +204,12 @@ class _Teller:
         if group:
             notes += [Note(_header(edit)) for _, edit in islice(_hunks(maker, group), 1)]
         else:
-            notes += [Note(f"changed {change.path}") for change in maker.changes[:_MOST]]
+            notes += [
+                Note(f"{'deleted' if change.is_deletion else 'changed'} {change.path}")
+                for change in maker.changes[:_MOST]
+            ]
+        if group and maker.in_doubt:
+            notes.append(Note("no outcome: nobody knows whether it happened", Tone.WARN))
         if group and group[0].known is Known.MATCHED:
             notes.append(Note("matched by its text and its place", Tone.WARN))
         if maker.mode is Mode.OBSERVED and maker.may:

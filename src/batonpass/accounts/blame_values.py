@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from batonpass.accounts.sources import Source
 from batonpass.accounts.why_values import Fact
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.history import Commit
@@ -38,19 +39,6 @@ class Standing(StrEnum):
     VERIFIED = "verified"
     REFUTED = "refuted"
     UNVERIFIED = "unverified"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where a receipt comes from, if not from the act itself."""
-
-    program: str | None = None
-    session: str | None = None
-    key: str | None = None  # what names it there
-    at: datetime | None = None  # when the source says that it happened
-    imported: bool = False  # from a transcript, which nobody signed
-    link: str | None = None
-    subagent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +89,7 @@ class Maker:
     standing: Standing
     judgements: tuple[Fact, ...]
     proof: Proof
+    in_doubt: bool = False  # a call that has no outcome: nobody knows whether it happened
 
     @property
     def principal(self) -> PrincipalId:
@@ -149,6 +138,8 @@ class Place:
     run: RunId | None = None
     handoff: HandoffId | None = None
     call: CallId | None = None
+    theirs: str | None = None  # how the program that it was imported from calls that run
+    key: str | None = None  # what names it there
     detail: str = ""  # the words around it, a path, or a digest
 
 

@@ -14,7 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from batonpass.accounts.blame_changes import FilePlace, read_source
+from batonpass.accounts.blame_changes import FilePlace
+from batonpass.accounts.sources import when
 from batonpass.audit.lookup import read_receipt
 from batonpass.errors import NotFoundError
 from batonpass.model.bodies import ToolCompleted, ToolFailed
@@ -90,8 +91,7 @@ def _steps(view: LedgerView, root: Path, path: str) -> Iterator[_Step]:
         except NotFoundError:
             continue  # the verifier tells; here, nobody waits for more than the names of runs
         if isinstance(body := receipt.body, ToolCompleted | ToolFailed):
-            source = read_source(view, receipt)
-            at = receipt.at if source is None or source.at is None else source.at
+            at = when(view, receipt)
             for changed in body.changes:
                 if changed.change == touched.content:
                     yield _Step(run=body.run, at=at, before=changed.before, after=changed.after)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from batonpass.accounts.sources import run_between, timed
 from batonpass.accounts.trail_values import Called, HandoffTold, Happened, Noted, RunTold, Trail
 from batonpass.accounts.trail_words import INTENT, ITEM, MESSAGE, TARGET, Words, first_line, gone, is_told
 from batonpass.audit.lookup import Found, read_receipt
@@ -40,7 +41,8 @@ Streams: TypeAlias = Mapping[str, Sequence[tuple[int, Receipt]]]  # each with it
 def read_trail(view: LedgerView, run: RunId) -> Trail:
     """Return the whole tree that a run belongs to, as it happened. Raises `NotFoundError`."""
     root = view.get_run(run).root
-    receipts = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(root=root))]
+    found = timed(view, [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(root=root))])
+    receipts = found.receipts
     lines = _Lines(_read_lines(view, receipts))
     streams: dict[str, list[tuple[int, Receipt]]] = defaultdict(list)
     offers: dict[HandoffId, Receipt] = {}
@@ -49,7 +51,11 @@ def read_trail(view: LedgerView, run: RunId) -> Trail:
         if isinstance(receipt.body, HandoffInitiated):
             offers[receipt.body.handoff] = receipt
     # By their first receipt: the order in which things were written is the same for all clocks.
-    runs = [known for known in view.find_runs(root=root) if known.id in streams]
+    runs = [
+        run_between(known, streams[known.id][0][1], streams[known.id][-1][1])
+        for known in view.find_runs(root=root)
+        if known.id in streams
+    ]
     runs.sort(key=lambda known: streams[known.id][0][0])
     calls = _tell_calls(runs, streams, lines)
     attempts: dict[HandoffId | None, list[tuple[int, RunId]]] = defaultdict(list)
@@ -60,6 +66,7 @@ def read_trail(view: LedgerView, run: RunId) -> Trail:
         root=root,
         top=root,
         receipts=len(receipts),
+        mark=found.mark,
         runs={known.id: _tell_run(known, streams[known.id], offers, lines, calls) for known in runs},
         handoffs={
             known.id: _tell_handoff(known, offers[known.id], streams.get(known.id, ()), attempts[known.id], lines)

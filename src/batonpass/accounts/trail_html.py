@@ -70,6 +70,8 @@ def _facts(trail: Trail) -> Iterator[tuple[str, Tone]]:
     told = [step.told for step in walk(trail) if isinstance(step.told, Called)]
     yield trail.began_at.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z"), Tone.PLAIN
     yield str(run.mode), Tone.PLAIN
+    if trail.mark is not None:
+        yield trail.mark, Tone.WARN
     yield _counted(len({branch.run.run.id for branch in branches if branch.run is not None}), "run"), Tone.PLAIN
     yield _counted(len(told), "call"), Tone.PLAIN
     yield f"{_counted(trail.receipts, 'receipt')} in the whole tree", Tone.PLAIN

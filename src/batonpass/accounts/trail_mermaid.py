@@ -29,6 +29,7 @@ def render_mermaid(trail: Trail, *, calls: bool = True) -> Iterator[str]:
     """Yield the lines of a flowchart: who handed what to whom, and what came of it; a part of it if it is large."""
     yield "flowchart TD"
     said = [trail.principal, *([_quoted(trail.intent)] if trail.intent else [])]
+    said += [] if trail.mark is None else [trail.mark]
     said += [f"← {name_of(trail, told.run.id)}" for told in trail.above[::-1]]
     yield f'  h(["{label(_few(said))}"])'
     used, drawn = 0, 0

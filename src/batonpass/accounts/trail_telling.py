@@ -79,6 +79,7 @@ class Note:
 
     text: str
     tone: Tone = Tone.QUIET
+    gives_way: bool = False  # where there is little room, it is shortened before anything else
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +152,12 @@ def _note(trail: Trail, part: Part, words: str, body: RunRecorded) -> Line:
 
 def _call(trail: Trail, call: Called) -> Line:
     shown = call.target or call.arguments
-    notes = (*_outcome(call), *_besides(trail, call))
+    notes = (*_outcome(trail, call), *_besides(trail, call))
     bad = call.in_doubt or call.outcome in {"failed", "denied"}
     return Line(call.tool, "" if shown is None else shown.bare, notes, Tone.BAD if bad else Tone.PLAIN)
 
 
-def _outcome(call: Called) -> Iterator[Note]:
+def _outcome(trail: Trail, call: Called) -> Iterator[Note]:
     duration = "" if call.ended_at is None else f" {elapsed(call.ended_at - call.at)}"
     match call.outcome:
         case "completed":
@@ -175,7 +176,9 @@ def _outcome(call: Called) -> Iterator[Note]:
         case _ if call.again is not None:
             yield Note(f"no outcome: made again as {ending(call.again)}", Tone.WARN)
         case _:
-            yield Note("no outcome", Tone.WARN)
+            known = trail.runs.get(call.run)
+            open_ = known is not None and known.run.state is RunState.OPEN
+            yield Note(f"no outcome{' yet' * open_}", Tone.WARN)
 
 
 def _besides(trail: Trail, call: Called) -> Iterator[Note]:

@@ -60,7 +60,7 @@ def spans(line: Line) -> Iterator[Note]:
     """Yield the parts of a line."""
     yield Note(line.label, line.tone)
     if line.text:
-        yield Note(f" {line.text}", Tone.PLAIN)
+        yield Note(f" {line.text}", Tone.PLAIN, gives_way=bool(line.notes))
     for note in line.notes:
         yield Note(" · ", Tone.QUIET)
         yield note
@@ -70,6 +70,8 @@ def _heading(trail: Trail) -> Iterator[Row]:
     said = "" if trail.intent is None else f": {trail.intent}"
     chain = "".join(f"{name_of(trail, told.run.id)} ← " for told in trail.above)
     yield Row(parts=(Note(chain, Tone.QUIET), Note(f"{trail.principal}{said}")))
+    if trail.mark is not None:
+        yield Row(parts=(Note(trail.mark, Tone.WARN),))
 
 
 def _head(step: Step) -> Iterator[Note]:

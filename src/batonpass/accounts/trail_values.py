@@ -97,6 +97,7 @@ class Trail:
     runs: Mapping[RunId, RunTold]
     handoffs: Mapping[HandoffId, HandoffTold]
     receipts: int
+    mark: str | None = None  # that it was imported, or a part of it: nobody signed that where it happened
 
     @property
     def principal(self) -> PrincipalId:

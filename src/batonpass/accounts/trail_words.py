@@ -1,6 +1,7 @@
 """First lines: of all that was written in a tree, as much as a line of its trail has room for."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,6 +39,8 @@ COMMAND: Final = "command"
 _LONGEST: Final = 200
 _LARGEST: Final = 65_536  # bytes of arguments that are taken apart; of larger ones the beginning is told
 _VALUE: Final = 60
+_TRACEBACKS: Final = ("Traceback", "Exception Group Traceback")
+_EXIT: Final = re.compile(r"\s*(?:error: )?exit code:? -?\d+\s*", re.IGNORECASE)  # it says that it failed, and not why
 _MINUTE: Final = 60
 _DAY: Final = 24
 
@@ -166,9 +169,19 @@ def _may(body: bytes) -> str:
     return ", ".join(decode_brief(body).may)
 
 
-def _last(body: bytes) -> str:
-    """Return the last line: that of a traceback says what happened."""
-    return next((line for line in reversed(_plain(body)[-_LARGEST:].splitlines()) if line.strip()), "")
+def message_of(text: str) -> str:
+    """Return the line of an error that says something: of a traceback the last one, else the first."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    is_traceback = any(line.lstrip(" +|").startswith(_TRACEBACKS) for line in lines)
+    return lines[-1] if is_traceback else next((line for line in lines if not _EXIT.fullmatch(line)), lines[0])
+
+
+def _message(body: bytes) -> str:
+    text = _plain(body)
+    # Both ends are enough to tell: what is long is not read whole.
+    return message_of(text if len(text) <= _LARGEST else f"{text[: _LARGEST // 2]}\n{text[-_LARGEST // 2 :]}")
 
 
 def _command(body: bytes) -> str:
@@ -183,7 +196,7 @@ _READERS: Final[Mapping[str, Callable[[bytes], str]]] = MappingProxyType(
         ITEM: _item,
         TARGET: _plain,
         ARGUMENTS: arguments_of,
-        MESSAGE: _last,
+        MESSAGE: _message,
         REPORT: _reported,
         REASON: _plain,
         QUESTION: _plain,

@@ -1,10 +1,12 @@
 """Why something was allowed, denied or held: from what is recorded, and never more than that."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from batonpass.accounts.meant import Meant, get_meant
+from batonpass.accounts.sources import IMPORTED, read_source
 from batonpass.accounts.trail_words import REASON
 from batonpass.accounts.why_calls import explain_call
 from batonpass.accounts.why_hops import (
@@ -84,11 +86,32 @@ def explain(view: LedgerView, given: str) -> Why:
     meant = _last(view) if given.strip() == LAST else get_meant(view, given, KINDS)
     match meant.kind:
         case "run":
-            return _explain_run(view, view.get_run(RunId(meant.id)))
+            why = _explain_run(view, view.get_run(RunId(meant.id)))
         case "handoff":
-            return explain_handoff(view, view.get_handoff(HandoffId(meant.id)))
+            why = explain_handoff(view, view.get_handoff(HandoffId(meant.id)))
         case _:
-            return explain_receipt(view, read_receipt(view.get_receipt(ReceiptId(meant.receipt or meant.id))))
+            why = explain_receipt(view, read_receipt(view.get_receipt(ReceiptId(meant.receipt or meant.id))))
+    return _as_it_happened(view, why)
+
+
+def _as_it_happened(view: LedgerView, why: Why) -> Why:
+    """Return an answer with the times that imported receipts say, and marked if it is about one."""
+    told = dict.fromkeys(receipt for receipt in (why.receipt, *(fact.receipt for fact in why.facts)) if receipt)
+    receipts = [read_receipt(view.get_receipt(receipt)) for receipt in told]
+    sources = {receipt.id: source for receipt in receipts if (source := read_source(view, receipt)) is not None}
+    times = {receipt: source.at for receipt, source in sources.items() if source.at is not None}
+    if not sources:
+        return why
+    own = None if why.receipt is None else sources.get(why.receipt)
+    return replace(
+        why,
+        at=why.at if why.receipt is None else times.get(why.receipt, why.at),
+        facts=tuple(
+            fact if fact.receipt is None or fact.at is None else replace(fact, at=times.get(fact.receipt, fact.at))
+            for fact in why.facts
+        ),
+        mark=IMPORTED if own is not None and own.imported else None,
+    )
 
 
 def _last(view: LedgerView) -> Meant:

@@ -170,12 +170,24 @@ def _decide(case: _Case, rule: str) -> _Decided:
             pass
     if found is not None:
         return found
+    if (said := _said(case)) is not None:
+        return _Decided(
+            words=f"tried {case.what}; rule: {rule}: {said}",
+            facts=(Fact(label="rule", text=f"{rule}: {said}", receipt=case.receipt.id, at=case.receipt.at),),
+        )
     gone = case.texts.get(ARGUMENTS) is None or case.arguments is None
     missing = f"; {GONE}" if gone and rule in {"constraint", "call.in-doubt", "target-changed"} else ""
     return _Decided(
         words=f"tried {case.what}; rule: {rule}; the record does not say what it rests on{missing}",
         facts=(Fact(label="rule", text=rule, receipt=case.receipt.id, at=case.receipt.at),),
     )
+
+
+def _said(case: _Case) -> str | None:
+    """Return the sentence with which a call was refused, quoted; None if none is there."""
+    message = case.texts.get(MESSAGE) if isinstance(case.body, ToolDenied) else None
+    words = first_line(MESSAGE, message.ref.id, message.body) if message and message.body else None
+    return str(words) if words is not None and words.line else None
 
 
 def _by_constraint(case: _Case) -> _Decided | None:
@@ -345,4 +357,4 @@ def _outcome(case: _Case) -> Fact:
             case _:
                 continue
     open_ = case.run.state is RunState.OPEN and all(each.epoch == case.receipt.epoch for each in case.after)
-    return Fact(label="outcome", text="none yet" if open_ else "none: nobody knows whether it happened")
+    return Fact(label="outcome", text="no outcome yet" if open_ else "none: nobody knows whether it happened")

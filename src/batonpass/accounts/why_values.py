@@ -64,6 +64,7 @@ class Why:
     hops: tuple[Hop, ...] = ()
     principal: PrincipalId | None
     intent: Text | None = None
+    mark: str | None = None  # that what it is about was imported
 
     @property
     def sentence(self) -> str:

@@ -91,6 +91,18 @@ class Repository:
         names = (next(tokens, "") for token in tokens if token.strip().startswith("R"))
         return list(dict.fromkeys(name for old in names if (name := old) and next(tokens, None) is not None))
 
+    def renamed_to(self, path: str) -> str | None:
+        """Return what the commit that took a path away calls that file; None if it called it nothing."""
+        gone = self._text("log", "--diff-filter=D", "--no-renames", "--max-count=1", "--format=%H", "--", path).strip()
+        if not gone:
+            return None
+        what = ("-M", "--diff-filter=R", "--name-status", "--no-ext-diff", "-z", "--format=")
+        tokens = iter(self._text("show", *what, gone).split("\0"))
+        for token in tokens:
+            if token.strip().startswith("R") and (next(tokens, None), new := next(tokens, None))[0] == path:
+                return new
+        return None
+
     def log(self, paths: Sequence[str], *, since: datetime | None, most: int) -> list[Logged]:
         """Return the commits that made a file what it is, parents first, and at most so many of the latest."""
         what = ("--topo-order", "--parents", "-z", f"--format={_LOG}", f"--max-count={most}")

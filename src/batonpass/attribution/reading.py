@@ -26,12 +26,25 @@ def read_history(
         return History(paths=tuple(dict.fromkeys((path, *names))), notes=(str(error),))
 
 
+def find_new_name(repository: Repository, path: str) -> str | None:
+    """Return what a file is called that is not there under this name any more; None if git does not know."""
+    seen = [path]
+    try:
+        while (new := repository.renamed_to(seen[-1])) is not None and new not in seen:
+            seen.append(new)
+            if (repository.root / new).exists():
+                return new
+    except GitSilentError:
+        return None
+    return None
+
+
 def _read(repository: Repository, path: str, data: bytes, *, names: Iterable[str], since: datetime | None) -> History:
     head = repository.head()
     if head is None:
         return History(paths=(path,), notes=("nothing is committed yet",))
     paths = tuple(dict.fromkeys((path, *repository.renames(path, since=since), *names)))
-    blamed, notes = _blame(repository, head, path, data)
+    blamed, notes = _blame(repository, head, path, data, named=len(paths) > 1)
     if since is None:
         return History(paths=paths, blamed=blamed, notes=notes)
     most = min(_MOST_REVISIONS, max(_MOST_BYTES // (len(data) + 1), 1))
@@ -75,11 +88,13 @@ def _revisions(
     return [one for one in (*older, *newer) if one is not None], dict(texts.values())
 
 
-def _blame(repository: Repository, head: str, path: str, data: bytes) -> tuple[list[Commit | None], tuple[str, ...]]:
+def _blame(
+    repository: Repository, head: str, path: str, data: bytes, *, named: bool
+) -> tuple[list[Commit | None], tuple[str, ...]]:
     lines = lines_of(data.decode("utf-8", "surrogateescape"))
     blobs = repository.blobs([(head, path)])
     if not blobs:
-        return [None] * len(lines), ("the file is not committed under this name",)
+        return [None] * len(lines), (f"the file is not committed {'under this name' if named else 'yet'}",)
     committed = lines_of(next(iter(repository.contents(blobs.values())))[1].decode("utf-8", "surrogateescape"))
     origins = repository.blame(head, path)
     blamed: list[Commit | None] = [None] * len(lines)

@@ -20,14 +20,14 @@ from batonpass.accounts.blame_asking import (
     require_words,
 )
 from batonpass.accounts.blame_text import Row, called, quoted, render_blame, spelled, who
-from batonpass.accounts.blame_values import Blame, Known, Line
+from batonpass.accounts.blame_values import Blame, Known, Line, Place
 from batonpass.accounts.trail_telling import Tone
 from batonpass.adapters.blaming import blame_at, find_ledger, heard, project_of
 from batonpass.adapters.claude_code.places import find_transcripts
 from batonpass.audit.lookup import ending
 from batonpass.cli.blame_facts import blame_facts
 from batonpass.cli.exits import NO
-from batonpass.cli.opening import viewed
+from batonpass.cli.opening import IMPORT_HINT, viewed
 from batonpass.cli.options import checked, given_ledger, json_option, ledger_option
 from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
 from batonpass.cli.progress import progress_bar
@@ -36,7 +36,7 @@ from batonpass.relay import Relay
 from batonpass.store.port import LedgerView
 
 _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
-_WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
+_WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,99})(?:-(?P<last>\d{1,99}))?", re.DOTALL)
 _MOST: Final = 20
 
 Asking = Callable[[LedgerView], Blame]
@@ -101,8 +101,7 @@ def _of_file(where: str) -> Blame:
     with _asked(path) as (relay, sessions):
         blame = replace(blame_at(relay, path, lines), transcripts=sessions)
     if not blame.recorded and not blame.is_heard and next(find_transcripts(project_of(path)), None) is not None:
-        hint = "Claude Code has kept sessions of this project: `batonpass import claude-code` records them"
-        tell(paint(hint, dim=True))
+        tell(paint(IMPORT_HINT, dim=True))
     return blame
 
 
@@ -151,7 +150,7 @@ def _answer(blame: Blame, *, every: bool, full: bool, as_json: bool) -> None:
         say_json(blame_facts(blame))
         return
     if every and blame.lines:
-        _say_table(blame)
+        _say_table(blame, full=full)
         return
     if blame.places:
         _say_places(blame, full=full)
@@ -166,26 +165,35 @@ def _painted(row: Row) -> Painted:
     return Painted(paint(row.indent) + "".join(parts).rstrip())
 
 
-def _say_table(blame: Blame) -> None:
+def _say_table(blame: Blame, *, full: bool) -> None:
     now = datetime.now().astimezone()
-    rows = [_row(blame, line, now) for line in blame.lines]
+    rows = [_row(blame, line, now, full=full) for line in blame.lines]
     table(rows, header=["line", "agent", "when", "call", "text"])
+    if any(line.known is Known.CANDIDATES and line.or_nobody for line in blame.lines):
+        tell(paint("? perhaps: nothing shows who wrote this line; ask for it alone to see who may have", dim=True))
     for note in blame.notes:
         tell(paint(note, dim=True))
 
 
-def _row(blame: Blame, line: Line, now: datetime) -> list[str]:
+def _row(blame: Blame, line: Line, now: datetime, *, full: bool) -> list[str]:
     makers = [blame.makers[call] for call in line.calls if call in blame.makers]
-    names = list(dict.fromkeys(who(maker, transcripts=blame.is_heard) for maker in makers))
+    names = list(dict.fromkeys(who(maker, transcripts=blame.is_heard, full=full) for maker in makers))
     if not makers:
         agent: str = paint("unexplained", "yellow")
     elif line.run is not None or len(names) == 1:
         agent = f"{names[0]}{'?' * (line.known is Known.CANDIDATES)}"
     else:
-        agent = paint(f"one of {len(names)}: {', '.join(names)}", "yellow")
+        agent = paint(f"one of {len(names)}: {', '.join(names)}{'?' * line.or_nobody}", "yellow")
     when = "" if not makers else spelled(makers[-1].at, now)
-    call = called(makers[0], transcripts=blame.is_heard) if len(makers) == 1 else ""
+    call = called(makers[0], transcripts=blame.is_heard, full=full) if len(makers) == 1 else ""
     return [str(line.number), agent, when, call, line.text.expandtabs(4)]
+
+
+def _id_of(place: Place, *, transcripts: bool, full: bool) -> str:
+    """Return what names a place: of a transcript, by the id that it has there, since no ledger keeps ours."""
+    theirs = (place.key or "").rpartition("/")[2] if transcripts else None
+    known = (place.call or place.handoff or place.receipt) if theirs is None else theirs
+    return known if full else ending(known, 6)
 
 
 def _say_places(blame: Blame, *, full: bool) -> None:
@@ -193,9 +201,9 @@ def _say_places(blame: Blame, *, full: bool) -> None:
     rows = [
         [
             spelled(place.at, now),
-            place.agent,
+            (place.theirs if blame.is_heard else None) or place.agent,
             place.what,
-            ending(place.call or place.handoff or place.receipt, 6),
+            _id_of(place, transcripts=blame.is_heard, full=full),
             place.detail if full else " ".join(place.detail.split()),
         ]
         for place in blame.places

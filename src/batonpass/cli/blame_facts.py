@@ -46,6 +46,7 @@ def _maker(maker: Maker) -> dict[str, object]:
     return {
         "call": maker.call,
         "tool": maker.tool,
+        "in_doubt": maker.in_doubt,
         "at": exact(maker.at),
         "receipt": maker.receipt,
         "run": maker.run.id,

@@ -130,8 +130,13 @@ def tell_error(error: BatonpassError) -> None:
             tell(f"  {name:<6}  ", value)
         if advice := _ANOTHER_LEDGER if error.field in {"root_key", "origin"} else _WHAT_TO_DO.get(error.code):
             tell("  next    ", advice)
-    elif isinstance(error, NotFoundError) and (advice := _WHERE_TO_LOOK.get(error.what)):
+    elif isinstance(error, NotFoundError) and (advice := _where_to_look(error.what)):
         tell("  ", advice)
+
+
+def _where_to_look(what: str) -> str | None:
+    # Where several kinds of things may be meant, runs lead to all of them.
+    return _WHERE_TO_LOOK.get(what) or (_WHERE_TO_LOOK["run"] if what.endswith("or run") else None)
 
 
 def find_places(error: VerificationError) -> Iterator[tuple[str, str]]:

@@ -1,14 +1,15 @@
 """`batonpass handoff`: what was delegated, what came of it, and what to do next."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
 import click
 
 from batonpass.accounts.account import OPEN, read_account
+from batonpass.accounts.sources import timed
 from batonpass.audit.carriage import prove_carriage
-from batonpass.audit.lookup import ending, get_handoff, get_run, read_task, telling_length
+from batonpass.audit.lookup import ending, get_handoff, get_run, read_receipt, read_task, telling_length
 from batonpass.cli.exits import NO
 from batonpass.cli.handoff_acting import COMMANDS
 from batonpass.cli.handoff_facts import account_facts, handoff_facts
@@ -20,7 +21,8 @@ from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import say, say_json, table, tell
 from batonpass.cli.words import elapsed
 from batonpass.clock import SystemClock
-from batonpass.model.ids import time_of
+from batonpass.errors import NotFoundError
+from batonpass.model.ids import StreamId, time_of
 from batonpass.model.lifecycle import State
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView
@@ -62,7 +64,7 @@ def list_(*, run: str | None, root: str | None, state: str | None, only_open: bo
         found = list(islice(wanted, limit + 1))
         handoffs = found[:limit]
         if as_json:
-            say_json([handoff_facts(handoff, read_task(view, handoff)) for handoff in handoffs])
+            say_json([handoff_facts(one, read_task(view, one), _offered_at(view, one)) for one in handoffs])
             return
         _say_list(view, handoffs)
     if not handoffs:
@@ -112,6 +114,16 @@ def _age(duration: timedelta) -> str:
     return f"{seconds}s" if seconds < _MINUTE else elapsed(timedelta(seconds=seconds))
 
 
+def _offered_at(view: LedgerView, handoff: Handoff) -> datetime:
+    """Return when something was handed off, as an import says it."""
+    try:
+        offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
+    except NotFoundError:
+        return time_of(handoff.id)
+    found = timed(view, [offer])
+    return found.receipts[0].at if found.imported else time_of(handoff.id)
+
+
 def _say_list(view: LedgerView, handoffs: list[Handoff]) -> None:
     length = telling_length([handoff.id for handoff in handoffs])
     now = SystemClock().now()
@@ -124,7 +136,7 @@ def _say_list(view: LedgerView, handoffs: list[Handoff]) -> None:
                 handoff.to,
                 state_of(handoff.state),
                 str(handoff.attempt),
-                _age(now - time_of(handoff.id)),
+                _age(now - _offered_at(view, handoff)),
                 "unknown" if task is None else task.first_line,
             ],
         )

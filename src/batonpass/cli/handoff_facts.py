@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
@@ -16,8 +17,8 @@ from batonpass.model.run import Handoff
 from batonpass.wire.documents import to_document
 
 
-def handoff_facts(handoff: Handoff, task: Text | None) -> dict[str, object]:
-    """Return a handoff as lists have it."""
+def handoff_facts(handoff: Handoff, task: Text | None, offered_at: datetime | None = None) -> dict[str, object]:
+    """Return a handoff as lists have it; `offered_at` if that is not when it was recorded."""
     return {
         "id": handoff.id,
         "to": handoff.to,
@@ -29,7 +30,7 @@ def handoff_facts(handoff: Handoff, task: Text | None) -> dict[str, object]:
         "run": handoff.run,
         "carrier": handoff.carrier,
         "deadline": exact(handoff.deadline),
-        "offered_at": exact(time_of(handoff.id)),
+        "offered_at": exact(offered_at or time_of(handoff.id)),
     }
 
 
@@ -39,6 +40,7 @@ def account_facts(account: Account) -> dict[str, object]:
     return {
         **handoff_facts(account.handoff, account.task),
         "offered_at": exact(account.offered.at),
+        "imported": account.mark,
         "offer": account.offered.id,
         "relation": body.relation,
         "mode": account.offered.mode,

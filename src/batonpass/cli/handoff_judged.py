@@ -53,7 +53,7 @@ def approval_rows(account: Account) -> Iterator[Parts]:
     if account.handoff.state is State.HELD:
         yield (paint("waits for somebody: ", "yellow"), f"batonpass handoff approve {ending(account.handoff.id, 6)}")
     elif not held:
-        yield ("none needed",)
+        yield ("none needed" if account.granted else "none set",)
 
 
 def decision_rows(account: Account) -> Iterator[Parts]:

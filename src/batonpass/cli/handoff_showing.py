@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from batonpass.accounts.account import OPEN, Account, Act, Attempt, CallSeen, Child
+from batonpass.accounts.trail_words import message_of
 from batonpass.audit.lookup import Found, Text, ending
 from batonpass.cli.handoff_judged import approval_rows, decision_rows, verdict_rows
 from batonpass.cli.handoff_sheet import Parts, Sheet, quoted, shorten
@@ -88,6 +89,7 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
         " · ",
         state_of(handoff.state),
         f"{attempt} · handed off {moment(account.offered.at)}",
+        "" if account.mark is None else paint(f" · {account.mark}", "yellow"),
     )
     sheet.text("", words_of(account.task), most=max(3, 2 * sheet.most - 2))
     _say_chain(account, sheet)
@@ -174,7 +176,8 @@ def _say_scope(account: Account, sheet: Sheet) -> None:
 
 def _used(account: Account) -> Iterator[Parts]:
     made = [call for call in account.calls if call.outcome != "denied"]
-    unknown = {call.id: "in doubt" for call in account.doubts} | {
+    unknown = {call.id: "no outcome yet" for call in account.waiting}
+    unknown |= {call.id: "in doubt" for call in account.doubts} | {
         call: _SETTLED[settlement] for call, settlement in account.settled.items()
     }
     ways = [(call.tool, what_of(call), _outcome(call, unknown)) for call in made]
@@ -329,8 +332,7 @@ def _say_close(account: Account, sheet: Sheet) -> None:
         state = paint(latest.run.state, _RUN_COLOURS.get(latest.run.state, "magenta"))
         sheet.row("outcome", state, f"{ended} · {changed}")
         if (message := latest.texts.get("message")) is not None:
-            lines = [line for line in words_of(message).splitlines() if line.strip()]
-            sheet.row("error", quoted(lines[-1] if lines else ""))
+            sheet.row("error", quoted(message_of(words_of(message))))
     if (text := None if latest is None else latest.texts.get(REPORT)) is not None:
         report = account.report
         said = words_of(text) if report is None else report.result or report.value or "(no result)"
@@ -355,8 +357,7 @@ def _open(account: Account) -> Iterator[Parts]:
     for question, carried in account.questions:
         mark = paint("blocking: ", "red") if question.blocking else "question: "
         yield (mark, quoted(question.text), paint(" (open when it was handed off)", dim=True) if carried else "")
-    for call in account.doubts:
-        yield (paint("in doubt: ", "yellow"), f"{call.tool} {ending(call.id)}: repeat or skip?")
+    yield from _unknown(account)
     if account.is_unverified:
         yield (paint("unverified: ", "yellow"), "nobody has verified or waived this result")
     for known in account.unverified:
@@ -366,3 +367,12 @@ def _open(account: Account) -> Iterator[Parts]:
             yield (paint("child: ", "yellow"), *_child_row(child))
     if account.offer.initiated.missing:
         yield (paint("missing: ", "yellow"), f"{counted(len(account.offer.initiated.missing), 'part')} of the baton")
+
+
+def _unknown(account: Account) -> Iterator[Parts]:
+    """Yield the calls of which nobody knows what became of them, and what to do about it."""
+    for call in account.doubts:
+        how = f"`batonpass handoff settle {ending(account.handoff.id)} {ending(call.id)}`"
+        yield (paint("in doubt: ", "yellow"), f"{call.tool} {ending(call.id)}: repeat or skip? {how}")
+    for call in account.waiting:
+        yield (paint("no outcome yet: ", "yellow"), f"{call.tool} {ending(call.id)}")

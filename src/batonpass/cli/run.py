@@ -1,9 +1,11 @@
 """`batonpass run`: who worked on what, and for whom."""
 
+from collections.abc import Sequence
 from itertools import islice
 
 import click
 
+from batonpass.accounts.sources import run_between, timed, timed_run
 from batonpass.audit.lookup import (
     Tasks,
     Text,
@@ -16,7 +18,7 @@ from batonpass.audit.lookup import (
 )
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
-from batonpass.cli.printing import paint, say, say_json, table, tell
+from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
 from batonpass.cli.showing import (
     call_facts,
     call_row,
@@ -53,20 +55,21 @@ def list_(agent: str | None, limit: int, *, as_json: bool) -> None:
     with opened_view() as view:
         found = list(islice(view.find_runs(agent=None if agent is None else AgentId(agent)), limit + 1))
         runs, tasks = found[:limit], Tasks(view)
+        told = [timed_run(view, run) for run in runs]
         if as_json:
-            say_json([run_facts(run, tasks.find(run)) for run in runs])
+            say_json([{**run_facts(run, tasks.find(run)), "imported": mark} for run, mark in told])
             return
         length = telling_length([run.id for run in runs])
         table(
             [
                 [
                     name_of(run, length),
-                    state_of(run),
+                    _marked(state_of(run), mark),
                     minute(run.started_at),
                     took(run),
                     tasks.first_line(run),
                 ]
-                for run in runs
+                for run, mark in told
             ],
             header=("run", "state", "started", "took", "task") if runs else (),
         )
@@ -87,18 +90,26 @@ def show(run: str, *, as_json: bool) -> None:
     """
     with opened_view() as view:
         found = get_run(view, run)
-        receipts = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(found.id)))]
+        stored = view.find_receipts(ReceiptQuery(stream=StreamId(found.id)))
+        told = timed(view, [read_receipt(one) for one in stored])
+        if told.receipts:
+            found = run_between(found, told.receipts[0], told.receipts[-1])
         if as_json:
-            say_json(_facts(view, found, receipts))
+            say_json(_facts(view, found, told.receipts, told.mark))
         else:
-            _say_run(view, found, receipts)
+            _say_run(view, found, told.receipts, told.mark)
 
 
-def _facts(view: LedgerView, run: Run, receipts: list[Receipt]) -> dict[str, object]:
+def _marked(state: Painted, mark: str | None) -> Painted:
+    return state if mark is None else Painted(state + paint(f" ({mark.partition(',')[0]})", dim=True))
+
+
+def _facts(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str | None) -> dict[str, object]:
     tasks = Tasks(view)
     report = _last_texts(view, receipts).get("report")
     return {
         **run_facts(run, tasks.find(run)),
+        "imported": mark,
         "mode": receipts[0].mode if receipts else None,
         "session": receipts[0].session if receipts else None,
         "epoch": receipts[-1].epoch if receipts else None,
@@ -110,11 +121,13 @@ def _facts(view: LedgerView, run: Run, receipts: list[Receipt]) -> dict[str, obj
     }
 
 
-def _say_run(view: LedgerView, run: Run, receipts: list[Receipt]) -> None:
+def _say_run(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str | None) -> None:
     tasks = Tasks(view)
     duration = f" · {took(run)}" if run.ended_at is not None else ""
     attempt = f" · attempt {run.attempt}" if run.attempt > 1 else ""
-    say(paint(name_of(run), bold=True), " · ", state_of(run), f" · {moment(run.started_at)}{duration}{attempt}")
+    about = f" · {moment(run.started_at)}{duration}{attempt}"
+    marked = "" if mark is None else paint(f" · {mark}", "yellow")
+    say(paint(name_of(run), bold=True), " · ", state_of(run), about, marked)
     say(f"  {tasks.first_line(run)}")
     for ancestor in find_ancestors(view, run):
         say(f"  ← {name_of(ancestor)} · ", state_of(ancestor), f" · {tasks.first_line(ancestor)}")
@@ -122,7 +135,8 @@ def _say_run(view: LedgerView, run: Run, receipts: list[Receipt]) -> None:
     calls = [call_row(call, run) for call in find_calls(receipts)]
     _say_part(counted(len(calls), "call"), calls)
     children = [
-        [name_of(child), state_of(child), took(child), tasks.first_line(child)] for child in _children(view, run)
+        [name_of(child), state_of(child), took(timed_run(view, child)[0]), tasks.first_line(child)]
+        for child in _children(view, run)
     ]
     _say_part(counted(len(children), "child", plural="children"), children)
     task = tasks.find(run)
@@ -148,7 +162,7 @@ def _children(view: LedgerView, run: Run) -> list[Run]:
     return sorted(view.find_runs(parent=run.id), key=lambda child: child.id)
 
 
-def _last_texts(view: LedgerView, receipts: list[Receipt]) -> dict[str, Text]:
+def _last_texts(view: LedgerView, receipts: Sequence[Receipt]) -> dict[str, Text]:
     """Return what a run said at its end."""
     if not receipts:
         return {}

@@ -87,7 +87,7 @@ def outcome_of(call: Call) -> str | None:
 
 def call_row(call: Call, run: Run) -> list[str]:
     """Return a call as cells of a table. A call that a run left without an outcome is in doubt."""
-    outcome = outcome_of(call) or ("under way" if run.state is RunState.OPEN else "in doubt")
+    outcome = outcome_of(call) or ("no outcome yet" if run.state is RunState.OPEN else "in doubt")
     colour = {"completed": "green", "failed": "red"}.get(outcome, "yellow")
     duration = "" if call.ended_at is None else elapsed(call.ended_at - call.requested_at)
     return [call.tool, paint(outcome, colour), duration, call.error or ""]

@@ -14,7 +14,7 @@ from batonpass.accounts.meant import get_meant
 from batonpass.accounts.trail import read_trail
 from batonpass.accounts.trail_html import render_html
 from batonpass.accounts.trail_mermaid import render_mermaid
-from batonpass.accounts.trail_telling import Tone
+from batonpass.accounts.trail_telling import Note, Tone
 from batonpass.accounts.trail_text import Row, render_text
 from batonpass.accounts.trail_values import Called, HandoffTold, Happened, RunTold, Trail
 from batonpass.accounts.trail_walk import Turn, walk
@@ -31,6 +31,7 @@ from batonpass.model.ids import HANDOFF, RUN, HandoffId, RunId
 from batonpass.model.visible import visible
 from batonpass.store.port import LedgerView
 
+_LEAST: Final = 12  # of what gives way
 _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 
 
@@ -103,10 +104,13 @@ def _say(trail: Trail, *, calls: bool) -> None:
 
 
 def _painted(row: Row, room: int) -> Painted:
-    """Return a line in colours, as much of it as has room."""
+    """Return a line in colours, as much of it as has room: what a call was given gives way to what became of it."""
     painted, left = [], room
-    for text, tone in ((row.prefix, Tone.QUIET), *((part.text, part.tone) for part in row.parts)):
-        safe = visible(text)
+    parts = [(visible(part.text), part) for part in (Note(row.prefix), *row.parts)]
+    excess = sum(width(text) for text, _ in parts) - room
+    for text, part in parts:
+        tone = part.tone
+        safe = cut(text, max(_LEAST, width(text) - excess)) if part.gives_way and excess > 0 else text
         shown = cut(safe, left)
         painted.append(paint(shown, _COLOURS.get(tone), dim=tone is Tone.QUIET))
         left -= width(shown)
@@ -125,6 +129,7 @@ def trail_facts(trail: Trail, *, calls: bool = True) -> dict[str, object]:
         "intent": _words(trail.intent),
         "above": [told.run.id for told in trail.above],
         "receipts": trail.receipts,
+        "imported": trail.mark,
         "runs": [_run(told, calls=calls) for told in trail.runs.values() if told.run.id in runs],
         "handoffs": [_handoff(told) for told in trail.handoffs.values() if told.handoff.id in handoffs],
     }

@@ -1,5 +1,6 @@
 """`batonpass why`: why something was allowed, denied or held."""
 
+import re
 from typing import Final
 
 import click
@@ -24,6 +25,7 @@ _COLOURS: Final = {
     Verdict.EXPIRED: "magenta",
 }
 _MOST: Final = 5
+_LINE: Final = re.compile(r".+:\d+(?:-\d+)?", re.DOTALL)
 
 
 @click.command()
@@ -36,6 +38,8 @@ def command(given: str, *, as_json: bool) -> None:
     The first line is the answer; then what it rests on; then hop by hop up to the human. ID is the end of the id of a
     receipt, a call, a run or a handoff; an agent's name; or `last`, the last thing that was decided.
     """
+    if _LINE.fullmatch(given):
+        raise click.UsageError(f"{given!r} is a line of a file: `batonpass blame` says who wrote it, and why")
     with opened_view() as view:
         why = explain(view, given)
     if as_json:
@@ -53,7 +57,8 @@ def command(given: str, *, as_json: bool) -> None:
     say()
     at = "" if why.at is None else f" · {moment(why.at)}"
     rule = "" if why.rule is None else f" · rule {why.rule}"
-    say(paint(f"{why.kind} {why.id} · {why.mode}{rule}{at}", dim=True))
+    mark = "" if why.mark is None else f" · {why.mark}"
+    say(paint(f"{why.kind} {why.id} · {why.mode}{rule}{at}{mark}", dim=True))
 
 
 def _fact_row(fact: Fact) -> tuple[str, Painted]:
@@ -73,7 +78,7 @@ def _hop_parts(hop: Hop) -> list[str]:
     if hop.carried is not None:
         parts.append("the constraint was carried here" if hop.carried else "the constraint was not carried here")
     parts += [f"{fact.label} {fact.text}" for fact in hop.approvals] or (
-        [] if hop.handoff is None else ["approval: none needed"]
+        [] if hop.handoff is None else [f"approval: none {'needed' if hop.may else 'set'}"]
     )
     return parts
 
@@ -88,6 +93,7 @@ def why_facts(why: Why) -> dict[str, object]:
         "receipt": why.receipt,
         "at": exact(why.at),
         "mode": why.mode,
+        "imported": why.mark,
         "rule": why.rule,
         "facts": [_fact(fact) for fact in why.facts],
         "hops": [

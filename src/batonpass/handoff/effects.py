@@ -17,6 +17,7 @@ from batonpass.model.ids import CallId, RunId
 from batonpass.store.home import HOME_NAME
 
 _LONGEST_NAME: Final = 1024
+_LONGEST_WORD: Final = 255  # no file system gives a file a longer name
 _LARGEST_FILE: Final = 2 * 1024 * 1024
 _MOST_FILES: Final = 16
 
@@ -68,17 +69,33 @@ def find_changes(watched: Watched, *, call: CallId, run: RunId, at: datetime) ->
 
 
 def _named(arguments: Mapping[str, object], place: Path, root: Path) -> Iterator[Path]:
+    """Yield what may be files: first what looks like a path, then words that may be the name of one, as Makefile is."""
+    paths: list[str] = []
+    words: list[str] = []
     for value in arguments.values():
         name = fspath(value) if isinstance(value, PathLike) else value
         if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or "\n" in name or "\0" in name:
             continue
-        path = (place / name).resolve() if isinstance(value, PathLike) or _looks_like_a_path(name) else None
-        if path is not None and path.is_relative_to(root) and HOME_NAME not in path.relative_to(root).parts:
+        if isinstance(value, PathLike) or _looks_like_a_path(name):
+            paths.append(name)
+        elif _may_be_a_name(name):
+            words.append(name)
+    for name in (*paths, *words):
+        try:
+            path = (place / name).resolve()
+        except ValueError:
+            continue  # half a character has no place in a path
+        if path.is_relative_to(root) and HOME_NAME not in path.relative_to(root).parts:
             yield path
 
 
 def _looks_like_a_path(name: str) -> bool:
     return not name.isspace() and "://" not in name and ("/" in name or "." in name) and not name.endswith("/")
+
+
+def _may_be_a_name(word: str) -> bool:
+    # Looking costs less than a guess: a word that is no file, before and after, is no change.
+    return "/" not in word and len(word) <= _LONGEST_WORD and not any(map(str.isspace, word))
 
 
 def _read(path: Path) -> bytes | None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.accounts.blame_changes import place_of, read_changes, source_of
+from batonpass.accounts.blame_changes import place_of, read_changes
 from batonpass.accounts.blame_unplaced import find_unplaced
-from batonpass.accounts.blame_values import Known, Line, Source
+from batonpass.accounts.blame_values import Known, Line
+from batonpass.accounts.sources import Source, source_of
 from batonpass.attribution.change import FileChange, digest_of, lines_of
 from batonpass.attribution.diffing import hunks_between
 from batonpass.attribution.documents import encode_change

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from batonpass.accounts.blame_text import called, quoted, render_blame, spelled, who
-from batonpass.accounts.blame_values import Blame, Hop, Known, Line, Link, Maker, Proof, Source
+from batonpass.accounts.blame_values import Blame, Hop, Known, Line, Link, Maker, Proof
+from batonpass.accounts.sources import Source
 from batonpass.accounts.why_values import Fact
 from batonpass.attribution.history import Commit
 from batonpass.attribution.mark import UNRECORDED

@@ -147,6 +147,11 @@ def test_a_call_that_was_made_again_says_where(place: Place) -> None:
         ),
         pytest.param("command", b"sh\n-c\ntrue", "sh -c true", id="a command"),
         pytest.param("message", b"Traceback\n  x\nOSError: no\n\n", "OSError: no", id="a traceback"),
+        pytest.param(
+            "message", b"fatal: not a repository\nhint: init\n", "fatal: not a repository", id="a hint after it"
+        ),
+        pytest.param("message", b"Exit code 128\nfatal: no\nmore", "fatal: no", id="a number before it"),
+        pytest.param("message", b"Exit code 128\n", "Exit code 128", id="nothing but a number"),
         pytest.param("message", b"", "", id="no message"),
     ],
 )

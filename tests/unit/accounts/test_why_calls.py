@@ -7,6 +7,7 @@ from batonpass.handoff.run import LiveRun
 from batonpass.handoff.tools import tool
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import Kind, ToolDenied
+from batonpass.model.content import new_content
 from batonpass.model.ids import new_call_id
 from batonpass.model.items import Constraint
 from batonpass.model.kinds import Settlement
@@ -135,6 +136,19 @@ def test_a_rule_of_a_newer_version_is_named(place: Place) -> None:
     assert f"denied: {name_of(lead)} tried send; rule: scope; the record does not say what it rests on" == why.sentence
 
 
+def test_the_sentence_of_a_refusal_is_told(place: Place) -> None:
+    """Whatever the rule, what was said to whoever was refused is recorded, and is quoted."""
+    lead = place.relay().start("x", by=ANA)
+    body = ToolDenied(run=lead.id, call=new_call_id(NOON), tool="Bash", rule="user")
+    message = new_content("message", "the user does not want it\nnow", NOON)
+    place.relay().recording.record(lead._holding.working, body, (message,))
+
+    why = place.why(body.call)
+
+    assert f'denied: {name_of(lead)} tried Bash; rule: user: "the user does not want it"' == why.sentence
+    assert ['user: "the user does not want it"'] == facts_of(why, "rule")
+
+
 def test_a_call_in_doubt_leads_to_the_earlier_one(place: Place) -> None:
     """It is not made again until somebody has found out, also where nothing is enforced."""
     lead = place.relay().start("Tell them", by=ANA)
@@ -170,7 +184,7 @@ def test_a_call_that_somebody_settled_says_who(place: Place) -> None:
     assert [f"break_off {doubt.id[-4:]} of {name_of(first)}: was in doubt: repeat, decided by user:ana"] == facts_of(
         why, "earlier"
     )
-    assert ["none yet"] == facts_of(why, "outcome")
+    assert ["no outcome yet"] == facts_of(why, "outcome")
 
 
 @pytest.mark.parametrize("mode", list(Mode))

@@ -78,8 +78,8 @@ def test_programs_get_everything(desk: Desk) -> None:
 SHAPE = "asked path from sessions gone total_lines recorded_changes lines places made_by makers notes"
 LINE = "line text known run calls unexplained_since or_nobody reformatted_by commit"
 MAKER = (
-    "call tool at receipt run agent attempt principal mode task chain said said_at grant granted_by approvals standing "
-    "judgements changes hearsay source proof"
+    "call tool in_doubt at receipt run agent attempt principal mode task chain said said_at grant granted_by approvals "
+    "standing judgements changes hearsay source proof"
 )
 
 

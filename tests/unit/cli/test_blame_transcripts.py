@@ -48,6 +48,16 @@ def test_a_sub_agent_is_named_with_its_task(desk: Desk, history: History) -> Non
     assert '"Write the second file" ← claude-code ← tess: "Do…" (+1 line)' in out
 
 
+def test_words_in_transcripts_are_named_as_the_transcripts_name_them(desk: Desk, history: History) -> None:
+    """Ids of a ledger that is gone with the answer would lead nowhere."""
+    an_edit(history, "Write the second file")
+    _, out, _ = run_without_ledger(desk, "blame", "--text", "written by the sub-agent")
+    header, row, *_, last = out.splitlines()
+
+    assert ("editor beef", "c3") == tuple(row[header.index(name) :].split("  ")[0].rstrip() for name in ("agent", "id"))
+    assert last.startswith("first: editor beef")
+
+
 def test_the_answer_from_transcripts_says_where_it_is_from(desk: Desk, history: History) -> None:
     """For programs: sessions, hearsay, and how the link is known."""
     an_edit(history)
@@ -106,3 +116,13 @@ def test_transcripts_beside_a_ledger_are_pointed_at(desk: Desk, history: History
         relay.start("Fix it", by=ANA)
 
     assert "`batonpass import claude-code` records them" in desk.run("blame", "b.py:1").stderr
+
+
+@pytest.mark.parametrize("command", ["trail", "why"])
+def test_without_a_ledger_others_point_at_the_transcripts(desk: Desk, history: History, command: str) -> None:
+    """They need one, and say how to get it; where Claude Code has kept nothing, there is nothing to point at."""
+    code, _, without = run_without_ledger(desk, command, "last")
+    an_edit(history)
+    _, _, said = run_without_ledger(desk, command, "last")
+
+    assert (3, [False, True]) == (code, ["`batonpass import claude-code`" in words for words in (without, said)])

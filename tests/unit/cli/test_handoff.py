@@ -14,6 +14,8 @@ from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk, record_in
 from tests.unit.cli.handoffs import a_desk, read_file, send_mail, tell, write_file
 
+DOUBT = r"in doubt: send_mail \w{4}: repeat or skip\? `batonpass handoff settle \w{4} \w{4}`"
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
@@ -143,14 +145,14 @@ def test_a_failed_handoff_fits_one_screen(desk: Desk, relay: Relay) -> None:
     ]
     assert [
         r'blocking: "What about VAT\?" \(open when it was handed off\)',
-        r"in doubt: send_mail \w{4}: repeat or skip\?",
+        DOUBT,
         r"missing: 3 parts of the baton",
     ] == [
         pattern
         for pattern, line in zip(
             [
                 r'blocking: "What about VAT\?" \(open when it was handed off\)',
-                r"in doubt: send_mail \w{4}: repeat or skip\?",
+                DOUBT,
                 r"missing: 3 parts of the baton",
             ],
             section(shown, "open"),

@@ -85,16 +85,16 @@ def test_programs_get_everything_about_a_run(desk: Desk) -> None:
 
 
 def test_calls_without_an_outcome_are_told_apart(desk: Desk) -> None:
-    """In an open run a call is under way; a run that ended left it in doubt."""
+    """In an open run a call may still end; a run that ended left it in doubt."""
     with desk.relay() as relay:
         recording = relay.recording
         scout = recording.start("Look", agent=AgentId("scout"), by=ANA)
         recording.request(scout, "read", "{}")
-        under_way = desk.words("run", "show", "scout")
+        open_ = desk.words("run", "show", "scout")
         recording.close(scout)
 
-    assert ("  read  under way", "  read  in doubt") == (
-        under_way.splitlines()[5].rstrip(),
+    assert ("  read  no outcome yet", "  read  in doubt") == (
+        open_.splitlines()[5].rstrip(),
         desk.words("run", "show", "scout").splitlines()[5].rstrip(),
     )
 

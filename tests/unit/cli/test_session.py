@@ -211,7 +211,7 @@ class TestDiff:
 @pytest.mark.parametrize("verb", ["show", "diff"])
 def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay, verb: str) -> None:
     """Escape sequences and marks that turn text around are spelled out, whoever wrote them."""
-    lead = relay.start(EVIL, by=ANA, constraints=[EVIL], exclusions=[EVIL], series="s")
+    lead = relay.start(EVIL, by=ANA, constraints=[EVIL], exclusions=[EVIL], series="nightly")
     lead.record(
         Decision(EVIL, why=EVIL, conditions=(EVIL, f"check:{EVIL}", f"until 2020-01-01 {EVIL}")),
         Decision(f"{EVIL} too", why=EVIL, conditions=("until 2020-01-01",)),
@@ -219,9 +219,9 @@ def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay, verb: str)
     )
     lead.attach(EVIL, b"", untrusted=True, source=EVIL)
     lead.hand_off("worker", EVIL, carrier=Carrier.WORKER)
-    relay.start(EVIL, by=ANA, series="s")
+    relay.start(EVIL, by=ANA, series="nightly")
 
-    assert [] == obeyed(desk.words("session", verb, "s"))
+    assert [] == obeyed(desk.words("session", verb, "nightly"))
 
 
 def test_exclusions_and_prose_are_told_as_what_they_are(desk: Desk, relay: Relay) -> None:

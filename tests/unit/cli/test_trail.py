@@ -143,3 +143,17 @@ def test_on_a_terminal_a_line_is_cut(desk: Desk, relay: Relay, monkeypatch: pyte
     lines = desk.words("trail", "last").splitlines()[:-1]
 
     assert (50, True) == (max(len(line) for line in lines), lines[0].endswith("…"))
+
+
+def test_on_a_narrow_terminal_the_outcome_stays(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a call was given is cut first: that it failed, or has no outcome, is what people look for."""
+    monkeypatch.setattr("batonpass.cli.trail.is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    recording = relay.recording
+    lead = recording.start("Fix it", agent="lead", by="user:ana")
+    recording.fail_call(lead, recording.request(lead, "Bash", f'{{"command":"{"word " * 40}"}}'), "exit", "no")
+    recording.request(lead, "Bash", f'{{"command":"{"word " * 40}"}}')
+    lines = [line for line in desk.words("trail", "last").splitlines() if "Bash" in line]
+
+    assert [True, True] == [len(line) <= 80 and "Bash command=" in line for line in lines]
+    assert ["failed" in lines[0], True] == [True, lines[1].endswith("… · no outcome yet")]

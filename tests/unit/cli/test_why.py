@@ -89,3 +89,19 @@ def test_nothing_there(desk: Desk, relay: Relay, given: str) -> None:
     done = desk.run("why", given)
 
     assert (1, True) == (done.exit_code, done.stderr.startswith("batonpass: no call"))
+
+
+def test_a_line_of_a_file_is_for_blame(desk: Desk) -> None:
+    """It is no id, and which command answers is said."""
+    done = desk.run("why", "src/a.py:12")
+
+    assert (2, True) == (done.exit_code, "'src/a.py:12' is a line of a file: `batonpass blame`" in done.stderr)
+
+
+@pytest.mark.parametrize("command", ["why", "trail"])
+def test_what_is_not_there_leads_to_what_is(desk: Desk, command: str) -> None:
+    """As with `run show`."""
+    with desk.relay() as relay:
+        relay.start("Fix it", by="user:ana")
+
+    assert "`batonpass run list` shows what there is" in desk.run(command, "nope").stderr

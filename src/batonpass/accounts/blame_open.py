@@ -1,0 +1,157 @@
+"""Calls of which nobody knows whether they happened: what has no outcome may have written a line all the same.
+
+Nothing lists such calls, and a ledger may be large, so only so much is looked through: the latest runs, those first
+that did not complete, and of each the end of its stream.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, islice
+from typing import Any, Final
+
+from batonpass.accounts.blame_changes import FilePlace
+from batonpass.accounts.blame_values import Known, Line
+from batonpass.accounts.sources import when
+from batonpass.accounts.trail_words import TARGET
+from batonpass.attribution.mark import squeezed
+from batonpass.audit.lookup import read_receipt, read_texts
+from batonpass.errors import NotFoundError
+from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.model.bodies import ToolRequested
+from batonpass.model.ids import CallId, StreamId
+from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.model.run import Run, RunState
+from batonpass.store.port import LedgerView
+
+_MOST_RUNS: Final = 256
+_MOST_RECEIPTS: Final = 2048
+_MOST_OF_RUN: Final = 128
+_CALL: Final = re.compile(rb'"call":"(call_[0-9a-z]+)".*"kind":"tool\.([a-z]+)"', re.DOTALL)
+_ENDED: Final = frozenset({b"completed", b"failed"})
+_SHELLS: Final = frozenset({"Bash", "Monitor", "PowerShell"})  # as Claude Code calls them: they may write any file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCall:
+    """A call that was requested, has no outcome, and may have changed the file that is asked about."""
+
+    stored: StoredReceipt
+    receipt: Receipt
+    call: CallId
+    at: datetime
+    names_it: bool  # its arguments or its target name the file; if not, it is a shell
+    written: frozenset[str]  # without white space: texts that it was given; empty if that tells nothing
+
+    def may_have_written(self, line: Line, *, in_repository: bool) -> bool:
+        """Return whether a line may be of this call."""
+        # A shell names no file: where nothing says how old a line is, every line would be its.
+        in_time = self.names_it or in_repository if line.since is None else self.at >= line.since
+        if not in_time or (line.commit is not None and line.commit.at < self.at):
+            return False
+        bare = squeezed(line.text)
+        return not self.written or (bool(bare) and any(one in bare for one in self.written))
+
+
+def find_open_calls(view: LedgerView, place: FilePlace, names: Sequence[str]) -> list[OpenCall]:
+    """Return the calls without an outcome that may have changed a file, the earliest first."""
+    paths = frozenset(spelling for name in names for spelling in place.spellings(name))
+    found = (_open_call(view, paths, stored) for stored in _find_requests(view))
+    return sorted((call for call in found if call is not None), key=lambda call: (call.at, call.call))
+
+
+def with_open_calls(line: Line, calls: Sequence[OpenCall], *, in_repository: bool) -> Line:
+    """Return a line that is not explained for certain with those who may have written it besides."""
+    if line.known is not Known.UNEXPLAINED and not line.or_nobody:
+        return line
+    may = tuple(one.call for one in calls if one.may_have_written(line, in_repository=in_repository))
+    if not may:
+        return line
+    return replace(line, known=Known.CANDIDATES, calls=(*line.calls, *may), or_nobody=True)
+
+
+def _find_requests(view: LedgerView) -> Iterator[StoredReceipt]:
+    """Yield requests without an outcome, of the latest runs."""
+    runs = list(islice(view.find_runs(), _MOST_RUNS))
+    left = _MOST_RECEIPTS
+    for run in chain(*_split(runs)):
+        if left <= 0:
+            return
+        ended: set[bytes] = set()
+        for stored in _backwards(view, run):
+            left -= 1
+            if (about := _CALL.search(stored.payload)) is None:
+                continue
+            if about[2] in _ENDED:
+                ended.add(about[1])
+            elif about[2] == b"requested" and about[1] not in ended:
+                yield stored
+
+
+def _split(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    return (
+        [run for run in runs if run.state is not RunState.COMPLETED],
+        [run for run in runs if run.state is RunState.COMPLETED],
+    )
+
+
+def _backwards(view: LedgerView, run: Run) -> Iterator[StoredReceipt]:
+    try:
+        last = view.get_stream(StreamId(run.id)).seq
+    except NotFoundError:
+        return
+    for seq in range(last, max(0, last - _MOST_OF_RUN), -1):
+        try:
+            yield view.get_receipt_at(StreamId(run.id), seq)
+        except NotFoundError:
+            continue  # the verifier tells
+
+
+def _open_call(view: LedgerView, paths: frozenset[str], stored: StoredReceipt) -> OpenCall | None:
+    receipt = read_receipt(stored)
+    body = receipt.body
+    if not isinstance(body, ToolRequested) or body.reads:
+        return None
+    texts = read_texts(view, receipt)
+    given = [] if ARGUMENTS not in texts else list(_leaves(texts[ARGUMENTS].words))
+    target = None if TARGET not in texts else texts[TARGET].words
+    names_it = any(_names(text, paths) for text in (*given, target) if text is not None)
+    if not names_it and body.tool not in _SHELLS:
+        return None
+    # A text that it was given to write tells what it can have written; a word may be how it was to do something.
+    texts_given = [text for text in given if not _names(text, paths) and len(text.split()) > 1]
+    lines = (squeezed(line) for text in texts_given for line in text.split("\n"))
+    return OpenCall(
+        stored=stored,
+        receipt=receipt,
+        call=body.call,
+        at=when(view, receipt),
+        names_it=names_it,
+        written=frozenset() if body.tool in _SHELLS else frozenset(filter(None, lines)),
+    )
+
+
+def _names(text: str, paths: frozenset[str]) -> bool:
+    return text.removeprefix("./") in paths
+
+
+def _leaves(words: str | None) -> Iterator[str]:
+    try:
+        given = json.loads(words or "{}")
+        yield from _texts(given.get(ARGUMENTS, given))
+    except (ValueError, AttributeError, RecursionError):
+        return
+
+
+def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
+    match value:
+        case dict():
+            yield from (text for inner in value.values() for text in _texts(inner))
+        case list():
+            yield from (text for inner in value for text in _texts(inner))
+        case str():
+            yield value
+        case _:
+            return

@@ -1,0 +1,148 @@
+"""Where receipts come from if the act itself did not record them, and when it happened as their source says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from batonpass.audit.lookup import read_receipt
+from batonpass.errors import NotFoundError
+from batonpass.model.content import StoredContent
+from batonpass.model.ids import ContentId, StreamId
+from batonpass.model.receipt import Receipt
+from batonpass.model.run import Run
+from batonpass.store.port import LedgerView
+
+SOURCE: Final = "source"
+IMPORTED: Final = "imported, unsigned"
+PARTLY: Final = "partly imported, unsigned"
+
+_CHUNK: Final = 500
+_NEAR: Final = 8  # receipts at either end of a stream, among which there is one with a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a receipt comes from, if not from the act itself."""
+
+    program: str | None = None
+    session: str | None = None
+    key: str | None = None  # what names it there
+    at: datetime | None = None  # when the source says that it happened
+    imported: bool = False  # from a transcript, which nobody signed
+    link: str | None = None
+    subagent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """Receipts with the times at which things happened, and how much of it somebody only told afterwards."""
+
+    receipts: tuple[Receipt, ...]
+    imported: int
+
+    @property
+    def mark(self) -> str | None:
+        """Return how to mark what was imported; None if nothing was."""
+        if not self.imported:
+            return None
+        return IMPORTED if self.imported == len(self.receipts) else PARTLY
+
+
+def timed(view: LedgerView, receipts: Sequence[Receipt]) -> Timed:
+    """Return receipts with the times that their sources say; when they were recorded tells only of an import."""
+    wanted = [receipt.content[SOURCE].id for receipt in receipts if SOURCE in receipt.content]
+    contents = {
+        content.id: content
+        for start in range(0, len(wanted), _CHUNK)
+        for content in view.find_contents(wanted[start : start + _CHUNK])
+    }
+    sources = [source_of(receipt, contents) for receipt in receipts]
+    times = [None if source is None or not source.imported else source.at for source in sources]
+    for order in (range(len(receipts)), reversed(range(len(receipts)))):
+        # What is imported without a time, like an end that nobody wrote down, happened beside what stands next to it.
+        latest: dict[StreamId, datetime] = {}
+        for number in order:
+            source, stream = sources[number], receipts[number].stream
+            if source is not None and source.imported and times[number] is None:
+                times[number] = latest.get(stream)
+            if (known := times[number]) is not None:
+                latest[stream] = known
+    return Timed(
+        receipts=tuple(
+            receipt if at is None else replace(receipt, at=at) for receipt, at in zip(receipts, times, strict=True)
+        ),
+        imported=sum(source is not None and source.imported for source in sources),
+    )
+
+
+def timed_run(view: LedgerView, run: Run) -> tuple[Run, str | None]:
+    """Return a run with the times that its sources say, and how to mark it if its beginning was imported."""
+    stream = StreamId(run.id)
+    try:
+        if SOURCE not in read_receipt(view.get_receipt_at(stream, 1)).content:
+            return run, None
+        last = view.get_stream(stream).seq
+        seqs = sorted({*range(1, min(last, _NEAR) + 1), *range(max(1, last - _NEAR), last + 1)})
+        found = timed(view, [read_receipt(view.get_receipt_at(stream, seq)) for seq in seqs])
+    except NotFoundError:
+        return run, None  # somebody deleted a receipt; the verifier tells
+    return run_between(run, found.receipts[0], found.receipts[-1]), found.mark and IMPORTED
+
+
+def run_between(run: Run, first: Receipt, last: Receipt) -> Run:
+    """Return a run that began and ended when its first and last receipt say, if others than the act recorded them."""
+    if SOURCE not in first.content:
+        return run
+    return replace(run, started_at=first.at, ended_at=None if run.ended_at is None else max(first.at, last.at))
+
+
+def read_source(view: LedgerView, receipt: Receipt) -> Source | None:
+    """Return where a receipt says that it comes from; None if it was recorded by the act itself."""
+    if SOURCE not in receipt.content:
+        return None
+    return source_of(receipt, {content.id: content for content in view.find_contents([receipt.content[SOURCE].id])})
+
+
+def when(view: LedgerView, receipt: Receipt) -> datetime:
+    """Return when something happened: as its source says, else when it was recorded."""
+    return happened_at(receipt, read_source(view, receipt))
+
+
+def happened_at(receipt: Receipt, source: Source | None) -> datetime:
+    """Return when something happened, by its source if it has one."""
+    return receipt.at if source is None or source.at is None else source.at
+
+
+def source_of(receipt: Receipt, contents: Mapping[ContentId, StoredContent]) -> Source | None:
+    """Return where a receipt says that it comes from, by contents that were read already."""
+    if SOURCE not in receipt.content:
+        return None
+    held = contents.get(receipt.content[SOURCE].id)
+    try:
+        document = msgspec.json.decode(held.body) if held is not None and held.body is not None else None
+    except (msgspec.DecodeError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        # It has a source, and that is gone: what is left is that the act itself did not record it.
+        return Source(imported=True)
+    words = {name: value for name, value in document.items() if isinstance(value, str)}
+    return Source(
+        program=words.get("source"),
+        session=words.get("session"),
+        key=words.get("key"),
+        at=_moment(words.get("at")),
+        imported=document.get("imported") is True,
+        link=words.get("link"),
+        subagent=words.get("subagent"),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        at = None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if at is None or at.tzinfo is None else at.astimezone(UTC)
