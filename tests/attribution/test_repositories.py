@@ -160,7 +160,7 @@ def test_a_file_that_is_not_committed_is_answered_from_what_was_recorded(desk: D
     desk.records("run_d", EMAIL, "new.py")
     history = read_history(desk.repository(), "new.py", EMAIL.encode(), desk.changes)
 
-    assert (["run_d"], ("the file is not committed under this name",)) == (desk.runs("new.py"), history.notes)
+    assert (["run_d"], ("the file is not committed yet",)) == (desk.runs("new.py"), history.notes)
 
 
 def test_before_the_first_commit_there_is_no_history(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from typing import Final
 from batonpass.accounts.blame_changes import Changes, FilePlace, Recorded, find_repository, read_changes
 from batonpass.accounts.blame_makers import Makers
 from batonpass.accounts.blame_open import OpenCall, find_open_calls, with_open_calls
+from batonpass.accounts.blame_replay import as_matched, replay
 from batonpass.accounts.blame_unplaced import find_unplaced, with_candidates
 from batonpass.accounts.blame_values import Blame, Known, Line, Maker
 from batonpass.attribution.attribute import Attribution, How, attribute
 from batonpass.attribution.change import digest_of, lines_of
 from batonpass.attribution.git import Repository
 from batonpass.attribution.history import History
-from batonpass.attribution.reading import find_new_name, read_history
+from batonpass.attribution.reading import find_committed, find_new_name, read_history
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import shorten
 from batonpass.model.ids import CallId, ReceiptId, RunId
@@ -104,9 +105,13 @@ def blame_file(
     history = known
     if changes.found and asked.repository is not None:
         history = read_history(asked.repository, place.path, asked.data, changes.changes, names=changes.names)
+    told_so = changes.found
+    if asked.repository is not None and any(one.change.hunks is None for one in changes.found):
+        changes.found = replay(view, told_so, find_committed(asked.repository, place.path), asked.data)
     found = attribute(place.path, asked.data, changes.changes, history)
     unplaced = find_unplaced(view, changes.found)
     told = [with_candidates(_line(found[number - 1]), unplaced) for number in wanted]
+    told = [as_matched(line, told_so, changes.found) for line in told]
     is_certain = all(line.known is not Known.UNEXPLAINED and not line.or_nobody for line in told)
     doubts = () if is_certain else find_open_calls(view, place, (place.path, *known.paths))
     inside = asked.repository is not None

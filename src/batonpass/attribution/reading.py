@@ -1,6 +1,7 @@
 """The history of one file, from git, as far back as something was recorded."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,6 +25,27 @@ def read_history(
         return _read(repository, path, data, names=names, since=min(times) - _BEFORE if times else None)
     except GitSilentError as error:
         return History(paths=tuple(dict.fromkeys((path, *names))), notes=(str(error),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """A file as the last commit has it, and when it was last changed by one."""
+
+    data: bytes
+    at: datetime
+
+
+def find_committed(repository: Repository, path: str) -> Committed | None:
+    """Return a file as it is committed; None if it is not, or git does not say."""
+    try:
+        head = repository.head()
+        blobs = {} if head is None else repository.blobs([(head, path)])
+        logged = repository.log([path], since=None, most=1) if blobs else []
+        if not logged:
+            return None
+        return Committed(data=next(iter(repository.contents(blobs.values())))[1], at=logged[-1].commit.at)
+    except GitSilentError:
+        return None
 
 
 def find_new_name(repository: Repository, path: str) -> str | None:

@@ -1,0 +1,76 @@
+"""Edits whose place nobody noted, made again in thought: where they lead to the file as it is now, they were made.
+
+A transcript of a sub-agent says what an editor replaced by what, and not where. If all edits since the last commit turn
+what is committed into the present file, byte for byte, their places are known. One that fits nowhere, or twice, or
+leaves another file than there is, proves nothing, and all of them stay without a place.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from batonpass.accounts.blame_changes import Recorded
+from batonpass.accounts.blame_makers import find_request
+from batonpass.accounts.blame_values import Known, Line
+from batonpass.attribution.change import digest_of
+from batonpass.attribution.reading import Committed
+from batonpass.attribution.sides import hunks_of
+from batonpass.audit.lookup import read_contents
+from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.model.ids import CallId
+from batonpass.store.port import LedgerView
+
+
+def replay(view: LedgerView, recorded: Sequence[Recorded], committed: Committed | None, data: bytes) -> list[Recorded]:
+    """Return the changes with their places, if the edits since the commit lead to these bytes; else as they are."""
+    since = [one for one in recorded if committed is not None and one.change.at > committed.at]
+    if committed is None or not since or not all(_is_bare(one) for one in since):
+        return list(recorded)
+    placed: dict[str, Recorded] = {}
+    before = committed.data
+    for one in since:
+        after = _edited(before, _given(view, one))
+        if after is None or one.receipt.id in placed:
+            return list(recorded)
+        change = replace(one.change, before=digest_of(before), after=digest_of(after), hunks=hunks_of(before, after))
+        placed[one.receipt.id] = replace(one, change=change)
+        before = after
+    return [placed.get(one.receipt.id, one) for one in recorded] if before == data else list(recorded)
+
+
+def as_matched(line: Line, recorded: Sequence[Recorded], found: Sequence[Recorded]) -> Line:
+    """Return a line of a change that was placed so as what it is: known by its text and its place."""
+    placed = {CallId(new.change.call) for old, new in zip(recorded, found, strict=True) if old is not new}
+    is_placed = line.known is Known.RECORDED and bool(placed.intersection(line.calls))
+    return replace(line, known=Known.MATCHED) if is_placed else line
+
+
+def _is_bare(recorded: Recorded) -> bool:
+    change = recorded.change
+    return change.hunks is None and change.before is None and change.after is None and change.renamed_from is None
+
+
+def _edited(before: bytes, given: dict[str, Any]) -> bytes | None:
+    """Return what an edit makes of a text; None if it does not fit there exactly once."""
+    match given:
+        case {"old_string": str(old), "new_string": str(new)} if old:
+            taken, put = old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass")
+            count = before.count(taken)
+            is_clear = count == 1 or (count > 1 and given.get("replace_all") is True)
+            return before.replace(taken, put) if is_clear else None
+        case _:
+            return None
+
+
+def _given(view: LedgerView, recorded: Recorded) -> dict[str, Any]:
+    _, request = find_request(view, recorded.stored, recorded.receipt, CallId(recorded.change.call))
+    if ARGUMENTS not in request.content:
+        return {}
+    text = read_contents(view, {ARGUMENTS: request.content[ARGUMENTS]})[ARGUMENTS]
+    try:
+        read = json.loads(text.words or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    given = read.get(ARGUMENTS, read) if isinstance(read, dict) else None
+    return given if isinstance(given, dict) else {}
