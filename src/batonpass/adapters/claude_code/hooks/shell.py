@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+_ESCAPE: Final = re.compile(r"\\([4-7][0-7]{2}|.)", re.DOTALL)
+_ESCAPED: Final = frozenset("\\'\"abfnrtv01234567xuU\n")
+
 LONGEST: Final = 200_000  # characters; what is longer is only searched for names
 _DEEPEST: Final = 8
 _MOST_SPELLINGS: Final = 64
@@ -236,6 +239,13 @@ class _Reader:
 
 def _unescaped(text: str) -> str:
     try:
-        return codecs.decode(text.encode("latin-1", "backslashreplace"), "unicode_escape")
+        return codecs.decode(_ESCAPE.sub(_escape, text).encode("latin-1", "backslashreplace"), "unicode_escape")
     except UnicodeDecodeError:
         return text
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Return an escape as Python knows it; one that nobody knows stays as it is."""
+    if len(found[1]) > 1:
+        return f"\\x{int(found[1], 8) & 0xFF:02x}"  # a shell keeps eight bits
+    return found[0] if found[1] in _ESCAPED else f"\\{found[0]}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper, judge
@@ -137,6 +137,7 @@ def test_no_detour_leads_in(project: Path, places: Places, detour: list[str], ai
 
 
 @given(st.text(alphabet=st.sampled_from("abc./ -_*?[]{},$`\"'\\;|&()<>\n#=~!x0"), max_size=60))
+@example("$'\\;")
 def test_no_text_breaks_the_judge(project: Path, places: Places, text: str) -> None:
     """Whatever is written, there is an answer."""
     rule_of(places, a_call(project, "Bash", command=text))
