@@ -145,7 +145,7 @@ class TestTrustEscalation:
         assert (second,) == bodies(relay, "run.closed")[0].unverified
 
     def test_a_strict_policy_refuses_it(self, strict: Relay) -> None:
-        """Neither a next offer nor a close; nothing is recorded of the try."""
+        """Neither a next offer nor a close; the offer that was refused is on record."""
         lead = strict.start("Fix invoice rounding", by=ANA)
         research(lead)
         before = len(receipts(strict))
@@ -153,7 +153,9 @@ class TestTrustEscalation:
         for go_on in (lambda: lead.hand_off("editor", "Make total() round so"), lead.close):
             with pytest.raises(UnverifiedError):
                 go_on()
-        assert before == len(receipts(strict))
+        (refused,) = bodies(strict, "handoff.failed")
+        assert ("editor", 0, "handoff.unverified") == (refused.to, refused.attempt, refused.error)
+        assert before + 1 == len(receipts(strict))
 
     @pytest.mark.parametrize("how", ["verify", "accept_unverified"])
     def test_a_verdict_or_a_reason_lets_it_go_on(self, strict: Relay, how: str) -> None:
