@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from batonpass.accounts.blame_changes import Changes, FilePlace, Recorded, find_repository, read_changes
+from batonpass.accounts.blame_changes import Changes, FilePlace, Recorded, read_changes
 from batonpass.accounts.blame_makers import Makers
 from batonpass.accounts.blame_open import OpenCall, find_open_calls, with_open_calls
 from batonpass.accounts.blame_replay import as_matched, replay
@@ -16,6 +16,7 @@ from batonpass.attribution.change import digest_of, lines_of
 from batonpass.attribution.git import Repository
 from batonpass.attribution.history import History
 from batonpass.attribution.reading import find_committed, find_new_name, read_history
+from batonpass.attribution.sides import find_repository
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import shorten
 from batonpass.model.ids import CallId, ReceiptId, RunId

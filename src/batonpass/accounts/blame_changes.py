@@ -9,6 +9,7 @@ from typing import Final
 from batonpass.accounts.sources import SOURCE, Source, happened_at, source_of
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
+from batonpass.attribution.sides import find_repository
 from batonpass.audit.lookup import read_receipt
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.bodies import ToolCompleted, ToolFailed
@@ -144,8 +145,3 @@ def place_of(path: Path, *, roots: Iterable[Path] = ()) -> FilePlace:
             if spelled.is_relative_to(root):
                 return FilePlace(root=root, path=PurePosixPath(spelled.relative_to(root)).as_posix(), roots=given)
     return FilePlace(root=resolved.parent, path=resolved.name, roots=given)
-
-
-def find_repository(directory: Path) -> Path | None:
-    """Return the git repository that a directory lies in."""
-    return next((known for known in (directory, *directory.parents) if (known / ".git").exists()), None)

@@ -9,11 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from batonpass.accounts.blame import AskedFile, Lines, blame_file, find_names, read_file
-from batonpass.accounts.blame_changes import find_repository, place_of
+from batonpass.accounts.blame_changes import place_of
 from batonpass.accounts.blame_values import Blame
 from batonpass.adapters.claude_code.importing import import_transcripts
 from batonpass.adapters.claude_code.places import Transcript, find_transcripts
 from batonpass.adapters.claude_code.searching import mentioning, total_size
+from batonpass.attribution.sides import find_repository
 from batonpass.config import LEDGER, Settings, find_settings
 from batonpass.default import default_relay
 from batonpass.errors import StoreUnavailableError

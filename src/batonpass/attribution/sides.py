@@ -17,7 +17,12 @@ def hunks_of(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...] | No
 def find_root(place: Path) -> Path:
     """Return the repository that a directory lies in; else the directory itself."""
     resolved = place.resolve()
-    return next((parent for parent in (resolved, *resolved.parents) if (parent / ".git").exists()), resolved)
+    return find_repository(resolved) or resolved
+
+
+def find_repository(directory: Path) -> Path | None:
+    """Return the git repository that a directory lies in."""
+    return next((known for known in (directory, *directory.parents) if (known / ".git").exists()), None)
 
 
 def printable(path: str) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from batonpass.adapters.claude_code.hooks.client import Call, UnansweredError, ask
 from batonpass.adapters.claude_code.hooks.events import EVENTS
 from batonpass.cli.exits import BROKEN
-from batonpass.cli.options import given_ledger, ledger_option
+from batonpass.cli.options import given_ledger, ledger_option, project_option
 from batonpass.cli.printing import say, tell
 from batonpass.model.checks import shorten
 
@@ -25,14 +25,7 @@ def command() -> None:
 
 
 @command.command("claude-code")
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=Path(),
-    show_default="here",
-    help="Which project.",
-)
+@project_option
 @click.option("--enforce", is_flag=True, help="Judge the call, as in an enforced session.")
 @ledger_option
 def claude_code(project: Path, *, enforce: bool) -> None:

@@ -17,7 +17,7 @@ from batonpass.adapters.claude_code.settings import (
     settings_path,
 )
 from batonpass.cli.exits import NO
-from batonpass.cli.options import given_ledger, ledger_option
+from batonpass.cli.options import given_ledger, ledger_option, project_option
 from batonpass.cli.printing import say, tell
 from batonpass.cli.repository import is_ignored
 from batonpass.config import Settings, find_settings
@@ -35,14 +35,7 @@ def command() -> None:
 
 
 @command.command("claude-code")
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=Path(),
-    show_default="here",
-    help="Which project.",
-)
+@project_option
 @click.option("--shared", is_flag=True, help="For everybody: .claude/settings.json, with batonpass-hook from the PATH.")
 @click.option("--user", is_flag=True, help="For you, wherever there is a ledger: the settings in your home.")
 @click.option("--enforce", is_flag=True, help="Refuse calls that cannot be recorded, or that batonpass.toml denies.")

@@ -48,6 +48,18 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
+def project_option(command: Command) -> Command:
+    """Let a command be told in which directory another program works."""
+    return click.option(
+        "--project",
+        metavar="DIR",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        default=Path(),
+        show_default="here",
+        help="Which project.",
+    )(command)
+
+
 def given_ledger() -> str | None:
     """Return which ledger was asked for with `--ledger`."""
     found: str | None = click.get_current_context().meta.get(_LEDGER)
