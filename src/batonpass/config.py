@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from batonpass.policy.document import find_file
 from batonpass.store.home import HOME_NAME
 from batonpass.store.opening import MEMORY, SQLITE, home_by_default
 
 LEDGER: Final = "BATONPASS_LEDGER"
 HOME: Final = "BATONPASS_HOME"
+POLICY: Final = "BATONPASS_POLICY"
 FILE_NAME: Final = "ledger.db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Which ledger to use, and in which directory this relay's keys are; None keeps them in memory."""
+    """Which ledger to use, in which directory this relay's keys are (None keeps them in memory), and which policy."""
 
     ledger: str
     home: Path | None
+    policy: Path | None = None  # None: the nearest file around the home
 
 
 def find_settings(
@@ -36,7 +39,26 @@ def find_settings(
     if "://" not in url and url != MEMORY:
         # A bare path is what people type; it can only mean a file.
         url = f"{SQLITE}{directory / _expanded(url)}"
-    return Settings(ledger=url, home=_home(url, nearest, environment))
+    policy = environment.get(POLICY)
+    return Settings(
+        ledger=url,
+        home=_home(url, nearest, environment),
+        policy=None if not policy else directory / _expanded(policy),
+    )
+
+
+def find_policy_file(
+    given: Path | None = None,
+    *,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Path | None:
+    """Return which policy file holds: what was given, else the environment's, else the nearest; None if none does."""
+    environment = os.environ if environment is None else environment
+    directory = directory or Path.cwd()
+    if given is not None or environment.get(POLICY):
+        return directory / (given or _expanded(environment[POLICY]))
+    return find_file(directory)
 
 
 def _expanded(path: str) -> Path:

@@ -22,7 +22,9 @@ def default_relay(*, create: bool = True) -> Relay:
     with _LOCK:
         relay = _RELAYS.get(settings.ledger)
         if relay is None:
-            relay = _RELAYS[settings.ledger] = Relay.open(settings.ledger, home=settings.home, create=create)
+            relay = _RELAYS[settings.ledger] = Relay.open(
+                settings.ledger, home=settings.home, create=create, policy=settings.policy
+            )
         return relay
 
 

@@ -12,26 +12,21 @@ from batonpass.audit.lookup import LAST, get_open_root, get_run
 from batonpass.clock import Clock, SystemClock
 from batonpass.errors import (
     ContentErasedError,
-    DuplicateReceiptError,
-    KeyMissingError,
-    KeyRefusedError,
     StoreReadOnlyError,
     StoreRefusedError,
-    UnknownRelayError,
 )
 from batonpass.handoff.asking_for import items_of
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.looking import Check
+from batonpass.handoff.membership import Membership
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.running import Runner
 from batonpass.handoff.secrets import TreeSecrets
 from batonpass.handoff.starting import resume_run, resume_session, start_run
 from batonpass.handoff.sweeping import sweep
-from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.erasure import Erasure
-from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.recording import Recording
 from batonpass.ledger.sealing import Sealing
 from batonpass.model.card import Card
@@ -48,13 +43,13 @@ from batonpass.model.ids import (
     require_agent,
 )
 from batonpass.model.items import Constraint, Exclusion
-from batonpass.model.key import Key, KeyRole, KeyStatus, RunKeys, Signer
+from batonpass.model.key import Key, RunKeys
 from batonpass.model.lease import Lease
-from batonpass.model.policy import UNRULED, HandoffPolicy
 from batonpass.model.receipt import Mode
 from batonpass.model.seal import Seal
-from batonpass.signing.ed25519 import require_strong
-from batonpass.signing.keyring import Keyring, RelayIdentity
+from batonpass.policy.document import find_file
+from batonpass.policy.reading import AnyPolicy, given_policy
+from batonpass.signing.keyring import Keyring
 from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 from batonpass.store.opening import home_by_default, open_store
 from batonpass.store.port import LedgerStore
@@ -77,19 +72,18 @@ class Relay:
         home: Path | None = None,
         clock: Clock | None = None,
         run_keys: RunKeys | None = None,
-        policy: HandoffPolicy | None = None,
+        policy: AnyPolicy | None = None,
     ) -> None:
         self._store = store
         self._clock = clock or SystemClock()
-        self._policy = policy or UNRULED
+        self._policy = policy
         self._cards: dict[AgentId, Card] = {}
         self._runners: dict[AgentId, Runner] = {}
         self._checks: dict[str, Check] = {}
         self._desk: Desk | None = None
-        self._keyring = Keyring(home, self._clock)
+        self._membership = Membership(store, Keyring(home, self._clock), self._clock)
         self._run_keys = run_keys or RunKeysInMemory()
-        self._joining = threading.Lock()
-        self._joined: tuple[Ledger, RelayIdentity] | None = None
+        self._furnishing = threading.Lock()
 
     @classmethod
     def open(
@@ -100,13 +94,17 @@ class Relay:
         clock: Clock | None = None,
         keys_in_files: bool = False,
         create: bool = True,
-        policy: HandoffPolicy | None = None,
+        policy: AnyPolicy | None = None,
     ) -> Self:
         """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it.
 
-        With `keys_in_files`, run keys outlive this process, as short hooks need.
+        With `keys_in_files`, run keys outlive this process, as short hooks need. A policy is given as a value or a
+        file; else it is the nearest `batonpass.toml` around the home. A file is read before the first run is begun or
+        taken up, so one that is wrong raises `PolicyFileError` there, and keeps nobody from reading the ledger.
         """
         home = home or home_by_default(ledger)
+        if policy is None and home is not None:
+            policy = find_file(home.absolute().parent)
         run_keys: RunKeys | None = RunKeysInFiles(home) if keys_in_files and home is not None else None
         return cls(open_store(ledger, create=create), home=home, clock=clock, run_keys=run_keys, policy=policy)
 
@@ -133,21 +131,21 @@ class Relay:
     @property
     def recording(self) -> Recording:
         """Return what records runs and handoffs. The first use founds the ledger, or joins it."""
-        ledger, _ = self._join()
+        ledger, _ = self._membership.join()
         return Recording(self._store, ledger, self._run_keys, self._clock)
 
     @property
     def desk(self) -> Desk:
         """Return where the use cases of runs and handoffs work."""
         recording = self.recording
-        with self._joining:
+        with self._furnishing:
             if self._desk is None:
                 self._desk = Desk(
                     store=self._store,
                     recording=recording,
                     clock=self._clock,
                     secrets=TreeSecrets(self._store, self._clock),
-                    policy=self._policy,
+                    gates=given_policy(self._policy),
                     cards=self._cards,
                     checks=self._checks,
                 )
@@ -262,8 +260,7 @@ class Relay:
 
     def identity(self) -> tuple[RelayId, PublicKey]:
         """Return what this relay asks to be enrolled as: its id and its public key."""
-        identity = self._keyring.relay()
-        return identity.id, identity.signer.public_key
+        return self._membership.identity()
 
     def verify(
         self,
@@ -280,12 +277,12 @@ class Relay:
 
     def seal(self) -> Seal:
         """Seal everything recorded so far."""
-        _, identity = self._join()
+        _, identity = self._membership.join()
         return Sealing(self._store, identity).seal()
 
     def erase(self, contents: Sequence[ContentId], *, by: str, reason: str) -> None:
         """Erase contents; their receipts stay and the erasure is one."""
-        ledger, identity = self._join()
+        ledger, identity = self._membership.join()
         Erasure(self._store, ledger, identity, self._clock).erase(contents, by=by, reason=reason)
 
     def read(self, content: ContentId) -> bytes:
@@ -305,30 +302,22 @@ class Relay:
 
     def keys(self) -> tuple[Key, ...]:
         """Return every key that is or was enrolled, the root key first."""
-        with self._store.view() as view:
-            return tuple(view.find_keys())
+        return self._membership.keys()
 
     def enroll(self, relay: RelayId, public_key: PublicKey) -> None:
         """Let another relay record here. Needs the root key. Raises `KeyRefusedError` for a key that is no good."""
-        self._enrolment().enroll(relay, require_strong(public_key), root=self._root())
+        self._membership.enroll(relay, public_key)
 
     def rotate(self) -> PublicKey:
         """Go on under a new relay key and return it. Needs the root key."""
-        root = self._root()
-        enrolment = self._enrolment()
-        fresh = self._keyring.propose_relay_key()
-        enrolment.rotate(fresh.public_key, root=root)
-        self._keyring.adopt_relay_key(fresh)
-        self._joined = None
+        fresh = self._membership.rotate()
         if self._desk is not None:
             self._desk.recording = self.recording  # runs that are open go on, under the new key
-        return fresh.public_key
+        return fresh
 
     def revoke(self, key: Key, *, reason: str) -> None:
         """Stop a relay key from recording. Needs the root key. Raises `KeyRefusedError` for what cannot be revoked."""
-        if key.role is not KeyRole.RELAY or key.relay is None or key.status is not KeyStatus.ACTIVE:
-            raise KeyRefusedError(f"key {key.id[:16]} is not an active relay key; only those can be revoked")
-        self._enrolment().revoke(key.relay, key.public_key, reason=reason, root=self._root())
+        self._membership.revoke(key, reason=reason)
 
     def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
         """Yield the lines of a bundle: the whole tree that a run belongs to, and all that it takes to verify it."""
@@ -347,51 +336,3 @@ class Relay:
         # A ledger that can only be read is verified as far as it was sequenced.
         with contextlib.suppress(StoreReadOnlyError, StoreRefusedError):
             self._store.sequence()
-
-    def _enrolment(self) -> Enrolment:
-        ledger, identity = self._join()
-        return Enrolment(self._store, ledger, identity, self._clock)
-
-    def _root(self) -> Signer:
-        with self._store.view() as view:
-            wanted = view.info().root_key
-        root = self._keyring.root()
-        if root.public_key != wanted:
-            raise KeyMissingError("the root key here is another ledger's; go where this ledger was founded")
-        return root
-
-    def _join(self) -> tuple[Ledger, RelayIdentity]:
-        """Return what records, once this relay is enrolled; found the ledger if nobody has."""
-        with self._joining:
-            if self._joined is None:
-                if not self._store.founded():
-                    found_ledger(self._store, self._keyring.relay(), self._keyring.make_root(), self._clock)
-                self._joined = self._enrolled()
-            return self._joined
-
-    def _enrolled(self) -> tuple[Ledger, RelayIdentity]:
-        active = {key.id for key in self.keys() if key.status is KeyStatus.ACTIVE and key.role is KeyRole.RELAY}
-        known = {key.id for key in self.keys()}
-        proposed = self._keyring.proposed()
-        if proposed is not None and proposed.key in active:
-            # A rotation was recorded and then interrupted before the new key was put in place.
-            self._keyring.adopt_relay_key(proposed)
-        identity = self._keyring.relay()
-        ledger = Ledger(self._store, identity, self._clock)
-        if identity.signer.key in active:
-            return ledger, identity
-        if identity.signer.key in known:
-            raise UnknownRelayError(identity.signer.key, enrolled=True)
-        try:
-            root = self._root()
-        except KeyMissingError:
-            raise UnknownRelayError(identity.signer.key) from None
-        # Where the root key is, a relay that is new here enrols itself: the root signs, nobody else is needed.
-        # Another process with the same keys may be at it too; then it is done.
-        with contextlib.suppress(DuplicateReceiptError):
-            Enrolment(self._store, ledger, identity, self._clock).enroll(
-                identity.id,
-                identity.signer.public_key,
-                root=root,
-            )
-        return ledger, identity

@@ -20,6 +20,7 @@ from batonpass.model.bodies import (
     ToolCompleted,
     ToolDenied,
     ToolFailed,
+    ToolHeld,
     ToolRequested,
     VerificationFailed,
     VerificationPassed,
@@ -309,14 +310,14 @@ def _calls(receipts: Iterable[Receipt]) -> list[CallSeen]:
                 )
             case ToolFailed() as body if body.call in calls:
                 calls[body.call] = replace(calls[body.call], ended_at=receipt.at, outcome="failed", why=body.error)
-            case ToolDenied() as body:
+            case ToolDenied() | ToolHeld() as body:
                 calls[body.call] = CallSeen(
                     id=body.call,
                     run=body.run,
                     tool=body.tool,
                     at=receipt.at,
                     ended_at=receipt.at,
-                    outcome="denied",
+                    outcome="denied" if isinstance(body, ToolDenied) else "held",
                     why=body.rule,
                     content=receipt.content,
                 )

@@ -7,7 +7,7 @@ from typing import Final
 
 from batonpass.audit.lookup import ending, get_handoff, get_run, read_receipt
 from batonpass.errors import AmbiguousIdError, NotFoundError
-from batonpass.model.bodies import ToolDenied, ToolRequested
+from batonpass.model.bodies import ToolDenied, ToolHeld, ToolRequested
 from batonpass.model.ids import CALL, HANDOFF, RECEIPT, RUN, CallId, HandoffId, ReceiptId, RunId
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -54,7 +54,7 @@ def _find_calls(view: LedgerView, wanted: str) -> Iterator[Meant]:
     for stored in view.find_receipts(ReceiptQuery(kind="tool")):
         if quoted in stored.payload:
             body = read_receipt(stored).body
-            if isinstance(body, ToolRequested | ToolDenied) and body.call.endswith(wanted):
+            if isinstance(body, ToolRequested | ToolDenied | ToolHeld) and body.call.endswith(wanted):
                 yield Meant(id=body.call, receipt=stored.id)
 
 

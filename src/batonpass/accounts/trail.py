@@ -25,6 +25,7 @@ from batonpass.model.bodies import (
     ToolCompleted,
     ToolDenied,
     ToolFailed,
+    ToolHeld,
     ToolRequested,
 )
 from batonpass.model.content import Place
@@ -147,7 +148,7 @@ def _tell_run(
     events: list[Happened | Called] = []
     for receipt in receipts:
         match receipt.body:
-            case ToolRequested() | ToolDenied() as body:
+            case ToolRequested() | ToolDenied() | ToolHeld() as body:
                 events.append(calls[body.call])
             case ToolCompleted() | ToolFailed() as body if body.call in calls:
                 continue  # told with its request
@@ -198,7 +199,7 @@ def _tell_calls(runs: Sequence[Run], streams: Streams, lines: _Lines) -> dict[Ca
                 # In a process that is lost, as in a run that is over, nobody waits for an outcome any more.
                 over = epoch is None or receipt.epoch < epoch
                 calls[receipt.body.call] = _tell_call(receipt, receipt.body, lines, after, over=over)
-            elif isinstance(receipt.body, ToolDenied):
+            elif isinstance(receipt.body, ToolDenied | ToolHeld):
                 calls[receipt.body.call] = _tell_denied(receipt, receipt.body, lines)
     _mark_kept(runs, streams, calls)
     return calls
@@ -260,14 +261,14 @@ def _tell_call(receipt: Receipt, body: ToolRequested, lines: _Lines, after: _Aft
     )
 
 
-def _tell_denied(receipt: Receipt, body: ToolDenied, lines: _Lines) -> Called:
+def _tell_denied(receipt: Receipt, body: ToolDenied | ToolHeld, lines: _Lines) -> Called:
     return Called(
         receipt=receipt.id,
         at=receipt.at,
         id=body.call,
         run=body.run,
         tool=body.tool,
-        outcome="denied",
+        outcome="denied" if isinstance(body, ToolDenied) else "held",
         ended_at=receipt.at,
         why=body.rule,
         target=lines.find(receipt, TARGET),

@@ -38,6 +38,7 @@ from batonpass.model.bodies import (
     ToolCompleted,
     ToolDenied,
     ToolFailed,
+    ToolHeld,
     ToolRequested,
 )
 from batonpass.model.ids import (
@@ -65,6 +66,7 @@ _DECISIONS: Final = frozenset(
     {
         Kind.TOOL_REQUESTED,
         Kind.TOOL_DENIED,
+        Kind.TOOL_HELD,
         Kind.HANDOFF_INITIATED,
         Kind.HANDOFF_HELD,
         Kind.HANDOFF_APPROVED,
@@ -124,7 +126,7 @@ def _last(view: LedgerView) -> Meant:
 def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
     """Return why what a receipt tells of could happen, or could not."""
     match receipt.body:
-        case ToolRequested() | ToolDenied():
+        case ToolRequested() | ToolDenied() | ToolHeld():
             return explain_call(view, receipt)
         case ToolCompleted() | ToolFailed() as body:
             return explain_call(view, _request_of(view, receipt, body))
@@ -161,7 +163,7 @@ def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
     offer, body = offer_of(view, handoff)
     parent = view.get_run(handoff.parent)
     acts = list(find_acts(view, handoff))
-    verdict, answer = _judged(handoff, parent, offer.mode, acts)
+    verdict, answer = _judged(handoff, parent, offer.mode, body, acts)
     principal, intent = principal_of(view, parent)
     return Why(
         verdict=verdict,
@@ -182,11 +184,13 @@ def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
     )
 
 
-def _judged(handoff: Handoff, parent: Run, mode: Mode, acts: Acts) -> tuple[Verdict, str]:
+def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, acts: Acts) -> tuple[Verdict, str]:
     """Return what became of a handoff, and the sentence that says why."""
     who = f"{handoff.to} {ending(handoff.id)}"
     if (decisive := _decisive(handoff.state, who, acts)) is not None:
         return decisive
+    if handoff.state is State.HELD and body.rule is not None:
+        return Verdict.HELD, f"{who} waits for somebody to {body.gate} it; rule {body.rule}"
     if handoff.state is State.HELD:
         return Verdict.HELD, f"{who} waits for somebody to approve or deny it; {name_of(parent)} offered it so"
     if handoff.state is State.EXPIRED:
@@ -222,7 +226,11 @@ def _decisive(state: State, who: str, acts: Acts) -> tuple[Verdict, str] | None:
 def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run) -> Iterator[Fact]:
     yield Fact(label="offered", text=f"by {name_of(parent)} · {body.relation}", receipt=offer.id, at=offer.at)
     if body.state is State.HELD:
-        yield Fact(label="held", text="from the beginning", receipt=offer.id, at=offer.at)
+        rule = "" if body.rule is None else f" by rule {body.rule}; who lets it go on: {body.gate}"
+        limit = "" if body.until is None else f"; denied after {body.until:%Y-%m-%d %H:%M}Z"
+        yield Fact(label="held", text=f"from the beginning{rule}{limit}", receipt=offer.id, at=offer.at)
+    if body.flags:
+        yield Fact(label="flagged", text=", ".join(body.flags), receipt=offer.id, at=offer.at)
     if body.missing:
         yield Fact(label="missing", text=f"{', '.join(body.missing)}: reported, not refused", receipt=offer.id)
     if body.unverified:
@@ -281,6 +289,9 @@ def _trouble(view: LedgerView, run: Run) -> Iterator[Fact]:
     for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id), kind="tool")):
         receipt = read_receipt(stored)
         match receipt.body:
+            case ToolHeld() as body:
+                text = f"{body.tool} {ending(body.call)}: {body.rule}, {body.gate}"
+                yield Fact(label="held", text=text, receipt=receipt.id, at=receipt.at)
             case ToolDenied() as body:
                 text = f"{body.tool} {ending(body.call)}: {body.rule}"
                 yield Fact(label="denied", text=text, receipt=receipt.id, at=receipt.at)

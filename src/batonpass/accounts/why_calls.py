@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from batonpass.accounts.trail_words import MESSAGE, TARGET, first_line, sentence_of
+from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line, sentence_of
 from batonpass.accounts.why_hops import GONE, brief_of, name_of, offer_of, principal_of, quoted, read_hops
 from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
@@ -17,14 +17,17 @@ from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import (
     Carried,
+    HandoffAccepted,
     HandoffSettled,
     Part,
     RunRecorded,
     RunRelaxed,
     RunSettled,
+    RunStarted,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
+    ToolHeld,
     ToolRequested,
 )
 from batonpass.model.ids import CallId, ContentId, RunId, StreamId
@@ -59,7 +62,7 @@ class _Case:
     view: LedgerView
     run: Run
     receipt: Receipt
-    body: ToolRequested | ToolDenied
+    body: ToolRequested | ToolDenied | ToolHeld
     texts: Mapping[str, Text]
     before: Sequence[Receipt]
     after: Sequence[Receipt]
@@ -102,7 +105,7 @@ class _Decided:
 def explain_call(view: LedgerView, receipt: Receipt) -> Why:
     """Return why a call was denied or made, by the receipt of its denial or its request."""
     body = receipt.body
-    if not isinstance(body, ToolRequested | ToolDenied):
+    if not isinstance(body, ToolRequested | ToolDenied | ToolHeld):
         raise NotFoundError("call of receipt", receipt.id)
     run = view.get_run(body.run)
     stream = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
@@ -115,19 +118,23 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
         before=[each for each in stream if each.seq < receipt.seq],
         after=[each for each in stream if each.seq > receipt.seq],
     )
-    rules = (body.rule,) if isinstance(body, ToolDenied) else tuple(flag.partition(".")[2] for flag in body.flags)
+    rules = (
+        (body.rule,)
+        if isinstance(body, ToolDenied | ToolHeld)
+        else tuple(flag.partition(".")[2] for flag in body.flags)
+    )
     decided = tuple(_decide(case, rule) for rule in rules)
-    denied = isinstance(body, ToolDenied)
+    denied = isinstance(body, ToolDenied | ToolHeld)
     principal, intent = principal_of(view, run)
     return Why(
-        verdict=Verdict.DENIED if denied else Verdict.ALLOWED,
+        verdict=_verdict(body),
         answer=f"{case.who} {decided[0].words}" if denied else _allowed(case),
         kind="call",
         id=body.call,
         receipt=receipt.id,
         at=receipt.at,
         mode=receipt.mode,
-        rule=body.rule if isinstance(body, ToolDenied) else None,
+        rule=body.rule if isinstance(body, ToolDenied | ToolHeld) else None,
         facts=(
             Fact(label="tried" if denied else "called", text=case.what, receipt=receipt.id, at=receipt.at),
             *(fact for each in decided for fact in each.facts),
@@ -138,6 +145,12 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
         principal=principal,
         intent=intent,
     )
+
+
+def _verdict(body: ToolRequested | ToolDenied | ToolHeld) -> Verdict:
+    if isinstance(body, ToolHeld):
+        return Verdict.HELD
+    return Verdict.DENIED if isinstance(body, ToolDenied) else Verdict.ALLOWED
 
 
 def _allowed(case: _Case) -> str:
@@ -168,6 +181,8 @@ def _decide(case: _Case, rule: str) -> _Decided:
             found = _by_budget(case)
         case _:
             pass
+    if found is None and REASON in case.texts:
+        found = _by_policy(case, rule)
     if found is not None:
         return found
     if (said := _said(case)) is not None:
@@ -188,6 +203,18 @@ def _said(case: _Case) -> str | None:
     message = case.texts.get(MESSAGE) if isinstance(case.body, ToolDenied) else None
     words = first_line(MESSAGE, message.ref.id, message.body) if message and message.body else None
     return str(words) if words is not None and words.line else None
+
+
+def _by_policy(case: _Case, rule: str) -> _Decided:
+    """Return what the policy said at that moment, and which file it was: the file may have changed since."""
+    first = read_receipt(case.view.get_receipt_at(StreamId(case.run.id), 1)).body
+    digest = first.policy if isinstance(first, RunStarted | HandoffAccepted) else None
+    which = "the shipped policy" if digest is None else f"the policy with sha256 {digest[:12]}…"
+    said = quoted(case.texts[REASON])
+    return _Decided(
+        words=f"tried {case.what}; rule {rule} of {which}",
+        facts=(Fact(label="rule", text=f"{rule}: {said} · {which}", receipt=case.receipt.id, at=case.receipt.at),),
+    )
 
 
 def _by_constraint(case: _Case) -> _Decided | None:

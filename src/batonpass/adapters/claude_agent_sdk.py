@@ -18,6 +18,7 @@ from batonpass.adapters.claude_code.hooks.recorder import Recorder, denied
 from batonpass.config import find_settings
 from batonpass.errors import BatonpassError
 from batonpass.model.receipt import Mode
+from batonpass.model.rules import Policy
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
 
@@ -43,7 +44,7 @@ def record_hooks(
     place = Path(project).absolute()
     settings = find_settings(directory=place)
     # Whoever goes on with a session may be another process: its keys are where that finds them.
-    opened = relay or Relay.open(settings.ledger, home=settings.home, keys_in_files=True)
+    opened = relay or Relay.open(settings.ledger, home=settings.home, keys_in_files=True, policy=Policy())
     judge = (Judge if enforce else Keeper)(place, home=settings.home or place / HOME_NAME)
     mode = Mode.ENFORCED if enforce else Mode.OBSERVED
     callback = _Callback(Recorder(opened, place, judge=judge, mode=mode, by=by), enforce=enforce)

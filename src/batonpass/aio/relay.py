@@ -14,7 +14,7 @@ from batonpass.handoff.running import Runner
 from batonpass.handoff.tools import is_async
 from batonpass.model.card import Card
 from batonpass.model.ids import AgentId, RunId
-from batonpass.model.policy import HandoffPolicy
+from batonpass.policy.reading import AnyPolicy
 from batonpass.relay import AnyCheck, Relay
 from batonpass.store.port import LedgerStore
 
@@ -36,7 +36,7 @@ class AsyncRelay(Face[Relay]):
         clock: Clock | None = None,
         keys_in_files: bool = False,
         create: bool = True,
-        policy: HandoffPolicy | None = None,
+        policy: AnyPolicy | None = None,
     ) -> Opening[Self]:
         """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it."""
         act = functools.partial(

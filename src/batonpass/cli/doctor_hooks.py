@@ -7,13 +7,14 @@ from typing import Final
 
 from batonpass.adapters.claude_code.hooks.client import HOME_NAME, LOG, Call
 from batonpass.adapters.claude_code.hooks.resident import ask_who
-from batonpass.adapters.claude_code.hooks.rules import FILE_NAME, read_rules
+from batonpass.adapters.claude_code.hooks.rules import read_rules
 from batonpass.adapters.claude_code.hooks.spool import find_spooled
 from batonpass.adapters.claude_code.settings import Installed, find_installed
 from batonpass.cli.checkup import Check, Level
 from batonpass.cli.words import counted
 from batonpass.config import Settings
 from batonpass.errors import InvalidValueError
+from batonpass.policy.document import FILE_NAME
 
 _PATIENCE: Final = 2.0
 

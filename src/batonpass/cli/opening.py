@@ -28,7 +28,7 @@ def opened_relay(*, create: bool = False) -> Iterator[Relay]:
     found = settings()
     with ExitStack() as stack:
         try:
-            relay = stack.enter_context(Relay.open(found.ledger, home=found.home, create=create))
+            relay = stack.enter_context(Relay.open(found.ledger, home=found.home, create=create, policy=found.policy))
         except StoreUnavailableError:
             _point_at_transcripts(found)
             raise

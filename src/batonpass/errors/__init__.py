@@ -2,7 +2,8 @@
 
     BatonpassError
     ├── InvalidValueError          value.invalid
-    │   └── UnknownFieldError      value.unknown_field
+    │   ├── UnknownFieldError      value.unknown_field
+    │   └── PolicyFileError        policy.invalid
     ├── MissingExtraError          extra.missing
     ├── IllegalTransitionError     lifecycle.illegal
     ├── LookupFailedError
@@ -19,6 +20,7 @@
     │   │   ├── AgentNotAllowedError   handoff.not_allowed
     │   │   ├── HandoffLoopError       handoff.loop
     │   │   ├── IncompleteBatonError   handoff.incomplete
+    │   │   ├── HandoffRefusedError    handoff.refused
     │   │   └── UnverifiedError        handoff.unverified
     │   ├── KeyReusedError         handoff.key_reused
     │   ├── NotEntitledError       handoff.not_entitled
@@ -26,10 +28,13 @@
     │   ├── HandoffDeclinedError   handoff.declined
     │   ├── HandoffEndedError      handoff.ended
     │   ├── HandoffHeldError       handoff.held
+    │   ├── NotApproverError       handoff.not_approver
     │   └── RunnerError            handoff.runner
     ├── CallError
     │   ├── CallInDoubtError       call.in_doubt
     │   ├── CallHeldError          call.held
+    │   ├── CallSuspendedError     call.suspended
+    │   ├── CallDeniedError        call.denied
     │   ├── ConstraintViolatedError  call.constraint
     │   └── CallReplayError        call.replay
     ├── LedgerError
@@ -73,14 +78,17 @@ from batonpass.errors.base import (
     LookupFailedError,
     MissingExtraError,
     NotFoundError,
+    PolicyFileError,
     UnknownFieldError,
 )
 from batonpass.errors.handing import (
     AgentNotAllowedError,
+    CallDeniedError,
     CallError,
     CallHeldError,
     CallInDoubtError,
     CallReplayError,
+    CallSuspendedError,
     ConstraintViolatedError,
     HandoffAskedError,
     HandoffDeclinedError,
@@ -89,8 +97,10 @@ from batonpass.errors.handing import (
     HandoffError,
     HandoffHeldError,
     HandoffLoopError,
+    HandoffRefusedError,
     IncompleteBatonError,
     KeyReusedError,
+    NotApproverError,
     NotEntitledError,
     PolicyRefusedError,
     RunnerError,
@@ -140,10 +150,12 @@ __all__ = [
     "AgentNotAllowedError",
     "AmbiguousIdError",
     "BatonpassError",
+    "CallDeniedError",
     "CallError",
     "CallHeldError",
     "CallInDoubtError",
     "CallReplayError",
+    "CallSuspendedError",
     "ChainError",
     "ConstraintViolatedError",
     "ContentErasedError",
@@ -161,6 +173,7 @@ __all__ = [
     "HandoffError",
     "HandoffHeldError",
     "HandoffLoopError",
+    "HandoffRefusedError",
     "IllegalTransitionError",
     "IncompleteBatonError",
     "InvalidValueError",
@@ -177,10 +190,12 @@ __all__ = [
     "NewerSchemaError",
     "NewerVersionError",
     "NotALedgerError",
+    "NotApproverError",
     "NotEntitledError",
     "NotFoundError",
     "OfferedAlreadyError",
     "OutcomeUnknownError",
+    "PolicyFileError",
     "PolicyRefusedError",
     "PositionError",
     "RevokedKeyError",

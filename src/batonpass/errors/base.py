@@ -39,6 +39,18 @@ class MissingExtraError(BatonpassError):
         self.extra = extra
 
 
+class PolicyFileError(InvalidValueError):
+    """A policy file says something that cannot be right."""
+
+    code = "policy.invalid"
+
+    def __init__(self, file: str, line: int, key: str, problem: str) -> None:
+        super().__init__(f"{file}:{line}", f"{key}: {problem}" if key else problem)
+        self.file = file
+        self.line = line
+        self.key = key
+
+
 class IllegalTransitionError(BatonpassError):
     """A handoff cannot go where an event would take it from the state it is in."""
 

@@ -124,6 +124,30 @@ class HandoffHeldError(HandoffError):
         self.handoff = handoff
 
 
+class HandoffRefusedError(PolicyRefusedError):
+    """The policy does not let this be handed off."""
+
+    code = "handoff.refused"
+
+    def __init__(self, rule: str, where: str, sentence: str) -> None:
+        super().__init__(
+            f"{sentence}, so it is refused (rule {rule}, {where}); ask for something else, or have the policy changed",
+        )
+        self.rule = rule
+
+
+class NotApproverError(HandoffError):
+    """Somebody tried to let something go on that takes somebody else."""
+
+    code = "handoff.not_approver"
+
+    def __init__(self, held: str, by: str, gate: str) -> None:
+        who = "a person, such as user:ana" if gate == "approve" else "whoever asked for it, or a person"
+        super().__init__(f"{by} may not let {held} go on: it takes {who}")
+        self.held = held
+        self.by = by
+
+
 class UnverifiedError(PolicyRefusedError):
     """The policy does not let a lead go on with results that nobody verified."""
 
@@ -173,6 +197,35 @@ class CallHeldError(CallError):
         )
         self.tool = tool
         self.earlier = earlier
+
+
+class CallSuspendedError(CallError):
+    """The call waits for somebody to let it be made. This attempt is over; the next one goes on from here."""
+
+    code = "call.suspended"
+
+    def __init__(self, tool: str, call: str, rule: str, sentence: str, handoff: str | None) -> None:
+        how = (
+            f"let it be made with `batonpass handoff approve {handoff[-6:]}`, and the next attempt goes on from here"
+            if handoff is not None
+            else f'let it be made with settle({call!r}, "repeat", by=…) on this run, and call it again'
+        )
+        super().__init__(f"{sentence} (rule {rule}); {how}")
+        self.tool = tool
+        self.call = call
+        self.rule = rule
+        self.handoff = handoff
+
+
+class CallDeniedError(CallError):
+    """A rule of the policy denies the call."""
+
+    code = "call.denied"
+
+    def __init__(self, tool: str, rule: str, where: str, sentence: str) -> None:
+        super().__init__(f"{sentence} (rule {rule}, {where}); do it in a way that is allowed, or have the rule changed")
+        self.tool = tool
+        self.rule = rule
 
 
 class ConstraintViolatedError(CallError):

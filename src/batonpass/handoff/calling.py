@@ -9,6 +9,7 @@ from typing import Any
 
 from batonpass.attribution.documents import encode_change
 from batonpass.errors import (
+    CallDeniedError,
     CallError,
     CallHeldError,
     CallInDoubtError,
@@ -21,10 +22,12 @@ from batonpass.errors import (
     StreamClosedError,
 )
 from batonpass.guard.constraints import find_broken_by_call
+from batonpass.guard.gates import Decision, decide
 from batonpass.handoff.caching import cache_key, find_again
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.effects import NOTHING, Watched, find_changes, watch
 from batonpass.handoff.faults import code_of, words_of
+from batonpass.handoff.gating import judge, suspend, tiers_of
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.resuming import ARGUMENTS, RESULT, PastCall, read_settlement
 from batonpass.handoff.tools import ToolCall
@@ -33,6 +36,7 @@ from batonpass.model.baton import Budget
 from batonpass.model.bodies import (
     Body,
     Changed,
+    Gate,
     HandoffLate,
     RunGap,
     Settlement,
@@ -50,6 +54,7 @@ from batonpass.model.receipt import Mode
 
 MESSAGE = "message"
 TARGET = "target"
+REASON = "reason"
 _MILLION = 1_000_000
 
 
@@ -109,6 +114,8 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
     target = None if declared.reads else call.target
     target_key = None if target is None else desk.secrets.digest(holding.root, b"target", target.encode())
     flags = tuple(_check(desk, holding, call, described, target_key if past is None else None))
+    decisions = judge(desk, holding, call, target, key)
+    _pass_gates(desk, holding, call, key, decisions)
     identifier = new_call_id(desk.clock.now())
     contents = [desk.json(ARGUMENTS, described)]
     cache = cache_key(desk, holding.root, declared, described)
@@ -133,9 +140,10 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         key=key,
         target=target_key,
         idempotent=declared.idempotent,
-        reversible=declared.reversible,
+        reversible=declared.reversible is True,
         reads=declared.reads,
-        flags=flags,
+        flags=tuple(dict.fromkeys((*flags, *(decision.flag for decision in decisions)))),
+        tiers=tuple(str(tier) for tier in tiers_of(declared)),
     )
     recorded = _write(desk, holding, requested, *contents)
     holding.calls += 1
@@ -290,6 +298,23 @@ def _check(
     yield from dict.fromkeys(flag for flag, _ in refusals)
 
 
+def _pass_gates(
+    desk: Desk, holding: Holding, call: ToolCall[Any], key: Digest, decisions: tuple[Decision, ...]
+) -> None:
+    """Let a call go on, or not. Raises `CallDeniedError` and `CallSuspendedError`."""
+    enforced = desk.gates.enforce or holding.working.mode is Mode.ENFORCED
+    decision = decide(decisions, enforced=enforced)
+    if decision is None:
+        return
+    described = describe({"tool": call.declared.name, "arguments": call.arguments})
+    if decision.gate is Gate.DENY:
+        reason = desk.text(REASON, decision.sentence)
+        _deny(desk, holding, call, described, decision.rule, reason)
+        raise CallDeniedError(call.declared.name, decision.rule, desk.gates.where(decision.rule), decision.sentence)
+    fill_gap(desk, holding)
+    suspend(desk, holding, call, key, decision, arguments=desk.json(ARGUMENTS, described))
+
+
 def _find_overspent(desk: Desk, holding: Holding) -> Iterator[ConstraintViolatedError]:
     """Yield what of the budget is used up."""
     budget = Budget() if holding.baton is None or holding.baton.brief.budget is None else holding.baton.brief.budget
@@ -308,14 +333,14 @@ def deny_call(desk: Desk, holding: Holding, tool: str, arguments: object, *, rul
     _write_denial(desk, holding, tool, describe({"tool": tool, "arguments": arguments}), rule)
 
 
-def _deny(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, rule: str) -> None:
-    _write_denial(desk, holding, call.declared.name, described, rule)
+def _deny(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, rule: str, *words: Content) -> None:
+    _write_denial(desk, holding, call.declared.name, described, rule, *words)
 
 
-def _write_denial(desk: Desk, holding: Holding, tool: str, described: bytes, rule: str) -> None:
+def _write_denial(desk: Desk, holding: Holding, tool: str, described: bytes, rule: str, *words: Content) -> None:
     if not holding.replaying:
         body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=tool, rule=rule)
-        _write(desk, holding, body, desk.json(ARGUMENTS, described))
+        _write(desk, holding, body, desk.json(ARGUMENTS, described), *words)
 
 
 def _result(desk: Desk, past: PastCall, call: ToolCall[Any]) -> Any:  # noqa: ANN401 - a tool's own result

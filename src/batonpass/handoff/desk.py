@@ -13,6 +13,7 @@ from batonpass.model.content import Content, new_content
 from batonpass.model.ids import AgentId, PrincipalId, require_principal
 from batonpass.model.items import VALUE_TYPES, Item, ItemValue, Statement, part_of
 from batonpass.model.policy import HandoffPolicy
+from batonpass.model.rules import Policy
 from batonpass.scan import PatternScanner, Scanner
 from batonpass.store.port import LedgerStore
 from batonpass.wire.documents import JSON, encode_item
@@ -26,10 +27,15 @@ class Desk:
     recording: Recording
     clock: Clock
     secrets: TreeSecrets
-    policy: HandoffPolicy = field(default_factory=HandoffPolicy)
+    gates: Policy = field(default_factory=Policy)  # rules, tiers, and what kinds of handoffs have to bring along
     cards: Mapping[AgentId, Card] = field(default_factory=dict)
     checks: Mapping[str, Callable[[], object]] = field(default_factory=dict)  # what conditions of decisions ask for
     scanner: Scanner = field(default_factory=PatternScanner)
+
+    @property
+    def policy(self) -> HandoffPolicy:
+        """Return what applies to the handoffs that are carried here."""
+        return self.gates.handoffs
 
     def text(self, name: str, words: str) -> Content:
         """Return words as content."""

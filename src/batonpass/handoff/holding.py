@@ -9,7 +9,7 @@ from typing import Final
 from batonpass.handoff.resuming import NOTHING, PastCall, Resumption
 from batonpass.ledger.standing import Working
 from batonpass.model.baton import INHERITED, Baton
-from batonpass.model.bodies import Carried, Part
+from batonpass.model.bodies import Carried, Part, ToolHeld
 from batonpass.model.ids import AgentId, CallId, ContentId, Digest, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.items import Constraint, Item, Report
 from batonpass.model.receipt import SignedReceipt
@@ -47,6 +47,9 @@ class Holding:
     unrecorded: int = 0  # calls that were made while nothing could be written
     cost: int = 0  # in millionths
     kept: int = 0
+    depth: int | None = None  # hops below the root, once somebody asked
+    held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait; only a root goes on then
+    let: set[Digest] = field(default_factory=set)  # the keys of those that somebody let be made
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.gating import require_approver
 from batonpass.handoff.running import awaited
 from batonpass.handoff.values import looks
 from batonpass.model.bodies import (
@@ -151,7 +152,11 @@ def approve(
     shown: bytes | None = None,
     looked_ms: int | None = None,
 ) -> None:
-    """Let a held handoff go on; the digest of exactly what was shown stays with it."""
+    """Let a held handoff go on; the digest of exactly what was shown stays with it.
+
+    Raises `NotApproverError` for an agent where it takes a person.
+    """
+    require_approver(desk, handoff, by)
     body = HandoffApproved(
         handoff=handoff,
         by=PrincipalId(by),

@@ -7,16 +7,19 @@ from typing import Final
 
 from batonpass.errors import (
     HandoffEndedError,
+    HandoffRefusedError,
     KeyReusedError,
     NotFoundError,
     OfferedAlreadyError,
     PolicyRefusedError,
 )
 from batonpass.guard.completeness import require_complete, required_parts
-from batonpass.guard.hops import require_hop, requires_lineage
+from batonpass.guard.gates import Decision
+from batonpass.guard.hops import Lineage, require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.calling import MESSAGE, fill_gap
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.gating import hold_until, judge_offer
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.judging import find_unverified
 from batonpass.handoff.lineage import read_lineage
@@ -24,7 +27,7 @@ from batonpass.handoff.offers import BRIEF, TASK, Offer, author_of, read_offer
 from batonpass.handoff.sanitising import take_context
 from batonpass.handoff.starting import find_statements
 from batonpass.model.baton import Baton, Brief, missing_parts
-from batonpass.model.bodies import HandoffFailed, HandoffInitiated, Relation
+from batonpass.model.bodies import Gate, HandoffFailed, HandoffInitiated, Relation
 from batonpass.model.checks import require_instance, require_text, require_utc
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item, ItemValue
@@ -161,20 +164,27 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
     )
     said = (*(item for item, _ in noted), *(() if context.item is None else (context.item,)))
     items = (*statements, *holding.carried(asked.carry), *said)
-    required = dict.fromkeys(part for policy in policies for part in required_parts(asked.relation, policy))
-    missing = missing_parts(asked.relation, asked.brief, items, required)
+    required = (part for policy in policies for part in required_parts(asked.relation, policy))
+    wanted = dict.fromkeys((*required, *desk.gates.minimum(asked.relation)))
+    missing = missing_parts(asked.relation, asked.brief, items, wanted)
     try:
-        for policy in policies:
-            require_hop(asked.to, asked.task, lineage, policy)
-            require_complete(asked.relation, missing, policy)
-            require_verified(unverified, policy)
+        decision, flags = _judge(
+            desk,
+            holding,
+            asked,
+            policies=policies,
+            lineage=lineage,
+            items=items,
+            missing=missing,
+            unverified=unverified,
+        )
     except PolicyRefusedError as refusal:
         _record_refusal(desk, holding, asked, refusal)
         raise
     if holding.is_abridged(asked.carry):
         missing = (*missing, ABRIDGED)
     handoff = new_handoff_id(desk.clock.now())
-    state = State.HELD if asked.hold else WAITING[asked.carrier]
+    state = WAITING[asked.carrier] if decision is None and not asked.hold else State.HELD
     body = HandoffInitiated(
         handoff=handoff,
         run=holding.id,
@@ -189,6 +199,10 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         carries=tuple(ref_of(item) for item in items),
         missing=missing,
         unverified=unverified,
+        flags=flags,
+        rule=None if decision is None else decision.rule,
+        gate=None if decision is None else decision.gate,
+        until=hold_until(desk) if state is State.HELD else None,
     )
     contents = [desk.text(TASK, asked.task), *(content for _, content in noted), *context.contents]
     if asked.brief != Brief():
@@ -219,11 +233,43 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
     return Offered(handoff=opened, offer=offer)
 
 
+def _judge(
+    desk: Desk,
+    holding: Holding,
+    asked: Asked,
+    *,
+    policies: tuple[HandoffPolicy, ...],
+    lineage: Lineage | None,
+    items: tuple[Item, ...],
+    missing: tuple[str, ...],
+    unverified: tuple[HandoffId, ...],
+) -> tuple[Decision | None, tuple[str, ...]]:
+    """Return what holds an offer, and what would have, had it been enforced. Raises `PolicyRefusedError`."""
+    for policy in policies:
+        require_hop(asked.to, asked.task, lineage, policy)
+        require_complete(asked.relation, missing, policy)
+        require_verified(unverified, policy)
+    decision, flags = judge_offer(
+        desk,
+        holding,
+        to=asked.to,
+        relation=asked.relation,
+        brief=asked.brief,
+        task=asked.task,
+        items=items,
+        missing=missing,
+        unverified=len(unverified),
+    )
+    if decision is not None and decision.gate is Gate.DENY:
+        raise HandoffRefusedError(decision.rule, desk.gates.where(decision.rule), decision.sentence)
+    return decision, flags
+
+
 def _policies(desk: Desk, asked: Asked) -> tuple[HandoffPolicy, ...]:
     """Return the policies that an offer is held to; a relay that was given none adds nothing to the caller's."""
     if asked.policy is None:
         return (desk.policy,)
-    return (asked.policy,) if desk.policy is UNRULED else (desk.policy, asked.policy)
+    return (asked.policy,) if desk.policy == UNRULED else (desk.policy, asked.policy)
 
 
 def _record_refusal(desk: Desk, holding: Holding, asked: Asked, refusal: PolicyRefusedError) -> None:

@@ -134,7 +134,7 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
         handoff,
         mode=offered.mode,
         session=offered.session,
-        acceptance=_said(examined, lease),
+        acceptance=_said(examined, lease, desk.gates.digest),
     )
     if parent is not None:
         parent.begun.add(working.run.id)
@@ -160,7 +160,7 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
         offer.handoff.id,
         mode=parent.working.mode,
         session=parent.working.session,
-        acceptance=_said(examined, None),
+        acceptance=_said(examined, None, desk.gates.digest),
         known=(offer.handoff, offer.handoff.initiated, parent.principal),
     )
     parent.begun.add(working.run.id)
@@ -169,12 +169,13 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
     return holding
 
 
-def _said(examined: Examined, lease: Lease | None) -> Acceptance:
+def _said(examined: Examined, lease: Lease | None, policy: Digest | None) -> Acceptance:
     return Acceptance(
         baton=examined.offer.revision,
         problems=tuple(dict.fromkeys(problem.check for problem in examined.problems)),
         would_ask=examined.asking.would_ask is not None,
         token=None if lease is None else lease.token,
+        policy=policy,
     )
 
 

@@ -8,6 +8,8 @@ from typing import Final
 
 from batonpass.model.bodies import (
     CheckpointSaved,
+    HandoffApproved,
+    HandoffHeld,
     HandoffLate,
     HandoffSettled,
     RunSettled,
@@ -15,6 +17,7 @@ from batonpass.model.bodies import (
     ToolCached,
     ToolCompleted,
     ToolFailed,
+    ToolHeld,
     ToolRequested,
 )
 from batonpass.model.content import ContentRef
@@ -59,6 +62,8 @@ class Resumption:
     children: tuple[Handoff, ...] = ()  # handed off by earlier attempts; taken up again by key
     settled: Mapping[CallId, Settlement] = field(default_factory=lambda: MappingProxyType({}))
     messages: ContentRef | None = None
+    held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, and waiting
+    approved: frozenset[Digest] = frozenset()  # the keys of held calls that somebody let be made
 
     @property
     def kept_for(self) -> timedelta:
@@ -94,6 +99,7 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
     """Return what some runs did, in their order; decisions about their calls stand in `stream`."""
     attempts = tuple(runs)
     calls: dict[CallId, PastCall] = {}
+    held: dict[CallId, ToolHeld] = {}
     messages: ContentRef | None = None
     for run in attempts:
         for receipt in _receipts(view, StreamId(run.id)):
@@ -102,7 +108,10 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
                 calls[receipt.body.call] = _cached(view, receipt, receipt.body)
             if isinstance(receipt.body, CheckpointSaved):
                 messages = receipt.content.get(MESSAGES)
+            elif isinstance(receipt.body, ToolHeld):
+                held[receipt.body.call] = receipt.body
     late, settled = _decisions(view, stream, calls)
+    let = {*_approved(view, stream), *(call for call, what in settled.items() if what is Settlement.REPEAT)}
     return Resumption(
         attempts=attempts,
         finished=tuple(call for call in calls.values() if call.completed),
@@ -115,7 +124,19 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
         children=tuple(child for run in attempts for child in view.find_handoffs(parent=run.id)),
         settled=MappingProxyType(settled),
         messages=messages,
+        held=MappingProxyType(held),
+        approved=frozenset(body.key for call, body in held.items() if call in let),
     )
+
+
+def _approved(view: LedgerView, stream: StreamId) -> Iterator[CallId]:
+    """Yield the calls for which attempts at a handoff were suspended and that somebody let be made."""
+    waiting: CallId | None = None
+    for receipt in _receipts(view, stream):
+        if isinstance(receipt.body, HandoffHeld):
+            waiting = receipt.body.call
+        elif isinstance(receipt.body, HandoffApproved) and waiting is not None:
+            yield waiting
 
 
 def read_settlement(store: LedgerStore, stream: StreamId, call: CallId) -> Settlement | None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from batonpass.errors import NotFoundError
+from batonpass.errors import NotApproverError, NotFoundError
+from batonpass.guard.gates import may_let_go_on
 from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.closing import withdraw
 from batonpass.handoff.desk import Desk
@@ -72,11 +73,17 @@ def settle_own(
     if handoff is not None:
         settle(desk, handoff, call, settlement, by=by, reason=reason)
         return
-    if call not in {doubt.id for doubt in holding.resumption.in_doubt}:
+    held = holding.held.get(call) or holding.resumption.held.get(call)
+    if held is not None:
+        if not may_let_go_on(held.gate, by, worker=holding.agent):
+            raise NotApproverError(call, by, held.gate)
+    elif call not in {doubt.id for doubt in holding.resumption.in_doubt}:
         raise NotFoundError("call in doubt", call)
     body = RunSettled(run=holding.id, by=PrincipalId(by), call=call, settlement=settlement)
     fill_gap(desk, holding)
     desk.recording.record(holding.working, body, () if reason is None else (desk.text("reason", reason),))
+    if held is not None and settlement is Settlement.REPEAT:
+        holding.let.add(held.key)
 
 
 def cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:

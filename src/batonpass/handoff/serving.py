@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from batonpass.errors import FencedError, InvalidValueError, StreamClosedError
+from batonpass.errors import CallSuspendedError, FencedError, InvalidValueError, StreamClosedError
 from batonpass.handoff.faults import code_of
 from batonpass.handoff.outcomes import Result
 from batonpass.handoff.telling import tell_value
@@ -173,7 +173,7 @@ class Serving:
         identifier = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
         try:
             result = self._serve(message, identifier)
-        except (FencedError, StreamClosedError):
+        except (CallSuspendedError, FencedError, StreamClosedError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a tool or a value raises is this program's to deal with
             fault = {"code": code_of(error), "message": readable(str(error))}

@@ -84,6 +84,7 @@ def start_run(
         session=session,
         continues=last,
         series=series,
+        policy=desk.gates.digest,
         contents=(secret, *shared, *contents),
         items=tuple((item.part, content) for item, content in noted),
         resumed=partial(resumed, state=state, heads=heads) if stops else None,

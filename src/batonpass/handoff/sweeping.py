@@ -6,6 +6,8 @@ from typing import Final
 from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundError
 from batonpass.handoff.closing import expire, withdraw_below
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.gating import TIME_LIMIT, find_hold
+from batonpass.handoff.judging import deny
 from batonpass.model.ids import HandoffId
 from batonpass.model.lifecycle import State
 
@@ -35,7 +37,25 @@ def sweep(desk: Desk, *, holder: str) -> int:
             continue
         withdraw_below(desk, handoff, by=_DEADLINE, reason="the deadline of what it was for has passed")
         ended += 1
-    return ended
+    return ended + _deny_unanswered(desk)
+
+
+def _deny_unanswered(desk: Desk) -> int:
+    """Deny what nobody let go on in time; return how many there were. The limit stands in the hold's own receipt."""
+    with desk.store.view() as view:
+        holds = [(handoff, find_hold(view, handoff)) for handoff in view.find_held()]
+    denied = 0
+    for handoff, hold in holds:
+        if hold is None or hold.until is None or hold.until > desk.clock.now():
+            continue
+        reason = f"nobody let it go on until {hold.until:%Y-%m-%d %H:%M:%S}Z"
+        try:
+            deny(desk, handoff.id, by=TIME_LIMIT, reason=reason)
+        except IllegalTransitionError:
+            continue  # somebody decided in the meantime
+        withdraw_below(desk, handoff, by=TIME_LIMIT, reason=reason)
+        denied += 1
+    return denied
 
 
 def _is_running(desk: Desk, handoff: HandoffId) -> bool:

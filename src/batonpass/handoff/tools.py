@@ -30,9 +30,10 @@ class Declared:
     name: str
     target: Callable[[Mapping[str, Any]], str | None] | None = None  # what a call changes, from its arguments
     idempotent: bool = False  # the same call key twice has one effect: it may be repeated when in doubt
-    reversible: bool = False
+    reversible: bool | None = None  # None: nobody said
     reads: bool = False  # it changes nothing
-    external: bool = False  # what it returns came from outside
+    external: bool = False  # what it reads or changes is not ours
+    costly: bool = False
     cache_for: timedelta | None = None  # for so long its result is given again, in the same session or series
     cost: Callable[[Any], Decimal | int] | None = None
     encode: Callable[[Any], bytes] | None = None
@@ -101,10 +102,11 @@ def tool(
     *,
     target: str | Callable[[Mapping[str, Any]], str | None] | None = None,
     idempotent: bool = False,
-    reversible: bool = False,
+    reversible: bool | None = None,
     reads: bool = False,
     external: bool = False,
     cache_for: timedelta | None = None,
+    costly: bool = False,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -117,18 +119,22 @@ def tool(
     *,
     target: str | Callable[[Mapping[str, Any]], str | None] | None = None,
     idempotent: bool = False,
-    reversible: bool = False,
+    reversible: bool | None = None,
     reads: bool = False,
     external: bool = False,
     cache_for: timedelta | None = None,
+    costly: bool = False,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
 ) -> Any:
     """Declare a function as a tool: its name, what it changes, and whether it may be repeated or undone.
 
-    `target` is the name of the argument that says what is changed, or a function of the arguments. With `cache_for`,
-    the same call in the same session or series gets the recorded result for so long; not if it comes from outside.
+    `target` is the name of the argument that says what is changed, or a function of the arguments.
+    `reversible=False` says that it cannot be undone; without it, nobody said. `external` says that what it reads or
+    changes is not ours, `costly` that it is dear: a policy may want somebody to let such a call be made.
+    With `cache_for`, the same call in the same session or series gets the recorded result for so long; not if it is
+    external.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,6 +147,7 @@ def tool(
             reads=reads,
             external=external,
             cache_for=cache_for,
+            costly=costly,
             cost=cost,
             encode=encode,
             decode=decode,

@@ -40,6 +40,7 @@ class Acceptance:
     problems: tuple[str, ...] = ()
     would_ask: bool = False
     token: int | None = None
+    policy: Digest | None = None  # under which the run stands
 
 
 def carried(items: tuple[tuple[Part, Content], ...]) -> tuple[Carried, ...]:

@@ -39,6 +39,7 @@ from batonpass.model.kinds import (
     ChildHead,
     ErrorType,
     Found,
+    Gate,
     Kind,
     Method,
     Outcome,
@@ -70,6 +71,7 @@ from batonpass.model.tool_bodies import (
     ToolCompleted,
     ToolDenied,
     ToolFailed,
+    ToolHeld,
     ToolRequested,
 )
 
@@ -82,6 +84,7 @@ __all__ = [
     "ContentErased",
     "ErrorType",
     "Found",
+    "Gate",
     "HandoffAccepted",
     "HandoffAnswered",
     "HandoffApproved",
@@ -123,6 +126,7 @@ __all__ = [
     "ToolCompleted",
     "ToolDenied",
     "ToolFailed",
+    "ToolHeld",
     "ToolRequested",
     "UnknownBody",
     "VerificationFailed",
@@ -180,6 +184,7 @@ Body: TypeAlias = (
     | ToolCached
     | SessionSaved
     | SessionResumed
+    | ToolHeld
     | RelayEnrolled
     | RelayRotated
     | RelayRevoked

@@ -1,6 +1,7 @@
 """What receipts in a handoff's own stream say: what somebody else than its runs did to it."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 from batonpass.model.checks import (
@@ -24,7 +25,7 @@ from batonpass.model.ids import (
     require_id,
     require_principal,
 )
-from batonpass.model.kinds import ChildHead, ErrorType, Kind, Method, Settlement
+from batonpass.model.kinds import ChildHead, ErrorType, Gate, Kind, Method, Settlement, require_hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +37,18 @@ class HandoffHeld:
     attempt: int
     ended: ChildHead
     reason: str
+    call: CallId | None = None  # which call it is
+    gate: Gate | None = None  # who has to let it be made
+    until: datetime | None = None  # when it is denied, if nobody has by then
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
         require_integer("attempt", self.attempt, least=1)
         require_instance("ended", self.ended, ChildHead)
         require_code("reason", self.reason)
+        if self.call is not None:
+            require_id("call", self.call, CALL)
+        require_hold(self.gate, self.until)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,11 +39,13 @@ from batonpass.model.kinds import (
     Carried,
     ChildHead,
     Found,
+    Gate,
     Kind,
     Relation,
     Sanitising,
     require_carried,
     require_children,
+    require_hold,
 )
 from batonpass.model.label import SourceType
 from batonpass.model.lifecycle import WAITING, Carrier, State
@@ -67,6 +69,10 @@ class HandoffInitiated:
     carries: tuple[Carried, ...] = ()
     missing: tuple[str, ...] = ()  # parts that the sender left out without saying that there are none
     unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody had verified or accepted
+    flags: tuple[str, ...] = ()  # what would have held or refused it, had the policy been enforced
+    rule: str | None = None  # which rule holds or refuses it
+    gate: Gate | None = None  # who has to let it go on
+    until: datetime | None = None  # when it is denied, if nobody has by then
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -90,6 +96,10 @@ class HandoffInitiated:
         require_carried("carries", self.carries)
         require_codes("missing", self.missing)
         require_ids("unverified", self.unverified, HANDOFF)
+        require_codes("flags", self.flags)
+        if self.rule is not None:
+            require_code("rule", self.rule)
+        require_hold(self.gate, self.until)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +117,7 @@ class HandoffAccepted:
     baton: Digest | None = None  # the receipt of the latest revision of the baton, countersigned by this one
     problems: tuple[str, ...] = ()  # what validation found and did not stop it
     would_ask: bool = False  # it would have asked; a budget, or mere observation, kept it from it
+    policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -120,6 +131,8 @@ class HandoffAccepted:
             require_digest("baton", self.baton)
         require_codes("problems", self.problems)
         require_instance("would_ask", self.would_ask, bool)
+        if self.policy is not None:
+            require_digest("policy", self.policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The kinds of receipt, and the small values that several of them hold."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from batonpass.model.checks import (
@@ -10,6 +11,7 @@ from batonpass.model.checks import (
     require_integer,
     require_member,
     require_unique,
+    require_utc,
 )
 from batonpass.model.ids import CONTENT, RUN, ContentId, Digest, RunId, require_id
 
@@ -54,6 +56,7 @@ class Kind(StrEnum):
     TOOL_CACHED = "tool.cached"
     SESSION_SAVED = "session.saved"
     SESSION_RESUMED = "session.resumed"
+    TOOL_HELD = "tool.held"
     RELAY_ENROLLED = "relay.enrolled"
     RELAY_ROTATED = "relay.rotated"
     RELAY_REVOKED = "relay.revoked"
@@ -118,6 +121,15 @@ class Sanitising(StrEnum):
     QUARANTINED = "quarantined"  # the text travels as data from outside, unchanged
 
 
+class Gate(StrEnum):
+    """Who has to let something go on: nobody, whoever asked for it, a person, or nobody can."""
+
+    NONE = "none"
+    CONFIRM = "confirm"
+    APPROVE = "approve"
+    DENY = "deny"
+
+
 class Settlement(StrEnum):
     """What somebody decided about a call in doubt: make it again, or take it as done."""
 
@@ -166,6 +178,14 @@ def require_heads(field: str, heads: tuple[ChildHead, ...]) -> None:
     for head in heads:
         require_instance(field, head, ChildHead)
     require_unique(field, [head.run for head in heads])
+
+
+def require_hold(gate: Gate | None, until: datetime | None) -> None:
+    """Refuse what does not say properly who has to let something go on, and by when."""
+    if gate is not None:
+        require_member("gate", gate, Gate)
+    if until is not None:
+        require_utc("until", until)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,7 @@ SIGNED_BY_RUN: Final = frozenset(
         Kind.TOOL_CACHED,
         Kind.SESSION_SAVED,
         Kind.SESSION_RESUMED,
+        Kind.TOOL_HELD,
     },
 )
 SIGNED_BY_ROOT: Final = frozenset({Kind.RELAY_ENROLLED, Kind.RELAY_ROTATED, Kind.RELAY_REVOKED})

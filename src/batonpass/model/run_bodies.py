@@ -11,6 +11,7 @@ from batonpass.model.ids import (
     AgentId,
     CallId,
     ContentId,
+    Digest,
     HandoffId,
     PrincipalId,
     PublicKey,
@@ -35,6 +36,7 @@ class RunStarted:
     run_key: PublicKey
     continues: RunId | None = None  # the root whose decisions, questions and verified outputs come along
     series: str | None = None  # the name under which such roots follow each other
+    policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -45,6 +47,8 @@ class RunStarted:
             require_id("continues", self.continues, RUN)
         if self.series is not None:
             require_code("series", self.series)
+        if self.policy is not None:
+            require_digest("policy", self.policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from batonpass.model.checks import (
     require_digest,
     require_instance,
     require_integer,
+    require_member,
     require_unique,
     require_utc,
 )
@@ -27,7 +28,7 @@ from batonpass.model.ids import (
     require_agent,
     require_id,
 )
-from batonpass.model.kinds import Kind
+from batonpass.model.kinds import Gate, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ class ToolRequested:
     reversible: bool = False
     reads: bool = False  # declared to change nothing
     flags: tuple[str, ...] = ()  # what would have stopped it, had the run been held to a grant
+    tiers: tuple[str, ...] = ()  # how much depends on it, as its tool declares
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -73,6 +75,7 @@ class ToolRequested:
         require_instance("reversible", self.reversible, bool)
         require_instance("reads", self.reads, bool)
         require_codes("flags", self.flags)
+        require_codes("tiers", self.tiers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +160,31 @@ class ToolCached:
         if self.key is not None:
             require_digest("key", self.key)
         require_codes("flags", self.flags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolHeld:
+    """A call waits for somebody to let it be made; it was not made, and this attempt does not go on."""
+
+    kind: ClassVar = Kind.TOOL_HELD
+    run: RunId
+    call: CallId
+    tool: str
+    rule: str
+    gate: Gate
+    key: Digest  # what is let go on is exactly this call: tool, arguments and the how-manyth
+    reads: bool = False
+    tiers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_id("call", self.call, CALL)
+        require_agent("tool", self.tool)
+        require_code("rule", self.rule)
+        require_member("gate", self.gate, Gate)
+        require_digest("key", self.key)
+        require_instance("reads", self.reads, bool)
+        require_codes("tiers", self.tiers)
 
 
 def _require_changes(changes: tuple[Changed, ...]) -> None:

@@ -207,6 +207,11 @@ class MemoryView:
             and handoff.state in sources(Event.EXPIRE, handoff.carrier)
         )
 
+    def find_held(self) -> Iterator[Handoff]:
+        """Yield the handoffs that wait for somebody to let them go on, oldest first."""
+        found = (handoff for handoff in self._tables.handoffs.values() if handoff.state is State.HELD)
+        return iter(sorted(found, key=lambda handoff: handoff.id))
+
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
         """Yield what humans said they want, in the order in which it was recorded."""
         return (stated for stated in self._tables.stated.values() if root in {None, stated.root})

@@ -147,6 +147,9 @@ class LedgerView(Protocol):
     def find_overdue(self) -> Iterator[Handoff]:
         """Yield the handoffs that have not ended and whose deadline has passed by the store's clock, oldest first."""
 
+    def find_held(self) -> Iterator[Handoff]:
+        """Yield the handoffs that wait for somebody to let them go on, oldest first."""
+
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
         """Yield what humans said they want, in the order in which it was recorded."""
 

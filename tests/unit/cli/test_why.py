@@ -56,7 +56,7 @@ def test_programs_get_facts(desk: Desk, relay: Relay) -> None:
         answer[name] for name in ("verdict", "kind", "id", "mode", "rule")
     )
     assert [["write:src/**"], []] == [hop["may"] for hop in answer["hops"]]
-    assert ["offered", "missing", "accepted"] == [fact["label"] for fact in answer["facts"]]
+    assert ["offered", "flagged", "missing", "accepted"] == [fact["label"] for fact in answer["facts"]]
     assert ("user:ana", "Fix invoice rounding") == (answer["principal"], answer["intent"]["text"])
 
 

@@ -25,6 +25,7 @@ from batonpass.handoff.tools import tool
 from batonpass.model.baton import Budget
 from batonpass.model.items import Constraint
 from batonpass.model.kinds import Settlement
+from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
 from batonpass.testing import FrozenClock
@@ -352,7 +353,10 @@ class TestWhatWouldStopACall:
         """One call more than the offer allows, or one after its time or its money is spent."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
-        run = relay.start("begin", by=ANA, mode=mode).hand_off("worker", "count", budget=budget).accept()
+        handoff = relay.start("begin", by=ANA, mode=mode).hand_off("worker", "count", budget=budget)
+        if handoff.state is State.HELD:
+            handoff.approve(by=ANA)  # enforced, money of its own has to be confirmed first
+        run = handoff.accept()
 
         @tool("work", cost=lambda _: 2)
         def work(_: str) -> None:

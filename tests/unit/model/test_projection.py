@@ -184,6 +184,7 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.TOOL_CACHED: NOTHING,
     Kind.SESSION_SAVED: NOTHING,
     Kind.SESSION_RESUMED: NOTHING,
+    Kind.TOOL_HELD: NOTHING,
     Kind.RELAY_ENROLLED: Projection(key_added=an_enrolled(RUN_KEY)),
     Kind.RELAY_ROTATED: Projection(
         key_added=an_enrolled(NEW_KEY),

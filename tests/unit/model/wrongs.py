@@ -100,6 +100,7 @@ _CALL: Final[Wrong] = {"run": NOT_IDS, "call": NOT_IDS}
 _NOT_CHANGES: Final = [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))]
 _ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
 
+_NOT_GATES: Final = tuple(wrong for wrong in NOT_MEMBERS if wrong is not None)
 WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.RUN_STARTED: {
         "run": NOT_IDS,
@@ -108,6 +109,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "run_key": NOT_DIGESTS,
         "continues": NOT_OPTIONAL_IDS,
         "series": NOT_OPTIONAL_CODES,
+        "policy": NOT_OPTIONAL_DIGESTS,
     },
     Kind.RUN_REKEYED: {"run": NOT_IDS, "run_key": NOT_DIGESTS},
     Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS},
@@ -130,6 +132,10 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "carries": NOT_ITEMS,
         "missing": NOT_LISTS_OF_CODES,
         "unverified": NOT_LISTS_OF_HANDOFFS,
+        "flags": NOT_LISTS_OF_CODES,
+        "rule": NOT_OPTIONAL_CODES,
+        "gate": _NOT_GATES,
+        "until": NOT_OPTIONAL_TIMES,
     },
     Kind.HANDOFF_CONTEXT_SANITIZED: {
         "handoff": NOT_IDS,
@@ -151,6 +157,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "baton": NOT_OPTIONAL_DIGESTS,
         "problems": NOT_LISTS_OF_CODES,
         "would_ask": NOT_FLAGS,
+        "policy": NOT_OPTIONAL_DIGESTS,
     },
     Kind.HANDOFF_COMPLETED: _CLOSE_OUT,
     Kind.HANDOFF_FAILED: {**_CLOSE_OUT, "error": NOT_OPTIONAL_CODES, "to": NOT_AGENTS[:-1]},
@@ -159,6 +166,9 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "attempt": NOT_COUNTS,
         "ended": (*NOT_A_HEAD, None),
         "reason": NOT_CODES,
+        "call": NOT_OPTIONAL_IDS,
+        "gate": _NOT_GATES,
+        "until": NOT_OPTIONAL_TIMES,
     },
     Kind.HANDOFF_APPROVED: {
         **_BY_WHOM,
@@ -190,6 +200,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "reversible": NOT_FLAGS,
         "reads": NOT_FLAGS,
         "flags": NOT_LISTS_OF_CODES,
+        "tiers": NOT_LISTS_OF_CODES,
     },
     Kind.TOOL_COMPLETED: {
         **_CALL,
@@ -217,6 +228,15 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         **_SESSION,
         "bytes": NOT_NUMBERS,
         "oldest": NOT_OPTIONAL_TIMES,
+    },
+    Kind.TOOL_HELD: {
+        **_CALL,
+        "tool": NOT_AGENTS,
+        "rule": NOT_CODES,
+        "gate": NOT_MEMBERS,
+        "key": NOT_DIGESTS,
+        "reads": NOT_FLAGS,
+        "tiers": NOT_LISTS_OF_CODES,
     },
     Kind.RELAY_ENROLLED: _ENROLMENT,
     Kind.RELAY_ROTATED: {**_ENROLMENT, "old_key": NOT_DIGESTS},

@@ -215,8 +215,8 @@ def test_a_rotation_that_was_recorded_and_then_cut_short_is_completed(home: Path
     before = Relay(store, home=home)
     _, old = before.identity()
     before.recording.start("one", agent=EDITOR, by=ANA)
-    proposed = before._keyring.propose_relay_key()
-    before._enrolment().rotate(proposed.public_key, root=before._root())
+    proposed = before._membership._keyring.propose_relay_key()
+    before._membership._enrolment().rotate(proposed.public_key, root=before._membership.root())
 
     after = Relay(store, home=home)
     after.recording.start("two", agent=EDITOR, by=ANA)
@@ -234,7 +234,7 @@ def test_a_rotation_that_was_never_recorded_changes_nothing(home: Path) -> None:
     store = MemoryStore()
     before = Relay(store, home=home)
     before.recording.start("one", agent=EDITOR, by=ANA)
-    before._keyring.propose_relay_key()
+    before._membership._keyring.propose_relay_key()
 
     after = Relay(store, home=home)
     after.recording.start("two", agent=EDITOR, by=ANA)

@@ -244,6 +244,12 @@ WHERE id IN (
 )
 ORDER BY deadline, id;
 
+-- name: find_held
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs
+WHERE state = 'held'
+ORDER BY id;
+
 -- name: find_statements
 SELECT item, root, digest, author, at FROM statements
 WHERE %(root)s::text IS NULL OR root = %(root)s

@@ -153,6 +153,10 @@ class PostgresView:
         """Yield the handoffs whose deadline has passed."""
         return self._all("find_overdue", _EXPIRING, rows.handoff)
 
+    def find_held(self) -> Iterator[Handoff]:
+        """Yield the handoffs that wait for somebody to let them go on, oldest first."""
+        return self._all("find_held", {}, rows.handoff)
+
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
         """Yield what humans said they want, in the order in which it was recorded."""
         read = self._stream if root is None else self._all

@@ -307,6 +307,12 @@ WHERE id IN (
 )
 ORDER BY deadline, id;
 
+-- name: find_held
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs
+WHERE state = 'held'
+ORDER BY id;
+
 -- name: find_statements
 SELECT item, root, digest, author, at FROM statements ORDER BY rowid;
 

@@ -183,6 +183,10 @@ class SqliteView:
         """Yield the handoffs whose deadline has passed."""
         return self._find("find_overdue", MOVES[Event.EXPIRE], rows.handoff)
 
+    def find_held(self) -> Iterator[Handoff]:
+        """Yield the handoffs that wait for somebody to let them go on, oldest first."""
+        return self._find("find_held", {}, rows.handoff)
+
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
         """Yield what humans said they want, in the order in which it was recorded."""
         name = "find_statements" if root is None else "find_statements_of_tree"

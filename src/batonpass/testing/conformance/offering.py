@@ -201,9 +201,12 @@ class Offering(WithScribe):
         )
         with store.view() as view:
             states = (view.get_run(first.run.id).state, view.get_handoff(handoff).state)
+            held = [known.id for known in view.find_held()]
         scribe.recording.act(handoff, lambda *_: HandoffApproved(handoff=handoff, by=ANA))
 
         assert (RunState.SUSPENDED, State.HELD) == states
+        with store.view() as view:
+            assert ([handoff], []) == (held, list(view.find_held()))
         assert 2 == scribe.recording.accept(handoff).run.attempt
 
     def test_what_is_overdue_comes_oldest_first(self, store: LedgerStore, scribe: Scribe) -> None:

@@ -15,16 +15,16 @@ from urllib.parse import urlsplit
 from batonpass.adapters.claude_code.hooks.protecting import PROGRAMS, Places, resolved
 from batonpass.adapters.claude_code.hooks.rules import (
     DELEGATES,
-    FILE_NAME,
     SHELLS,
     Pattern,
     Rules,
-    glob,
     read_rules,
 )
 from batonpass.adapters.claude_code.hooks.running import DESTROYERS, Process, Refusal, refuse_place, refuse_text
 from batonpass.adapters.claude_code.hooks.shell import Command, read_commands
 from batonpass.errors import InvalidValueError
+from batonpass.guard.patterns import glob
+from batonpass.policy.document import FILE_NAME
 
 _PATHS: Final = ("file_path", "notebook_path", "path")
 _TEXTS: Final = ("command", "cmd", "script")

@@ -9,6 +9,7 @@ from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper
 from batonpass.adapters.claude_code.hooks.recorder import Recorder
 from batonpass.config import find_settings
 from batonpass.model.receipt import Mode
+from batonpass.model.rules import Policy
 from batonpass.relay import Relay
 from batonpass.store.opening import SQLITE, path_of
 
@@ -20,7 +21,8 @@ class Opened:
         project = Path(call.project)
         settings = find_settings(call.told, directory=project, environment=call.environment)
         # Reading never makes a ledger, and neither does a hook: `batonpass init claude-code` does.
-        self._relay = Relay.open(settings.ledger, home=settings.home, keys_in_files=True, create=False)
+        # What the file says about these agents is read by the judge, which can also tell them that it is wrong.
+        self._relay = Relay.open(settings.ledger, home=settings.home, keys_in_files=True, create=False, policy=Policy())
         ledger = path_of(settings.ledger) if settings.ledger.startswith(SQLITE) else None
         judging = Judge if call.enforce else Keeper
         judge = judging(project, home=Path(call.home), ledger=ledger)

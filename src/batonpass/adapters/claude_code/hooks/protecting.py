@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.adapters.claude_code.hooks.client import HOME_NAME
-from batonpass.adapters.claude_code.hooks.rules import FILE_NAME
 from batonpass.adapters.claude_code.hooks.shell import spellings
+from batonpass.policy.document import FILE_NAME
 
 SETTINGS: Final = ("settings.json", "settings.local.json")
 PROGRAMS: Final = ("batonpass", "batonpass-hook")

@@ -1,16 +1,14 @@
 """Rules for agents, from `batonpass.toml`: which tools a type may use, spelled as in Claude Code's own rules."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from batonpass.errors import InvalidValueError, UnknownFieldError
+from batonpass.guard.patterns import glob
+from batonpass.policy.document import CLAUDE_CODE, Place, find_document
 
-FILE_NAME: Final = "batonpass.toml"
-TABLE: Final = "claude-code"
 ALLOW: Final = "allow"
 DENY: Final = "deny"
 
@@ -64,82 +62,38 @@ class Rules:
 def read_rules(path: Path) -> Rules:
     """Return the rules in a file; without the file there are none.
 
-    Raises `InvalidValueError` for anything that we do not understand: a rule that is passed over protects nobody.
+    Raises `PolicyFileError` for anything that we do not understand: a rule that is passed over protects nobody.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    document = find_document(path)
+    if document is None:
         return Rules()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValueError(FILE_NAME, f"cannot be read: {error}") from None
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidValueError(FILE_NAME, f"is not TOML: {error}") from None
-    _only(document, {TABLE}, FILE_NAME)
-    table = _table(document.get(TABLE, {}), TABLE)
-    _only(table, {"default", "main", "agents"}, TABLE)
-    default = table.get("default", ALLOW)
-    if default not in {ALLOW, DENY}:
-        raise InvalidValueError(f"{TABLE}.default", 'is neither "allow" nor "deny"')
-    agents = _table(table.get("agents", {}), f"{TABLE}.agents")
+    table = document.table(CLAUDE_CODE).table(("default", "main", "agents"))
+    default = table.get("default")
+    if default is not None and default.value not in {ALLOW, DENY}:
+        raise default.error('is neither "allow" nor "deny"')
+    agents = table["agents"].table() if "agents" in table else {}
     return Rules(
-        denies_by_default=default == DENY,
-        main=_limits(table.get("main", {}), f"{TABLE}.main"),
-        agents={name: _limits(given, f"{TABLE}.agents.{name}") for name, given in agents.items()},
+        denies_by_default=default is not None and default.value == DENY,
+        main=_limits(table["main"]) if "main" in table else Limits(),
+        agents={name: _limits(given) for name, given in agents.items()},
     )
 
 
-def read_pattern(text: object, where: str) -> Pattern:
-    """Return a pattern. Raises `InvalidValueError` if it is none, or says more about a tool than can be checked."""
+def read_pattern(place: Place) -> Pattern:
+    """Return a pattern. Raises `PolicyFileError` if it is none, or says more about a tool than can be checked."""
+    text = place.value
     found = _PATTERN.fullmatch(text) if isinstance(text, str) else None
-    if found is None or not isinstance(text, str):
-        raise InvalidValueError(where, f"{text!r} is no rule; one is like Read, Bash(git *), Edit(src/**) or mcp__x__*")
+    if found is None:
+        raise place.error(f"{text!r} is no rule; one is like Read, Bash(git *), Edit(src/**) or mcp__x__*")
     if found[2] is not None and found[1] not in _WITH_MORE:
-        raise InvalidValueError(where, f"{text!r}: only tools for files, Bash, Agent and WebFetch take brackets")
+        raise place.error(f"{text!r}: only tools for files, Bash, Agent and WebFetch take brackets")
     if found[1] == "WebFetch" and found[2] is not None and not found[2].startswith("domain:"):
-        raise InvalidValueError(where, f"{text!r}: WebFetch takes a domain, as WebFetch(domain:example.org)")
-    return Pattern(text, found[1], found[2])
+        raise place.error(f"{text!r}: WebFetch takes a domain, as WebFetch(domain:example.org)")
+    return Pattern(found[0], found[1], found[2])
 
 
-def glob(pattern: str, *, across: bool = False, blind: bool = False) -> re.Pattern[str]:
-    """Return a pattern as an expression: `*` within a part of a path, or across parts; `**` always across."""
-    pieces = []
-    for piece in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern):
-        match piece:
-            case "**/":
-                pieces.append("(?:.*/)?")
-            case "**":
-                pieces.append(".*")
-            case "*":
-                pieces.append(".*" if across else "[^/]*")
-            case "?":
-                pieces.append("." if across else "[^/]")
-            case _:
-                pieces.append(re.escape(piece))
-    return re.compile("".join(pieces), re.DOTALL | (re.IGNORECASE if blind else 0))
-
-
-def _limits(given: object, where: str) -> Limits:
-    table = _table(given, where)
-    _only(table, {ALLOW, DENY}, where)
-    lists = {name: _patterns(table[name], f"{where}.{name}") for name in table}
+def _limits(place: Place) -> Limits:
+    lists = {
+        name: tuple(map(read_pattern, given.elements("rules"))) for name, given in place.table((ALLOW, DENY)).items()
+    }
     return Limits(allow=lists.get(ALLOW), deny=lists.get(DENY, ()))
-
-
-def _patterns(given: object, where: str) -> tuple[Pattern, ...]:
-    if not isinstance(given, list):
-        raise InvalidValueError(where, "is no list of rules")
-    return tuple(read_pattern(text, where) for text in given)
-
-
-def _table(given: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(given, dict):
-        raise InvalidValueError(where, "is no table")
-    return given
-
-
-def _only(table: Mapping[str, Any], known: set[str], where: str) -> None:
-    for name in table:
-        if name not in known:
-            raise UnknownFieldError(f"{where}.{name}")

@@ -39,6 +39,10 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "carries": [{"item": "content-1", "digest": "DIGEST", "part": "intent"}],
         "missing": ["constraint", "criteria", "decision", "exclusion", "question", "rationale", "rejected"],
         "unverified": [],
+        "flags": [],
+        "rule": None,
+        "gate": None,
+        "until": None,
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}
     assert {
         "task": "Make total() round\n half-even ",
@@ -56,6 +60,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "baton": "DIGEST",
         "problems": accepted["body"]["problems"],
         "would_ask": False,
+        "policy": None,
     } == accepted["body"]
     assert {"source": {**SOURCE, "key": "a1", "subagent": "a1", "link": "meta"}} == accepted["content"]
     assert {

@@ -269,7 +269,7 @@ def test_rules_are_read_again_when_they_change(tmp_path: Path) -> None:
 
     assert (None, "claude-code.denied", "claude-code.rules") == (before, denied and denied.rule, wrong and wrong.rule)
     assert wrong is not None
-    assert "claude-code.main.forbid: there is no such field" in wrong.sentence
+    assert "claude-code.main.forbid: there is no such key" in wrong.sentence
 
 
 def test_our_own_program_is_protected() -> None:

@@ -38,6 +38,7 @@ def test_a_prompt_begins_a_root(session: Session, relay: Relay) -> None:
         "run_key": "DIGEST",
         "continues": None,
         "series": series_of(SESSION),
+        "policy": None,
     }
     expected = a_receipt("run-1", 1, "run.started", body, intent="Fix the rounding", source={**SOURCE, "key": "p1"})
     assert [expected] == told(relay)
@@ -90,6 +91,7 @@ def test_a_call_is_requested_and_completed(session: Session, relay: Relay) -> No
         "reversible": False,
         "reads": True,
         "flags": [],
+        "tiers": [],
     }
     completed = {"run": "run-1", "call": "call-1", "cost": 0, "flags": [], "changes": []}
     completed |= {"cache": None, "fresh_until": None}

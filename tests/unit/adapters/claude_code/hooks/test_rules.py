@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.rules import Rules, glob, read_rules
+from batonpass.adapters.claude_code.hooks.rules import Rules, read_rules
 from batonpass.errors import InvalidValueError
+from batonpass.guard.patterns import glob
 
 
 def read(folder: Path, text: str) -> Rules:
@@ -21,16 +22,16 @@ def test_without_a_file_there_are_no_rules(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[claude-code", "batonpass.toml: is not TOML"),
-        ("[other]", "batonpass.toml.other: there is no such field"),
+        ("[claude-code", "batonpass.toml:1: is not TOML"),
+        ("[other]", "batonpass.toml:1: other: there is no such key"),
         ("claude-code = 1", "claude-code: is no table"),
-        ("[claude-code]\nrules = 1", "claude-code.rules: there is no such field"),
+        ("[claude-code]\nrules = 1", "batonpass.toml:2: claude-code.rules: there is no such key"),
         ('[claude-code]\ndefault = "ask"', 'claude-code.default: is neither "allow" nor "deny"'),
         ("[claude-code]\nagents = []", "claude-code.agents: is no table"),
         ("[claude-code.agents]\neditor = 1", "claude-code.agents.editor: is no table"),
         ('[claude-code.main]\nallow = "Read"', "claude-code.main.allow: is no list of rules"),
-        ("[claude-code.main]\nallow = [1]", "claude-code.main.allow: 1 is no rule"),
-        ('[claude-code.main]\ndeny = ["Bash(git"]', "claude-code.main.deny: 'Bash(git' is no rule"),
+        ("[claude-code.main]\nallow = [1]", "claude-code.main.allow[1]: 1 is no rule"),
+        ('[claude-code.main]\ndeny = ["Bash(git"]', "claude-code.main.deny[1]: 'Bash(git' is no rule"),
         ('[claude-code.main]\ndeny = ["mcp__a__b(x)"]', "'mcp__a__b(x)': only tools for files"),
         ('[claude-code.main]\ndeny = ["WebFetch(example.org)"]', "WebFetch takes a domain"),
     ],
@@ -47,7 +48,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     """It is there, so somebody meant something by it."""
     (tmp_path / "batonpass.toml").write_bytes(b"\xff")
 
-    with pytest.raises(InvalidValueError, match="cannot be read"):
+    with pytest.raises(InvalidValueError, match="is not UTF-8"):
         read_rules(tmp_path / "batonpass.toml")
 
 

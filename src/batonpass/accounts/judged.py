@@ -1,0 +1,122 @@
+"""A policy held against what is recorded: what it says of one handoff or call, and of the last so many of them."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+from batonpass.accounts.trail_words import TARGET
+from batonpass.audit.lookup import ending, read_receipt, read_texts
+from batonpass.errors import NotFoundError
+from batonpass.guard.gates import CallFacts, Decision, HandoffFacts, judge_call, judge_handoff
+from batonpass.handoff.gating import depth_in, has_method, is_verbatim, tiers_of_handoff
+from batonpass.handoff.offers import read_offer
+from batonpass.model.bodies import Gate, HandoffInitiated, Kind, ToolHeld, ToolRequested
+from batonpass.model.ids import RECEIPT, ReceiptId, RunId
+from batonpass.model.receipt import Receipt
+from batonpass.model.rules import Policy, Tier
+from batonpass.store.port import LedgerView
+
+_JUDGED: Final = frozenset({Kind.HANDOFF_INITIATED, Kind.TOOL_REQUESTED, Kind.TOOL_HELD})
+_EXAMPLES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One recorded handoff or call, and what a rule says of it."""
+
+    id: str
+    sentence: str
+
+
+@dataclass(slots=True)
+class Count:
+    """How often a rule would have held or denied, with a few examples, the latest first."""
+
+    held: int = 0
+    denied: int = 0
+    examples: list[Example] = field(default_factory=list)
+
+    def add(self, decision: Decision, identifier: str) -> None:
+        """Count one decision."""
+        if decision.gate is Gate.DENY:
+            self.denied += 1
+        else:
+            self.held += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(Example(id=identifier, sentence=decision.sentence))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """What a policy would have done with the last so many handoffs and calls."""
+
+    looked_at: int
+    counts: dict[str, Count]
+
+
+def dry_run(view: LedgerView, policy: Policy, last: int) -> DryRun:
+    """Judge the last so many recorded handoffs and calls by a policy; nothing is recorded."""
+    counts: dict[str, Count] = defaultdict(Count)
+    for rule in policy.rules:
+        counts[rule.name] = Count()  # one that never fits is told as well: perhaps it is misspelled
+    looked_at = 0
+    for receipt in islice(_find_judged(view), last):
+        looked_at += 1
+        identifier, decisions = judge_again(view, receipt, policy)
+        for decision in decisions:
+            counts[decision.rule].add(decision, identifier)
+    return DryRun(looked_at=looked_at, counts=dict(counts))
+
+
+def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str, tuple[Decision, ...]]:
+    """Return what a policy says of a recorded handoff or call, by its id. Raises `NotFoundError` for other receipts."""
+    match receipt.body:
+        case HandoffInitiated() as body:
+            return body.handoff, judge_handoff(_handoff_facts(view, body), policy)
+        case ToolRequested() | ToolHeld() as body:
+            return body.call, judge_call(_call_facts(view, receipt, body), policy)
+        case _:
+            raise NotFoundError("handoff or call of receipt", ending(receipt.id, 6))
+
+
+def _find_judged(view: LedgerView) -> Iterator[Receipt]:
+    for found in view.find_ids(RECEIPT, ""):
+        stored = view.get_receipt(ReceiptId(found))
+        if stored.kind in _JUDGED:
+            yield read_receipt(stored)
+
+
+def _handoff_facts(view: LedgerView, body: HandoffInitiated) -> HandoffFacts:
+    baton = read_offer(view, view.get_handoff(body.handoff)).baton
+    return HandoffFacts(
+        to=body.to,
+        relation=body.relation,
+        may=baton.brief.may,
+        tiers=tiers_of_handoff(baton.brief),
+        depth=depth_in(view, body.run) + 1,
+        missing=body.missing,
+        unverified=len(body.unverified),
+        has_method=has_method(baton.brief),
+        is_verbatim=is_verbatim(baton.task, baton.items),
+    )
+
+
+def _call_facts(view: LedgerView, receipt: Receipt, body: ToolRequested | ToolHeld) -> CallFacts:
+    target = read_texts(view, receipt).get(TARGET)
+    return CallFacts(
+        agent=view.get_run(body.run).agent,
+        tool=body.tool,
+        reads=body.reads,
+        target=None if target is None else target.words,
+        tiers=tuple(tier for name in body.tiers if (tier := _tier(name)) is not None),
+        depth=depth_in(view, RunId(body.run)),
+    )
+
+
+@lru_cache
+def _tier(name: str) -> Tier | None:
+    """Return a tier by its name; None for one of a newer version."""
+    return Tier(name) if name in set(Tier) else None

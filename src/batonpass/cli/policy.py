@@ -1,0 +1,218 @@
+"""`batonpass policy`: check the file, explain what it says, and try it on what is recorded."""
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import click
+
+from batonpass.accounts.judged import DryRun, dry_run, judge_again
+from batonpass.accounts.meant import get_meant
+from batonpass.audit.lookup import ending, read_receipt
+from batonpass.cli.exits import NO
+from batonpass.cli.opening import opened_view
+from batonpass.cli.options import json_option, ledger_option
+from batonpass.cli.printing import paint, say, say_json, table, tell
+from batonpass.config import find_policy_file
+from batonpass.errors import NotFoundError, PolicyFileError
+from batonpass.guard.gates import Decision
+from batonpass.model.ids import CALL, HANDOFF, HandoffId, ReceiptId, StreamId
+from batonpass.model.kinds import Relation
+from batonpass.model.rules import Policy, Rule, Tier
+from batonpass.policy.document import CLAUDE_CODE, read_document
+from batonpass.policy.reading import policy_of
+from batonpass.store.port import LedgerView
+
+_PATTERNS: Final = ("agent", "tool", "action", "target", "relation", "tier", "depth")
+_NO_FILE: Final = "the shipped policy"
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_policy_option = click.option(
+    "--policy", "file", metavar="FILE", type=_FILE, help="Which policy.  [default: the nearest batonpass.toml]"
+)
+
+
+@click.group()
+def command() -> None:
+    """Policies: what is refused, held or only told, from batonpass.toml."""
+
+
+@command.command()
+@click.argument("file", required=False, type=_FILE)
+@json_option
+def check(file: Path | None, *, as_json: bool) -> None:
+    """Say whether a policy file is right; else what is wrong, on which line, and what would be right.
+
+    Without FILE, the one that holds here. Exits with 1 if it is wrong.
+    """
+    found = find_policy_file(file)
+    try:
+        policy = _read(found)
+    except PolicyFileError as error:
+        if as_json:
+            facts = {"line": error.line, "key": error.key, "problem": error.problem}
+            say_json({"right": False, "file": str(found), **facts})
+        else:
+            tell("batonpass: ", paint(str(error), "red"))
+        click.get_current_context().exit(NO)
+    if as_json:
+        say_json({"right": True, "file": None if found is None else str(found), "digest": policy.digest})
+    elif found is None:
+        say(f"there is no batonpass.toml here: {_NO_FILE} holds")
+    else:
+        mode = "enforced" if policy.enforce else "told, and enforced in enforced runs"
+        rules = "1 rule" if len(policy.rules) == 1 else f"{len(policy.rules)} rules"
+        say(paint("right", "green", bold=True), f": {found} · {rules} · gates are {mode}")
+
+
+@command.command()
+@click.argument("given", metavar="[HANDOFF|CALL|RULE]", required=False)
+@_policy_option
+@json_option
+@ledger_option
+def explain(given: str | None, file: Path | None, *, as_json: bool) -> None:
+    """Say what the policy means: all of it, one rule, or what it says of one handoff or call.
+
+    Without a file, and without an argument, this prints the shipped policy, as a file to begin with.
+    """
+    found = find_policy_file(file)
+    policy = _read(found)
+    if given is None:
+        _explain_all(policy, found, as_json=as_json)
+        return
+    rule = next((rule for rule in policy.rules if rule.name == given), None)
+    if rule is not None:
+        if as_json:
+            say_json(_rule_facts(rule))
+        else:
+            say(paint(rule.name, bold=True), f" · {policy.where(rule.name)} · {_rule_words(rule)}")
+        return
+    with opened_view() as view:
+        identifier, decisions = _judged(view, given, policy)
+    if as_json:
+        say_json({"id": identifier, "decisions": [_decision_facts(decision) for decision in decisions]})
+        return
+    if not decisions:
+        say(f"{identifier}: nothing in the policy stands in its way")
+    for decision in decisions:
+        say(paint(decision.gate, bold=True), f" · {decision.rule} · {policy.where(decision.rule)}")
+        say(f"  {decision.sentence}")
+
+
+@command.command("dry-run")
+@click.option("--last", metavar="N", type=click.IntRange(min=1), default=200, show_default=True, help="How many.")
+@_policy_option
+@json_option
+@ledger_option
+def try_out(last: int, file: Path | None, *, as_json: bool) -> None:
+    """Say what the policy would have done with the last handoffs and calls, rule by rule.
+
+    Nothing is recorded, and nothing is held.
+    """
+    policy = _read(find_policy_file(file))
+    with opened_view() as view:
+        found = dry_run(view, policy, last)
+    if as_json:
+        say_json(_dry_facts(found))
+        return
+    for name, count in sorted(found.counts.items(), key=lambda each: (-each[1].held - each[1].denied, each[0])):
+        did = [f"{word} {number}" for word, number in (("held", count.held), ("denied", count.denied)) if number]
+        say(paint(name, bold=True), f" would have {' and '.join(did) or 'held 0'} of {found.looked_at}")
+        for example in count.examples:
+            say(f"  {ending(example.id, 6)}  {example.sentence}")
+    if not found.counts:
+        say(f"nothing would have been held or denied of {found.looked_at}")
+
+
+def _read(file: Path | None) -> Policy:
+    if file is None:
+        return Policy()
+    document = read_document(file)
+    document.table(CLAUDE_CODE).table()
+    return policy_of(document)
+
+
+def _judged(view: LedgerView, given: str, policy: Policy) -> tuple[str, tuple[Decision, ...]]:
+    meant = get_meant(view, given, (HANDOFF, CALL))
+    if meant.receipt is not None:
+        return judge_again(view, read_receipt(view.get_receipt(ReceiptId(meant.receipt))), policy)
+    if meant.kind != HANDOFF:
+        raise NotFoundError("handoff, call or rule", given)
+    handoff = view.get_handoff(HandoffId(meant.id))
+    return judge_again(view, read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq)), policy)
+
+
+def _explain_all(policy: Policy, file: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        say_json(_policy_facts(policy))
+        return
+    if file is None:
+        say(files("batonpass.policy").joinpath("default.toml").read_text(encoding="utf-8").rstrip())
+        return
+    say(paint(f"{file}", bold=True), " · gates are ", "enforced" if policy.enforce else "told")
+    table([[relation, "; ".join(_requirement_words(policy, relation))] for relation in Relation], indent="  ")
+    table([[tier, policy.tiers[tier], policy.where(f"tier.{tier}")] for tier in Tier], indent="  ")
+    table([[rule.name, _rule_words(rule), policy.where(rule.name)] for rule in policy.rules], indent="  ")
+
+
+def _requirement_words(policy: Policy, relation: Relation) -> Iterator[str]:
+    wanted = policy.requirements[relation]
+    yield wanted.posture
+    yield f"reported without {', '.join(wanted.minimum) or 'nothing'}"
+    if wanted.require:
+        yield f"refused without {', '.join(wanted.require)}"
+    yield f"method {wanted.method}, verification {wanted.verification}, verbatim {wanted.verbatim}"
+
+
+def _rule_words(rule: Rule) -> str:
+    patterns = [f"{name} {given}" for name in _PATTERNS if (given := getattr(rule, name)) is not None]
+    return f"{rule.gate} for every {rule.on}" + (f" with {', '.join(patterns)}" if patterns else "")
+
+
+def _rule_facts(rule: Rule) -> dict[str, object]:
+    return {name: getattr(rule, name) for name in ("name", "on", "gate", *_PATTERNS, "line")}
+
+
+def _decision_facts(decision: Decision) -> dict[str, object]:
+    return {
+        "gate": decision.gate,
+        "rule": decision.rule,
+        "line": decision.line,
+        "flag": decision.flag,
+        "sentence": decision.sentence,
+    }
+
+
+def _policy_facts(policy: Policy) -> dict[str, object]:
+    return {
+        "file": policy.file,
+        "digest": policy.digest,
+        "enforce": policy.enforce,
+        "handoffs": {
+            relation: {
+                "posture": wanted.posture,
+                "minimum": list(wanted.minimum),
+                "require": list(wanted.require),
+                "method": wanted.method,
+                "verification": wanted.verification,
+                "verbatim": wanted.verbatim,
+            }
+            for relation, wanted in policy.requirements.items()
+        },
+        "tiers": dict(policy.tiers),
+        "rules": [_rule_facts(rule) for rule in policy.rules],
+    }
+
+
+def _dry_facts(found: DryRun) -> dict[str, object]:
+    return {
+        "looked_at": found.looked_at,
+        "rules": {
+            name: {
+                "held": count.held,
+                "denied": count.denied,
+                "examples": [{"id": example.id, "sentence": example.sentence} for example in count.examples],
+            }
+            for name, count in found.counts.items()
+        },
+    }

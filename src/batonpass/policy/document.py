@@ -1,0 +1,186 @@
+"""`batonpass.toml`: the one place that knows the file, its top-level tables, and on which lines things stand."""
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from batonpass.errors import InvalidValueError, PolicyFileError
+from batonpass.model.checks import shorten
+from batonpass.model.ids import Digest
+from batonpass.policy.lines import Path as Keys
+from batonpass.policy.lines import find_lines
+
+FILE_NAME: Final = "batonpass.toml"
+
+POLICY: Final = "policy"
+HANDOFFS: Final = "handoffs"
+TIERS: Final = "tiers"
+RULES: Final = "rules"
+CLAUDE_CODE: Final = "claude-code"
+TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE)
+
+_MOST_BYTES: Final = 1024 * 1024
+
+Member = TypeVar("Member", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A value in the file, and the keys that lead to it: whatever is wrong with it is said with its line."""
+
+    document: "Document"
+    keys: Keys
+    value: Any
+
+    @property
+    def line(self) -> int:
+        """Return the line where it stands, or where the nearest thing around it does."""
+        keys = self.keys
+        while keys and keys not in self.document.lines:
+            keys = keys[:-1]
+        return self.document.lines.get(keys, 1)
+
+    @property
+    def name(self) -> str:
+        """Return the keys as people write them."""
+        written = [f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in self.keys]
+        return "".join(written).removeprefix(".")
+
+    def error(self, problem: str) -> PolicyFileError:
+        """Return an error that says what is wrong here."""
+        return PolicyFileError(self.document.file, self.line, self.name, problem)
+
+    def table(self, known: Collection[str] | None = None) -> Mapping[str, "Place"]:
+        """Return the values of a table by key. Raises `PolicyFileError` for a key that nobody knows."""
+        if not isinstance(self.value, dict):
+            raise self.error(f"is no table; write [{self.name}]")
+        places = {key: Place(self.document, (*self.keys, key), value) for key, value in self.value.items()}
+        for key, place in places.items():
+            if known is not None and key not in known:
+                raise place.error(f"there is no such key; there are {', '.join(known)}")
+        return places
+
+    def elements(self, what: str) -> list["Place"]:
+        """Return the values of an array."""
+        if not isinstance(self.value, list):
+            raise self.error(f"is no list of {what}; put it in brackets")
+        return [Place(self.document, (*self.keys, number), value) for number, value in enumerate(self.value)]
+
+    def texts(self, what: str) -> tuple[str, ...]:
+        """Return an array of texts."""
+        return tuple(element.text() for element in self.elements(what))
+
+    def text(self) -> str:
+        """Return a text that is not empty."""
+        if not isinstance(self.value, str) or not self.value.strip():
+            raise self.error(f'{shorten(self.value)} is no text; write it in quotes, as "…"')
+        return self.value
+
+    def boolean(self) -> bool:
+        """Return true or false."""
+        if not isinstance(self.value, bool):
+            raise self.error(f"{shorten(self.value)} is neither true nor false")
+        return self.value
+
+    def integer(self, least: int = 0) -> int:
+        """Return a whole number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or not least <= self.value < 2**31:
+            raise self.error(f"{shorten(self.value)} is no whole number from {least} on")
+        return self.value
+
+    def member(self, members: type[Member]) -> Member:
+        """Return the member of an enumeration that is spelled here."""
+        try:
+            return members(self.value)
+        except ValueError:
+            raise self.error(f"{shorten(self.value)} is not one of {', '.join(members)}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """The file as it was read: parsed, with the lines of its keys and the digest of its bytes."""
+
+    file: str
+    digest: Digest | None = None
+    content: Mapping[str, Any] = field(default_factory=dict)
+    lines: Mapping[Keys, int] = field(default_factory=dict)
+
+    def table(self, name: str) -> Place:
+        """Return a top-level table; an empty one if the file does not have it."""
+        return Place(self, (name,), self.content.get(name, {}))
+
+
+def find_file(directory: Path) -> Path | None:
+    """Return the nearest `batonpass.toml`, here or in a parent; None if there is none."""
+    for place in (directory, *directory.parents):
+        if (place / FILE_NAME).is_file():
+            return place / FILE_NAME
+    return None
+
+
+def find_document(path: Path) -> Document | None:
+    """Return what is in a file, None if there is no such file. Raises `PolicyFileError` as `read_document`."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        pass  # it may be there: reading it says why nobody knows
+    return read_document(path)
+
+
+def read_document(path: Path) -> Document:
+    """Return what is in a file. Raises `PolicyFileError` if it cannot be read, or has a table that nobody knows."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise PolicyFileError(path.name, 1, "", f"cannot be read: {error.strerror or error}") from None
+    return parse_document(data, path.name)
+
+
+def parse_document(data: bytes, file: str = FILE_NAME) -> Document:
+    """Return what is in the bytes of a file. Raises `PolicyFileError`."""
+    if len(data) > _MOST_BYTES:
+        raise PolicyFileError(file, 1, "", f"has {len(data):,} bytes; a policy has at most {_MOST_BYTES:,}")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PolicyFileError(file, line, "", "is not UTF-8 here; save it as UTF-8") from None
+    try:
+        content = tomllib.loads(text)
+        lines = find_lines(text.replace("\r\n", "\n"))
+    except (ValueError, RecursionError) as error:
+        raise PolicyFileError(file, _line_of(error, text), "", f"is not TOML: {_words_of(error)}") from None
+    document = Document(file=file, digest=Digest(sha256(data).hexdigest()), content=content, lines=lines)
+    Place(document, (), content).table(TABLES)
+    return document
+
+
+def require_fitting(place: Place, error: InvalidValueError) -> PolicyFileError:
+    """Return what a value refused, with the line of the key that it is about."""
+    if isinstance(error, PolicyFileError):
+        return error  # it knows its line already
+    key = error.field.rpartition(".")[2]
+    inside = isinstance(place.value, dict) and key in place.value
+    named = Place(place.document, (*place.keys, key), place.value[key]) if inside else place
+    return named.error(error.problem if inside else f"{error.field}: {error.problem}")
+
+
+def _line_of(error: Exception, text: str) -> int:
+    # The parser says "(at line 3, column 7)" or "(at end of document)", in its message only.
+    _, _, rest = str(error).rpartition("(at line ")
+    number = rest.partition(",")[0]
+    if number.isdecimal():
+        return int(number)
+    return text.count("\n") + 1 if str(error).endswith("(at end of document)") else 1
+
+
+def _words_of(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    return str(error).partition(" (at ")[0]
