@@ -12,6 +12,7 @@ from batonpass.audit.carriage import prove_carriage
 from batonpass.audit.lookup import ending, get_handoff, get_run, read_receipt, read_task, telling_length
 from batonpass.cli.exits import NO
 from batonpass.cli.handoff_acting import COMMANDS
+from batonpass.cli.handoff_brief import show_briefing
 from batonpass.cli.handoff_facts import account_facts, handoff_facts
 from batonpass.cli.handoff_proving import carriage_facts, say_carriage
 from batonpass.cli.handoff_sheet import room
@@ -105,7 +106,7 @@ def show(handoff: str, *, proof: bool, as_json: bool) -> None:
         say(line)
 
 
-for each in COMMANDS:
+for each in (show_briefing, *COMMANDS):
     command.add_command(each)
 
 
