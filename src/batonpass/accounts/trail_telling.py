@@ -220,9 +220,9 @@ def _close(told: Happened, body: HandoffCompleted | HandoffFailed | RunClosed) -
         notes.append(Note(str(told.words[MESSAGE]), Tone.BAD))
     if body.effects:
         notes.append(Note(f"effects: {len(body.effects)}"))
-    if not isinstance(body, RunClosed):
-        notes += [Note(f"kept {body.kept} of earlier attempts", Tone.GOOD)] if body.kept else []
-        notes += [Note(flag, Tone.WARN) for flag in body.flags]
+    if not isinstance(body, RunClosed) and body.kept:
+        notes.append(Note(f"kept {body.kept} of earlier attempts", Tone.GOOD))
+    notes += [Note(flag, Tone.WARN) for flag in body.flags]
     if body.unverified:
         notes.append(Note(f"went on with unverified: {len(body.unverified)}", Tone.WARN))
     label = str(body.outcome) if isinstance(body, RunClosed) else "failed" if failed else "completed"

@@ -9,6 +9,7 @@ from batonpass.accounts.meant import Meant, get_meant
 from batonpass.accounts.sources import IMPORTED, read_source
 from batonpass.accounts.trail_words import REASON
 from batonpass.accounts.why_calls import explain_call
+from batonpass.accounts.why_constraints import explain_result
 from batonpass.accounts.why_hops import (
     decision,
     find_acts,
@@ -75,6 +76,7 @@ _DECISIONS: Final = frozenset(
         Kind.HANDOFF_DECLINED,
     },
 )
+_ENDED: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED, State.FAILED})
 _MOST: Final = 10
 
 Acts = list[tuple[Receipt, dict[str, Text]]]
@@ -165,6 +167,11 @@ def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
     acts = list(find_acts(view, handoff))
     verdict, answer = _judged(handoff, parent, offer.mode, body, acts)
     principal, intent = principal_of(view, parent)
+    result = None
+    if handoff.run is not None and handoff.state in _ENDED:
+        result = explain_result(view, view.get_run(handoff.run))
+    if result is not None:
+        verdict, answer = result.verdict, result.answer
     return Why(
         verdict=verdict,
         answer=answer,
@@ -173,12 +180,9 @@ def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
         receipt=offer.id,
         at=offer.at,
         mode=offer.mode,
-        facts=(
-            *_offer_facts(offer, body, parent),
-            *_acceptances(view, handoff),
-            *(fact for receipt, texts in acts if (fact := decision(receipt, texts)) is not None),
-        ),
-        hops=handoff_hops(view, handoff),
+        rule=None if result is None else result.rule,
+        facts=(*(() if result is None else result.facts), *_handoff_facts(view, handoff, acts)),
+        hops=handoff_hops(view, handoff, None if result is None else result.item),
         principal=principal,
         intent=intent,
     )
@@ -223,6 +227,14 @@ def _decisive(state: State, who: str, acts: Acts) -> tuple[Verdict, str] | None:
     return None
 
 
+def _handoff_facts(view: LedgerView, handoff: Handoff, acts: Acts) -> Iterator[Fact]:
+    """Yield what led to its being worked on, or not."""
+    offer, body = offer_of(view, handoff)
+    yield from _offer_facts(offer, body, view.get_run(handoff.parent))
+    yield from _acceptances(view, handoff)
+    yield from (fact for receipt, texts in acts if (fact := decision(receipt, texts)) is not None)
+
+
 def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run) -> Iterator[Fact]:
     yield Fact(label="offered", text=f"by {name_of(parent)} · {body.relation}", receipt=offer.id, at=offer.at)
     if body.state is State.HELD:
@@ -262,19 +274,21 @@ def _explain_run(view: LedgerView, run: Run) -> Why:
     if run.handoff is None:
         answer = f"{run.principal} asked {name_of(run)} for it; {grant}"
     else:
-        whole = explain_handoff(view, view.get_handoff(run.handoff))
-        facts = whole.facts
+        handoff = view.get_handoff(run.handoff)
+        facts = tuple(_handoff_facts(view, handoff, list(find_acts(view, handoff))))
         answer = f"{name_of(run)} is attempt {run.attempt} at what {_sender(view, run)} handed off; {grant}"
+    result = explain_result(view, run)
     return Why(
-        verdict=Verdict.ALLOWED,
-        answer=answer,
+        verdict=Verdict.ALLOWED if result is None else result.verdict,
+        answer=answer if result is None else result.answer,
         kind="run",
         id=run.id,
         receipt=first.id,
         at=first.at,
         mode=first.mode,
-        facts=(*facts, *islice(_trouble(view, run), _MOST)),
-        hops=read_hops(view, run),
+        rule=None if result is None else result.rule,
+        facts=(*(() if result is None else result.facts), *facts, *islice(_trouble(view, run), _MOST)),
+        hops=read_hops(view, run, None if result is None else result.item),
         principal=principal,
         intent=intent,
     )

@@ -6,22 +6,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line, sentence_of
+from batonpass.accounts.binding import Binding
+from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line
+from batonpass.accounts.why_constraints import constraint_fact, quoted_sentence
 from batonpass.accounts.why_hops import GONE, brief_of, name_of, offer_of, principal_of, quoted, read_hops
 from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
-from batonpass.guard.constraints import Broken, find_broken_by_call
-from batonpass.handoff.offers import read_items, read_offer
+from batonpass.guard.constraints import find_broken_by_call
 from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import (
-    Carried,
     HandoffAccepted,
     HandoffSettled,
-    Part,
-    RunRecorded,
-    RunRelaxed,
     RunSettled,
     RunStarted,
     ToolCompleted,
@@ -31,7 +28,7 @@ from batonpass.model.bodies import (
     ToolRequested,
 )
 from batonpass.model.ids import CallId, ContentId, RunId, StreamId
-from batonpass.model.items import Constraint, Item
+from batonpass.model.items import Constraint
 from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.run import Run, RunState
 from batonpass.store.port import LedgerView, ReceiptQuery
@@ -222,7 +219,7 @@ def _by_constraint(case: _Case) -> _Decided | None:
         return None
     broken = [
         (item, found)
-        for item in _binding(case)
+        for item in Binding(case.view, case.run, case.before).at(case.receipt)
         if isinstance(item.value, Constraint)
         for found in find_broken_by_call((item.value,), case.body.tool, case.arguments)
     ]
@@ -230,49 +227,10 @@ def _by_constraint(case: _Case) -> _Decided | None:
         return None
     item, first = broken[0]
     return _Decided(
-        words=f'must keep to "{_sentence(first)}", tried {case.body.tool}, where {first.found}; {item.by} set it',
-        facts=tuple(_constraint_facts(case, item, found) for item, found in broken),
+        words=f"must keep to {quoted_sentence(first)}, tried {case.body.tool}, where {first.found}; {item.by} set it",
+        facts=tuple(constraint_fact(case.view, item, found) for item, found in broken),
         item=item.id,
     )
-
-
-def _sentence(broken: Broken) -> str:
-    return first_line("reason", ContentId(""), sentence_of(broken.constraint).encode()).bare
-
-
-def _constraint_facts(case: _Case, item: Item, broken: Broken) -> Fact:
-    introduced = case.view.get_content(item.id).receipt
-    where = ""
-    if introduced is not None:
-        stored = case.view.get_receipt(introduced)
-        where = f" · recorded in {_stream_name(case.view, stored.stream)}"
-    text = f'"{_sentence(broken)}" · set by {item.by}{where} · found: {broken.found}'
-    return Fact(label="constraint", text=text, receipt=introduced, at=item.at)
-
-
-def _stream_name(view: LedgerView, stream: StreamId) -> str:
-    try:
-        return name_of(view.get_run(RunId(stream)))
-    except NotFoundError:
-        return f"{stream.partition('_')[0]} {ending(stream)}"
-
-
-def _binding(case: _Case) -> tuple[Item, ...]:
-    """Return the constraints that bound a run at that moment: carried, or recorded there, and not relaxed."""
-    carried: tuple[Item, ...] = ()
-    if case.run.handoff is not None:
-        carried = read_offer(case.view, case.view.get_handoff(case.run.handoff)).baton.items
-    refs: list[Carried] = []
-    relaxed: set[ContentId] = set()
-    for receipt in case.before:
-        if isinstance(receipt.body, RunRecorded):
-            refs += [item for item in receipt.body.items if item.part is Part.CONSTRAINT]
-        elif isinstance(receipt.body, RunRelaxed):
-            relaxed.add(receipt.body.item)
-    contents = {content.id: content for content in case.view.find_contents([ref.item for ref in refs])}
-    own, _ = read_items(case.view, refs, contents)
-    items = [item for item in (*carried, *own) if item.part is Part.CONSTRAINT and item.id not in relaxed]
-    return tuple({item.id: item for item in items}.values())
 
 
 def _by_doubt(case: _Case) -> _Decided | None:

@@ -69,12 +69,12 @@ def read_hops(view: LedgerView, run: Run, item: ContentId | None = None) -> tupl
     return tuple(_run_hop(view, each, item) for each in (run, *find_ancestors(view, run)))
 
 
-def handoff_hops(view: LedgerView, handoff: Handoff) -> tuple[Hop, ...]:
-    """Return a handoff, whether anybody has taken it or not, and every run above it."""
+def handoff_hops(view: LedgerView, handoff: Handoff, item: ContentId | None = None) -> tuple[Hop, ...]:
+    """Return a handoff, whether anybody has taken it or not, and every run above it; an item as in `read_hops`."""
     taken = None if handoff.run is None else view.get_run(handoff.run)
-    own = _handoff_hop(view, handoff, taken, None)
+    own = _handoff_hop(view, handoff, taken, item)
     parent = view.get_run(handoff.parent)
-    return (own, *read_hops(view, parent))
+    return (own, *read_hops(view, parent, item))
 
 
 def principal_of(view: LedgerView, run: Run) -> tuple[PrincipalId, Text | None]:

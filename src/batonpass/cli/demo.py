@@ -11,7 +11,7 @@ import click
 
 from batonpass.cli.options import Command
 from batonpass.cli.printing import Painted, paint, say
-from batonpass.demo import pull_request, story, two_sessions
+from batonpass.demo import delivery, pull_request, story, two_sessions
 from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Line, Step, Tone
 
 _COLOURS: Final = {Tone.GOOD: "green", Tone.BAD: "red"}
@@ -48,6 +48,23 @@ def command(context: click.Context, keep: Path | None) -> None:
         say("  batonpass handoff show drafter --proof")
         say(f"  (cd {FLIPPED} && batonpass ledger verify)")
         say(f"  (cd {SHORTENED} && batonpass ledger verify --seal ../{SEAL})")
+
+
+@command.command("freight")
+@keep_option
+def of_freight(keep: Path | None) -> None:
+    """Let five carriers hand a load on, change the route in the middle, and trace a missed window to its handoff."""
+    with _place(keep) as directory:
+        _show(_numbered(delivery.play_delivery(directory)))
+    say()
+    say("What was asked for bound the fifth carrier as it bound the first, and the missed window has a name.")
+    if keep is not None:
+        say()
+        say(f"Look around: cd {keep}")
+        say(f"  batonpass why {delivery.LAST}")
+        say(f"  batonpass handoff show {delivery.LAST} --proof")
+        say(f"  batonpass handoff show {delivery.FIRST} --proof")
+        say("  batonpass trail last")
 
 
 @command.command("pull-request")

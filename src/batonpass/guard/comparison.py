@@ -1,8 +1,9 @@
-"""How a value fits a typed constraint: numbers as exact decimals, everything else as text."""
+"""How a value fits a typed constraint: numbers as exact decimals, moments as moments, everything else as text."""
 
 import math
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum, auto
 from operator import ge, gt, le, lt
@@ -11,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from batonpass.model.items import Operator
 
-Reading: TypeAlias = Decimal | str
+Reading: TypeAlias = Decimal | datetime | str
 
 
 class Fit(Enum):
@@ -24,6 +25,10 @@ class Fit(Enum):
 
 # Decimal alone also takes "1_000", digits of every script, "nan" and "infinity".
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# With an offset only: without one, nobody knows which moment is meant, and it stays text.
+_MOMENT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+)
 _NOT_A_NUMBER: Final = re.compile(r"[+-]?(?:s?nan[0-9]*|inf|infinity)", re.IGNORECASE)
 
 # As many digits as Python itself turns into text; converting more takes longer than any guard may take.
@@ -39,6 +44,7 @@ _SPELLED: Final[Mapping[bool | None, frozenset[str]]] = MappingProxyType(
 _ORDERS: Final[Mapping[Operator, Callable[[Any, Any], bool]]] = MappingProxyType(
     {Operator.LESS: lt, Operator.AT_MOST: le, Operator.MORE: gt, Operator.AT_LEAST: ge},
 )
+_KINDS: Final = (Decimal, datetime, str)
 _REFUSING: Final = frozenset({Operator.NOT_EQUAL, Operator.NONE_OF})
 
 ORDERING: Final = frozenset(_ORDERS)
@@ -50,14 +56,16 @@ def is_refusing(operator: Operator) -> bool:
 
 
 def read_text(text: str) -> Reading:
-    """Return the number that a text spells, else the text itself, without the space around it."""
+    """Return the number or the moment that a text spells, else the text itself, without the space around it."""
     stripped = text.strip()
-    if _NUMBER.fullmatch(stripped) is None:
-        return stripped
     try:
-        return Decimal(stripped)
-    except InvalidOperation:  # an exponent of more than eighteen digits
+        if _NUMBER.fullmatch(stripped) is not None:
+            return Decimal(stripped)
+        if _MOMENT.fullmatch(stripped) is not None:
+            return datetime.fromisoformat(stripped)
+    except (InvalidOperation, ValueError):  # an exponent of more than eighteen digits; the 31st of June
         return stripped
+    return stripped
 
 
 def choices_of(value: str) -> tuple[str, ...]:
@@ -97,6 +105,8 @@ def _read(found: object) -> Reading | None:
             return Decimal(str(found)) if math.isfinite(found) else None
         case Decimal():
             return found if found.is_finite() else None
+        case datetime():
+            return found if found.utcoffset() is not None else None
         case _:
             return None
 
@@ -113,6 +123,6 @@ def _is_among(choices: frozenset[Reading], found: object) -> bool | None:
 
 def _is_ordered(order: Callable[[Any, Any], bool], wanted: Reading, found: object) -> bool | None:
     reading = None if isinstance(found, bool) else _read(found)
-    if isinstance(reading, Decimal) is not isinstance(wanted, Decimal) or reading is None:
+    if not any(isinstance(reading, kind) and isinstance(wanted, kind) for kind in _KINDS):
         return None
     return order(reading, wanted)

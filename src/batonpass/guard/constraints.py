@@ -7,6 +7,7 @@ leaves an argument out gets the tool's default, and nobody can see whether that 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from batonpass.guard.comparison import Fit, compare, is_refusing
@@ -21,19 +22,41 @@ _ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
-    """A constraint that does not hold, and what was found instead."""
+class Check:
+    """A constraint that was held against what stands where it binds to."""
 
     constraint: Constraint
-    found: str
+    path: str
+    value: object
+    holds: bool
+
+    @property
+    def found(self) -> str:
+        """Return what was found there, in words."""
+        path = shorten(self.path[:_SHOWN])
+        return f"{path} is not given" if self.value is _ABSENT else f"{path} is {_shown(self.value)}"
 
 
 def find_broken_by_call(
     constraints: Iterable[Constraint],
     tool: str,
     arguments: Mapping[str, object],
-) -> Iterator[Broken]:
+) -> Iterator[Check]:
     """Yield the constraints that a call breaks by an argument, or by leaving it out."""
+    return (check for check in find_checks_of_call(constraints, tool, arguments) if not check.holds)
+
+
+def find_broken_by_result(constraints: Iterable[Constraint], value: object) -> Iterator[Check]:
+    """Yield the constraints that a result breaks by a field, or by not having it."""
+    return (check for check in find_checks_of_result(constraints, value) if not check.holds)
+
+
+def find_checks_of_call(
+    constraints: Iterable[Constraint],
+    tool: str,
+    arguments: Mapping[str, object],
+) -> Iterator[Check]:
+    """Yield every constraint that a call is held against, and whether it keeps to it."""
     for constraint in constraints:
         for bound_tool in (tool, _ANY_TOOL):
             path = _argument(constraint, bound_tool)
@@ -41,18 +64,18 @@ def find_broken_by_call(
                 continue
             # Not every tool has the argument that is bound for all of them.
             optional = bound_tool == _ANY_TOOL or _only_refuses(constraint)
-            if (broken := _check(constraint, arguments, path, optional=optional)) is not None:
-                yield broken
+            if (check := _check(constraint, arguments, path, optional=optional)) is not None:
+                yield check
             break
 
 
-def find_broken_by_result(constraints: Iterable[Constraint], value: object) -> Iterator[Broken]:
-    """Yield the constraints that a result breaks by a field, or by not having it."""
+def find_checks_of_result(constraints: Iterable[Constraint], value: object) -> Iterator[Check]:
+    """Yield every constraint that a result is held against, and whether it keeps to it."""
     for constraint in constraints:
         if constraint.binds_to is not None and constraint.binds_to.startswith(_RESULT):
             path = constraint.binds_to.removeprefix(_RESULT)
-            if (broken := _check(constraint, value, path, optional=False)) is not None:
-                yield broken
+            if (check := _check(constraint, value, path, optional=False)) is not None:
+                yield check
 
 
 def _argument(constraint: Constraint, tool: str) -> str | None:
@@ -68,16 +91,14 @@ def _only_refuses(constraint: Constraint) -> bool:
     return constraint.operator is not None and is_refusing(Operator(constraint.operator))
 
 
-def _check(constraint: Constraint, value: object, path: str, *, optional: bool) -> Broken | None:
+def _check(constraint: Constraint, value: object, path: str, *, optional: bool) -> Check | None:
     if constraint.operator is None or constraint.value is None:
         return None  # prose: nothing that a program could compare
     found = _at(value, path)
-    if found is _ABSENT:
-        missing = f"{shorten(path[:_SHOWN])} is not given"
-        return None if optional and path else Broken(constraint=constraint, found=missing)
-    if compare(Operator(constraint.operator), constraint.value, found) is Fit.HOLDS:
+    if found is _ABSENT and optional and path:
         return None
-    return Broken(constraint=constraint, found=f"{shorten(path[:_SHOWN])} is {_shown(found)}")
+    holds = found is not _ABSENT and compare(Operator(constraint.operator), constraint.value, found) is Fit.HOLDS
+    return Check(constraint=constraint, path=path, value=found, holds=holds)
 
 
 def _at(value: object, path: str) -> object:
@@ -99,7 +120,7 @@ def _shown(found: object) -> str:
             return "an object"
         case list() | tuple():
             return f"a list of {len(found):,}"
-        case None | int() | float():
-            return shorten(found)
+        case None | int() | float() | datetime():
+            return shorten(str(found) if isinstance(found, datetime) else found)
         case _:
             return f"of type {type(found).__name__}"

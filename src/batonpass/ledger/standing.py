@@ -62,7 +62,9 @@ def close_out(
 ) -> Body:
     """Return the last thing to be said about a run: of a root, how it ended; of an attempt, whether it delivered."""
     if run.handoff is None or run.parent is None:
-        return RunClosed(run=run.id, outcome=outcome, children=children, effects=effects, unverified=unverified)
+        return RunClosed(
+            run=run.id, outcome=outcome, children=children, effects=effects, unverified=unverified, flags=flags
+        )
     if outcome is Outcome.COMPLETED:
         return HandoffCompleted(
             handoff=run.handoff,

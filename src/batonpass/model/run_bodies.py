@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from batonpass.model.checks import require_code, require_digest, require_integer, require_member
+from batonpass.model.checks import require_code, require_codes, require_digest, require_integer, require_member
 from batonpass.model.ids import (
     CALL,
     CONTENT,
@@ -134,6 +134,7 @@ class RunClosed:
     children: tuple[ChildHead, ...] = ()
     effects: tuple[CallId, ...] = ()  # the calls that changed something
     unverified: tuple[HandoffId, ...] = ()  # results that it went on with and nobody had verified or accepted
+    flags: tuple[str, ...] = ()  # what is wrong with its result
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -141,6 +142,7 @@ class RunClosed:
         require_children(self.children)
         require_ids("effects", self.effects, CALL)
         require_ids("unverified", self.unverified, HANDOFF_PREFIX)
+        require_codes("flags", self.flags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

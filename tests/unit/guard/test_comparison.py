@@ -1,5 +1,6 @@
 """A value fits a constraint exactly, or does not, or cannot be compared."""
 
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
@@ -10,6 +11,7 @@ from batonpass.guard.comparison import ORDERING, Fit, choices_of, compare, is_re
 from batonpass.model.items import Operator
 from tests.unit.guard.strategies import json_values, texts
 
+SIX_IN_ATHENS = "2026-11-19T06:00+02:00"
 HOLDS, FAILS, UNLIKE = Fit.HOLDS, Fit.FAILS, Fit.INCOMPARABLE
 DEEP: object = []
 for _ in range(5000):
@@ -33,6 +35,18 @@ for _ in range(5000):
         pytest.param("<", "3", "three", UNLIKE, id="a word is not less than a number"),
         pytest.param("<", "three", 3, UNLIKE, id="a number is not less than a word"),
         pytest.param("<", "2026-02-01", "2026-01-31", HOLDS, id="dates are ordered as text"),
+        pytest.param("<=", SIX_IN_ATHENS, "2026-11-19T05:30+02:00", HOLDS, id="a moment before another"),
+        pytest.param("<=", SIX_IN_ATHENS, "2026-11-19T05:30+01:00", FAILS, id="later, although its text is less"),
+        pytest.param("<=", SIX_IN_ATHENS, "2026-11-19T06:30+03:00", HOLDS, id="sooner, although its text is more"),
+        pytest.param("=", SIX_IN_ATHENS, "2026-11-19T04:00:00.000Z", HOLDS, id="one moment in two spellings"),
+        pytest.param("in", f"{SIX_IN_ATHENS}, later", "2026-11-19T04:00Z", HOLDS, id="one of the moments"),
+        pytest.param("<=", SIX_IN_ATHENS, "2026-11-19T05:30", UNLIKE, id="without an offset nobody knows when"),
+        pytest.param("<=", SIX_IN_ATHENS, "2026-11-19", UNLIKE, id="a day is no moment"),
+        pytest.param("<=", SIX_IN_ATHENS, 6, UNLIKE, id="a number is no moment"),
+        pytest.param("<=", SIX_IN_ATHENS, "2026-11-31T05:30Z", UNLIKE, id="a day that does not exist"),
+        pytest.param("<=", SIX_IN_ATHENS, datetime(2026, 11, 19, 4, tzinfo=UTC), HOLDS, id="a moment of Python"),
+        pytest.param("<=", SIX_IN_ATHENS, datetime(2026, 11, 19, 4), UNLIKE, id="a naive one"),  # noqa: DTZ001
+        pytest.param("<", "0001-01-01T00:00+14:00", "9999-12-31T23:59-14:00", FAILS, id="the first and the last"),
         pytest.param("=", "eur", "eur", HOLDS, id="the same text"),
         pytest.param("=", "eur", "EUR", FAILS, id="another case is another text"),
         pytest.param("=", "a,b", "a,b", HOLDS, id="a comma in a single value"),
@@ -77,7 +91,7 @@ for _ in range(5000):
     ],
 )
 def test_a_value_is_compared(operator: str, wanted: str, found: object, fit: Fit) -> None:
-    """Numbers as exact decimals, everything else as text, and what is neither not at all."""
+    """Numbers as exact decimals, moments as moments, all other text as text, and what is no text not at all."""
     assert fit is compare(Operator(operator), wanted, found)
 
 
@@ -94,6 +108,16 @@ def test_an_order_and_its_opposite_differ(wanted: Decimal, found: Decimal) -> No
         fits = {compare(Operator(operator), str(wanted), str(found)) for operator in (one, other)}
 
         assert {HOLDS, FAILS} == fits
+
+
+@given(st.datetimes(), st.datetimes(), st.integers(-23, 23), st.integers(-23, 23))
+def test_moments_are_ordered_wherever_they_are_told(one: datetime, other: datetime, east: int, west: int) -> None:
+    """An offset says where somebody looked at a clock; which of two moments was first does not depend on it."""
+    here, there = (
+        moment.replace(tzinfo=timezone(timedelta(hours=hours))) for moment, hours in ((one, east), (other, west))
+    )
+
+    assert (HOLDS if there <= here else FAILS) is compare(Operator.AT_MOST, here.isoformat(), str(there))
 
 
 def test_numbers_are_read_as_they_are_written() -> None:

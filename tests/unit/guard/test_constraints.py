@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batonpass.guard.constraints import Broken, find_broken_by_call, find_broken_by_result
+from batonpass.guard.constraints import (
+    find_broken_by_call,
+    find_broken_by_result,
+    find_checks_of_call,
+    find_checks_of_result,
+)
 from batonpass.model.items import Constraint
 from tests.unit.guard.strategies import json_values, typed
 
@@ -98,9 +103,21 @@ def test_a_missing_field_breaks_even_a_refusal() -> None:
     """A result must have the fields that it is judged by."""
     constraint = bound("result:status", "!=", "failed")
 
-    assert [Broken(constraint=constraint, found="'status' is not given")] == list(
-        find_broken_by_result([constraint], {}),
-    )
+    assert [(constraint, "'status' is not given")] == [
+        (broken.constraint, broken.found) for broken in find_broken_by_result([constraint], {})
+    ]
+
+
+def test_what_holds_was_checked_as_well() -> None:
+    """Each check says what was found, whether it holds or not; what binds elsewhere was not checked."""
+    limits = [bound("call:find.threshold"), bound("call:*.threshold", "<", "2"), bound("result:threshold")]
+
+    assert [(limits[0], "'threshold' is 2", True), (limits[1], "'threshold' is 2", False)] == [
+        (check.constraint, check.found, check.holds) for check in find_checks_of_call(limits, "find", {"threshold": 2})
+    ]
+    assert [(limits[2], "'threshold' is 3", True)] == [
+        (check.constraint, check.found, check.holds) for check in find_checks_of_result(limits, {"threshold": 3})
+    ]
 
 
 @given(st.lists(typed, max_size=4), st.dictionaries(st.sampled_from(["a", "b"]), json_values), json_values)

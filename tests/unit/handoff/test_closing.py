@@ -138,6 +138,22 @@ def test_a_result_that_breaks_a_constraint(relay: Relay, mode: Mode) -> None:
         assert ("would_deny.constraint",) == bodies(relay, "handoff.completed")[0].flags
 
 
+@pytest.mark.parametrize("mode", Mode)
+def test_a_root_is_held_to_what_was_asked_of_it(relay: Relay, mode: Mode) -> None:
+    """What it reports is checked like what anybody else reports: enforced it stays open, observed it is flagged."""
+    limit = Constraint(key="total", operator=">=", value="0", binds_to="result:total")
+    lead = relay.start("begin", by=ANA, constraints=[limit], mode=mode)
+    lead.report("counted", value='{"total": -1}')
+    if mode is Mode.ENFORCED:
+        with pytest.raises(ConstraintViolatedError):
+            lead.close()
+    else:
+        lead.close()
+
+    flags = [] if mode is Mode.ENFORCED else [("would_deny.constraint",)]
+    assert flags == [body.flags for body in bodies(relay, "run.closed")]
+
+
 def test_cancelling_what_is_over_changes_nothing(lead: LiveRun, relay: Relay) -> None:
     """What was delivered stays; withdrawing it is no error."""
     handoff = lead.hand_off("worker", "one")

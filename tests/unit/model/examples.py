@@ -153,7 +153,7 @@ BODIES: Final[dict[Kind, Body]] = {
         RunRelaxed(run=PARENT, item=CONTENT, by=ANA),
         RunSettled(run=PARENT, by=ANA, call=CALL, settlement=Settlement.REPEAT),
         RunGap(run=PARENT, calls=2),
-        RunClosed(run=PARENT, outcome=Outcome.FAILED, **_CLOSED),
+        RunClosed(run=PARENT, outcome=Outcome.FAILED, **_CLOSED, flags=("would_deny.constraint",)),
         CheckpointSaved(run=CHILD, after=CALL),
         HandoffInitiated(
             handoff=HANDOFF,

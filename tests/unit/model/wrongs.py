@@ -71,6 +71,7 @@ _ROOT_CLOSED: Final[Wrong] = {
     "children": NOT_HEADS,
     "effects": NOT_LISTS_OF_CALLS,
     "unverified": NOT_LISTS_OF_HANDOFFS,
+    "flags": NOT_LISTS_OF_CODES,
 }
 _CLOSE_OUT: Final[Wrong] = {
     "handoff": NOT_IDS,
@@ -79,7 +80,6 @@ _CLOSE_OUT: Final[Wrong] = {
     "attempt": NOT_COUNTS,
     "kept": NOT_NUMBERS,
     "gives": NOT_ITEMS,
-    "flags": NOT_LISTS_OF_CODES,
     **_ROOT_CLOSED,
 }
 _VERIFICATION: Final[Wrong] = {

@@ -1,0 +1,144 @@
+"""The story of a load that five carriers hand on: what binds them arrives, and a missed window has its handoff.
+
+The story knows what happened, and what the ledger answers is compared with it.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from batonpass.accounts.why import explain
+from batonpass.accounts.why_values import Why
+from batonpass.audit.carriage import Carriage, prove_carriage
+from batonpass.audit.lookup import ending, get_handoff, read_receipt
+from batonpass.demo.examples import load_example
+from batonpass.demo.story import Line, Step, Tone, evidence_lines
+from batonpass.errors import VerificationError
+from batonpass.model.bodies import HandoffCompleted, Kind, ToolRequested
+from batonpass.model.ids import StreamId
+from batonpass.model.items import Constraint
+from batonpass.relay import Relay
+from batonpass.store.port import LedgerView, ReceiptQuery
+
+NAME: Final = "freight.py"
+FIRST: Final = "ghent-haulage"
+LOSER: Final = "lyon-cold-chain"
+LAST: Final = "ionian-ferries"
+
+_CARRIERS: Final = 5
+_TOLD: Final = ("kept last", "broken first", "question")
+
+
+class Freight(Protocol):
+    """What the story needs of the example."""
+
+    WORDS: str
+    CHANGE: str
+    CAVEAT: str
+    CONSTRAINTS: tuple[Constraint, ...]
+    main: Callable[[Path, Callable[[str], None]], Relay]
+
+
+def play_delivery(directory: Path) -> Iterator[Step]:
+    """Let the load travel, then ask where the window was lost. Raises `VerificationError` if an answer is not true."""
+    freight = cast("Freight", load_example(NAME))
+    told: list[str] = []
+    with freight.main(directory, told.append) as relay:
+        with relay.store.view() as view:
+            yield Step("Ana asks for one delivery; what she asks for is typed, and binds everybody", _asked(freight))
+            yield Step("Five carriers, each hands on to the next; on the way Ana changes the route", _travelled(told))
+            yield _arrived(view, freight)
+            yield _closed(view)
+            yield _traced(view, freight)
+        yield Step("Verify everything: every byte, signature, link and word", evidence_lines(relay.verify()))
+
+
+def _asked(freight: Freight) -> tuple[Line, ...]:
+    bound = (Line(f"{each.sentence} · checked at {each.binds_to}", Tone.QUIET) for each in freight.CONSTRAINTS)
+    return (Line(f"ana: {freight.WORDS}"), *bound)
+
+
+def _travelled(told: list[str]) -> tuple[Line, ...]:
+    return tuple(Line(line, Tone.BAD if "waited" in line else Tone.PLAIN) for line in told)
+
+
+def _arrived(view: LedgerView, freight: Freight) -> Step:
+    last, first = (prove_carriage(view, get_handoff(view, agent)) for agent in (LAST, FIRST))
+    later = [item.body for item in first.later]
+    _require(last.whole and len(last.hops) == _CARRIERS, "everything arrived at the fifth carrier")
+    _require(later == [freight.CHANGE.encode()], "the first carrier was on the road when Ana changed the route")
+    return Step(
+        "What the fifth carrier was given, held against what Ana said",
+        (
+            Line(f"$ batonpass handoff show {LAST} --proof", Tone.QUIET),
+            *(Line(text) for text in _hops(last)),
+            Line(f"whole: {len(last.arrived)} items over {len(last.hops)} hops, byte for byte", Tone.GOOD),
+        ),
+    )
+
+
+def _hops(carriage: Carriage) -> Iterator[str]:
+    for hop in carriage.hops:
+        added = " · and what Ana said since" if hop.number > 1 and hop.added else ""
+        yield f"{hop.number}  {hop.sender} → {hop.to}: {hop.same} items, the same as before{added}"
+
+
+def _closed(view: LedgerView) -> Step:
+    handoff = get_handoff(view, LAST)
+    readings = [body for body in _calls(view) if body.tool == "log_temperature"]
+    broken = [body.tool for body in readings if body.flags]
+    flags = _flags(view, handoff.run or "")
+    _require(not broken, "no reading was out of range")
+    _require(flags == ("would_deny.constraint",), "the last carrier closed with a broken constraint")
+    return Step(
+        "The load is four hours late, and the last carrier's close-out says so",
+        (
+            Line(f"{len(readings)} readings of the temperature, each within its limits", Tone.GOOD),
+            Line(f"{LAST} {ending(handoff.id)}: {handoff.state}, with {', '.join(flags)}", Tone.BAD),
+        ),
+    )
+
+
+def _calls(view: LedgerView) -> Iterator[ToolRequested]:
+    for stored in view.find_receipts(ReceiptQuery(kind=Kind.TOOL_REQUESTED)):
+        body = read_receipt(stored).body
+        if isinstance(body, ToolRequested):
+            yield body
+
+
+def _flags(view: LedgerView, run: str) -> tuple[str, ...]:
+    stream = view.get_stream(StreamId(run))
+    body = read_receipt(view.get_receipt_at(stream.id, stream.seq)).body
+    return body.flags if isinstance(body, HandoffCompleted) else ()
+
+
+def _traced(view: LedgerView, freight: Freight) -> Step:
+    why = explain(view, LAST)
+    lost = get_handoff(view, LOSER)
+    place = f"handoff {ending(lost.id)} "
+    _require(place in _fact(why, "kept last"), "with the detour it was still in time")
+    _require(place in _fact(why, "broken first"), "the window was lost where the load waited")
+    _require(freight.CAVEAT in _fact(why, "question"), "whoever lost it had said so")
+    facts = [fact for fact in why.facts if fact.label in _TOLD]
+    width = max(map(len, _TOLD))
+    return Step(
+        "Where was the window lost? One question",
+        (
+            Line(f"$ batonpass why {LAST}", Tone.QUIET),
+            Line(why.sentence),
+            *(
+                Line(f"  {fact.label:<{width}}  {fact.text}", Tone.BAD if fact.label == "broken first" else Tone.QUIET)
+                for fact in facts
+            ),
+            Line(f"✓ as it was: with the detour it was still in time; {LOSER} lost it, and left a question", Tone.GOOD),
+        ),
+    )
+
+
+def _fact(why: Why, label: str) -> str:
+    return next((fact.text for fact in why.facts if fact.label == label), "")
+
+
+def _require(true: bool, what: str) -> None:  # noqa: FBT001 - what was found out
+    if not true:
+        raise VerificationError(f"the answer is not what happened, which is: {what}; please report this")
