@@ -21,6 +21,7 @@ from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
+from batonpass.testing.conformance.charging import one_call, request
 from batonpass.testing.conformance.keeping import SESSION, kept
 from batonpass.testing.conformance.offering import LONG_AGO, offered
 from batonpass.testing.conformance.support import a_second_relay
@@ -68,6 +69,7 @@ TABLES = {
     ),
     "touches": ("content", "receipt", "path"),
     "cached": ("call", "key", "receipt", "until"),
+    "charged": ("account", "unit", "used"),
     "statements": ("item", "root", "digest", "author", "at"),
     "keys": ("id", "role", "public_key", "relay", "status"),
     "seals": ("size", "previous", "root", "note", "frontier"),
@@ -97,7 +99,9 @@ def _record(scribe: Scribe) -> None:
     scribe.store.append([a_changing_call(scribe, lead, [a_change("src/large.py", lines="x" * 70_000)])])
     (secret,) = changed(scribe, lead, "src/secret.py")
     for _ in range(5):
-        kept(scribe, scribe.recording.start("again", agent="artist", by=ANA, session=SESSION))
+        again = scribe.recording.start("again", agent="artist", by=ANA, session=SESSION)
+        kept(scribe, again)
+        request(scribe, again, one_call(again, 1)[0])
     for _ in range(5):
         handoff = scribe.recording.offer(lead, AgentId("painter"), "paint", carrier=Carrier.WORKER)
         scribe.recording.accept(handoff)

@@ -280,6 +280,7 @@ class Verification:
         _require_rows("key", derived.keys, view.find_keys())
         _require_rows("statement", derived.stated, view.find_statements())
         _require_rows("cached result", derived.cached, view.find_cached())
+        _require_rows("charged account", derived.charged, view.find_charged())
 
     # Step 13 for what is derived from contents: each row was met above, together with its change.
     def require_touches(self, view: LedgerView) -> None:

@@ -46,6 +46,7 @@
     │   ├── LedgerExistsError      ledger.exists
     │   ├── OfferedAlreadyError    ledger.offered
     │   ├── LeaseLostError         ledger.lease_lost
+    │   ├── BudgetExhaustedError   ledger.budget_exhausted
     │   └── UnknownRelayError      ledger.unknown_relay
     ├── StoreError
     │   ├── StoreBusyError         store.busy
@@ -107,6 +108,7 @@ from batonpass.errors.handing import (
     UnverifiedError,
 )
 from batonpass.errors.recording import (
+    BudgetExhaustedError,
     DuplicateReceiptError,
     FencedError,
     ForkedError,
@@ -150,6 +152,7 @@ __all__ = [
     "AgentNotAllowedError",
     "AmbiguousIdError",
     "BatonpassError",
+    "BudgetExhaustedError",
     "CallDeniedError",
     "CallError",
     "CallHeldError",

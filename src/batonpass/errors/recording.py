@@ -91,6 +91,22 @@ class LeaseLostError(LedgerError):
         self.handoff = handoff
 
 
+class BudgetExhaustedError(LedgerError):
+    """Something would use more than is left of a limit; nothing of it was written, and nothing was counted."""
+
+    code = "ledger.budget_exhausted"
+
+    def __init__(self, account: str, unit: str, used: int, most: int) -> None:
+        super().__init__(
+            f"{account} and what is below it may use {most} {unit}, and this would make it {used}; "
+            "go on without it, or have the limit raised",
+        )
+        self.account = account
+        self.unit = unit
+        self.used = used
+        self.most = most
+
+
 class UnknownRelayError(LedgerError):
     """The receipt is signed by a key that this ledger never enrolled, or has revoked."""
 

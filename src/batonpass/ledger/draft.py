@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from batonpass.model.bodies import Body
+from batonpass.model.charge import Within
 from batonpass.model.content import Content
 from batonpass.model.entry import Touch
 from batonpass.model.ids import Digest, RunId, SessionId, StreamId
@@ -23,6 +24,7 @@ class Draft:
     cosigner: Signer | None = None
     contents: tuple[Content, ...] = ()
     touches: tuple[Touch, ...] = ()  # under which paths its contents are to be found again
+    within: tuple[Within, ...] = ()  # limits that what it charges has to stay within
     mode: Mode = Mode.OBSERVED
     session: SessionId | None = None
     token: int | None = None  # of the lease under which a worker takes a handoff

@@ -116,7 +116,13 @@ class Ledger:
                 # is of the past: kept, it would look like a takeover as soon as somebody else writes.
                 head = slots[draft.stream].head = self._read(draft.stream)
             signed = sign_receipt(draft, head, self._recorder, at)
-            entry = Entry(signed=signed, contents=draft.contents, touches=draft.touches, token=draft.token)
+            entry = Entry(
+                signed=signed,
+                contents=draft.contents,
+                touches=draft.touches,
+                within=draft.within,
+                token=draft.token,
+            )
             entries.append(entry)
             heads[draft.stream] = Stream(
                 id=draft.stream,

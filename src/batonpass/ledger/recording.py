@@ -36,6 +36,7 @@ from batonpass.model.bodies import (
     ToolFailed,
     ToolRequested,
 )
+from batonpass.model.charge import Within
 from batonpass.model.content import Content, new_content
 from batonpass.model.entry import Touch
 from batonpass.model.ids import (
@@ -337,8 +338,9 @@ class Recording:
         contents: tuple[Content, ...] = (),
         *,
         touches: tuple[Touch, ...] = (),
+        within: tuple[Within, ...] = (),
     ) -> SignedReceipt:
-        """Write one receipt into the stream of a run that this process holds."""
+        """Write one receipt into the stream of a run that this process holds. Raises `BudgetExhaustedError`."""
         signer, epoch = self._run_keys.get(working.run.id)
         if working.epoch not in {None, epoch}:
             # Taken up again in this very process: the key is the new one's, and this one is over all the same.
@@ -353,6 +355,7 @@ class Recording:
                 cosigner=cosigner,
                 contents=contents,
                 touches=touches,
+                within=within,
                 mode=working.mode,
                 session=working.session,
             ),

@@ -7,6 +7,7 @@ receipt names by digest and which can be erased.
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from batonpass.model.charge import Charge
 from batonpass.model.checks import require_code
 from batonpass.model.handoff_acts import (
     HandoffAnswered,
@@ -79,6 +80,7 @@ __all__ = [
     "Body",
     "Carried",
     "Changed",
+    "Charge",
     "CheckpointSaved",
     "ChildHead",
     "ContentErased",

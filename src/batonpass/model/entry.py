@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.charge import Within
 from batonpass.model.checks import require_text
 from batonpass.model.content import Content
 from batonpass.model.ids import CONTENT, ContentId, require_id
@@ -30,6 +31,7 @@ class Entry:
     signed: SignedReceipt
     contents: tuple[Content, ...] = ()
     touches: tuple[Touch, ...] = ()
+    within: tuple[Within, ...] = ()  # limits that hold once its charges are counted; else it is not written
     token: int | None = None  # of the lease under which a worker takes a handoff; None where no lease is asked for
     change: Projection = field(init=False)
 

@@ -38,9 +38,11 @@ from batonpass.model.bodies import (
     RunRekeyed,
     RunStarted,
     ToolCompleted,
+    ToolRequested,
     VerificationFailed,
     VerificationPassed,
 )
+from batonpass.model.charge import Charge
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, KeyId, PublicKey, RunId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event
@@ -94,6 +96,7 @@ class Projection:
     key_changed: KeyChanged | None = None
     erased: tuple[ContentId, ...] = ()
     cached: Cached | None = None
+    charges: tuple[Charge, ...] = ()
 
 
 NOTHING = Projection()
@@ -229,10 +232,15 @@ def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 
     )
 
 
+def _tool_requested(_receipt: Receipt, body: ToolRequested, _: Digest) -> Projection:
+    return Projection(charges=body.charges) if body.charges else NOTHING
+
+
 def _tool_completed(receipt: Receipt, body: ToolCompleted, _: Digest) -> Projection:
     if body.cache is None or body.fresh_until is None:
-        return NOTHING
-    return Projection(cached=Cached(call=body.call, key=body.cache, receipt=receipt.id, until=body.fresh_until))
+        return Projection(charges=body.charges) if body.charges else NOTHING
+    kept = Cached(call=body.call, key=body.cache, receipt=receipt.id, until=body.fresh_until)
+    return Projection(cached=kept, charges=body.charges)
 
 
 def _relay_enrolled(_receipt: Receipt, body: RelayEnrolled, _: Digest) -> Projection:
@@ -263,6 +271,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     HandoffCompleted: _handoff_completed,
     HandoffFailed: _handoff_failed,
     **dict.fromkeys(_ACTS, _act),
+    ToolRequested: _tool_requested,
     ToolCompleted: _tool_completed,
     RelayEnrolled: _relay_enrolled,
     RelayRotated: _relay_rotated,

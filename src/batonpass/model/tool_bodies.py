@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.charge import Charge, require_charges
 from batonpass.model.checks import (
     require_code,
     require_codes,
@@ -62,6 +63,7 @@ class ToolRequested:
     reads: bool = False  # declared to change nothing
     flags: tuple[str, ...] = ()  # what would have stopped it, had the run been held to a grant
     tiers: tuple[str, ...] = ()  # how much depends on it, as its tool declares
+    charges: tuple[Charge, ...] = ()  # what it uses up of the limits that it is under, counted before it is made
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -76,6 +78,7 @@ class ToolRequested:
         require_instance("reads", self.reads, bool)
         require_codes("flags", self.flags)
         require_codes("tiers", self.tiers)
+        require_charges(self.charges)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,7 @@ class ToolCompleted:
     changes: tuple[Changed, ...] = ()  # the files that it changed
     cache: Digest | None = None  # of tool and arguments, keyed with the session's secret: what finds the result again
     fresh_until: datetime | None = None  # from then on the call is made again
+    charges: tuple[Charge, ...] = ()  # what is known only now, less what was set aside
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -102,6 +106,7 @@ class ToolCompleted:
             require_utc("fresh_until", self.fresh_until)
         require_codes("flags", self.flags)
         _require_changes(self.changes)
+        require_charges(self.charges)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,15 @@
 """Whether a receipt may be written, decided from what is there. Pure, and the same for every store."""
 
-from batonpass.errors import FencedError, IllegalTransitionError, RewoundError, StaleHeadError, StreamClosedError
+from batonpass.errors import (
+    BudgetExhaustedError,
+    FencedError,
+    IllegalTransitionError,
+    RewoundError,
+    StaleHeadError,
+    StreamClosedError,
+)
 from batonpass.model.bodies import ChildHead
+from batonpass.model.charge import Within
 from batonpass.model.lifecycle import Event, State, follow
 from batonpass.model.projection import HandoffMoved
 from batonpass.model.receipt import SignedReceipt
@@ -55,3 +63,9 @@ def next_state(handoff: Handoff, moved: HandoffMoved) -> State:
     if moved.ends != (handoff.run if handoff.state is State.RUNNING else None):
         raise IllegalTransitionError(f"{handoff.state} with {handoff.run}", moved.event, handoff.carrier)
     return follow(handoff.state, moved.event, handoff.carrier)
+
+
+def require_within(used: int, limit: Within) -> None:
+    """Refuse what takes an account beyond a limit, its own charges counted in. Raises `BudgetExhaustedError`."""
+    if used > limit.most:
+        raise BudgetExhaustedError(limit.account, limit.unit, used, limit.most)

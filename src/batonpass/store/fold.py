@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError
 from batonpass.model.bodies import ChildHead
+from batonpass.model.charge import Charge, Charged, name_of
 from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, KeyId, RunId, StreamId
 from batonpass.model.key import Key
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, RunEnded
@@ -32,6 +33,7 @@ class Derived:
     stated: MutableMapping[ContentId, Stated] = field(default_factory=dict)
     offers: MutableMapping[tuple[StreamId, Digest], HandoffId] = field(default_factory=dict)  # by scope and key
     cached: MutableMapping[CallId, Cached] = field(default_factory=dict)
+    charged: MutableMapping[str, Charged] = field(default_factory=dict)
 
     def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
         """Take in one receipt that was found to be the next of its stream. Raises what `LedgerStore.append` raises."""
@@ -53,14 +55,19 @@ class Derived:
             self._open(change.handoff_opened)
         if change.handoff_moved is not None:
             self._move(change.handoff_moved)
-        for statement in change.stated:
-            add_new(self.stated, statement.item, statement)
         if change.key_added is not None:
             add_new(self.keys, change.key_added.id, change.key_added)
         if change.key_changed is not None:
             self._change(change.key_changed)
+        self._add(change)
+
+    def _add(self, change: Projection) -> None:
+        for statement in change.stated:
+            add_new(self.stated, statement.item, statement)
         if change.cached is not None:
             add_new(self.cached, change.cached.call, change.cached)
+        for charge in change.charges:
+            self._charge(charge)
 
     def _fence(self, at: ChildHead) -> None:
         stream = self.streams.get(StreamId(at.run))
@@ -87,6 +94,11 @@ class Derived:
         if moved.to is not None:
             handoff = replace(handoff, to=moved.to)
         self.handoffs[handoff.id] = handoff
+
+    def _charge(self, charge: Charge) -> None:
+        name = name_of(charge.account, charge.unit)
+        before = self.charged[name].used if name in self.charged else 0
+        self.charged[name] = Charged(account=charge.account, unit=charge.unit, used=before + charge.amount)
 
     def _change(self, changed: KeyChanged) -> None:
         key = get_row(self.keys, changed.key, "key")

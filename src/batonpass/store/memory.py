@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from batonpass.errors import LeaseLostError, StaleHeadError, UnknownRelayError
+from batonpass.model.charge import name_of
 from batonpass.model.content import Place, StoredContent
 from batonpass.model.entry import Entry
 from batonpass.model.ids import (
@@ -22,7 +23,7 @@ from batonpass.model.lifecycle import State
 from batonpass.model.projection import enrols_itself, root_key
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.seal import Seal
-from batonpass.store.admission import is_there, require_next
+from batonpass.store.admission import is_there, require_next, require_within
 from batonpass.store.fold import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now
 from batonpass.store.migrate import AppliedMigration
@@ -44,6 +45,7 @@ class _Transaction:
             self._new.stated,
             self._new.offers,
             self._new.cached,
+            self._new.charged,
         )
 
     def commit(self) -> None:
@@ -66,6 +68,9 @@ class _Transaction:
         require_next(stream, signed, bumps=change.bumps)
         self._write(entry)
         self._derived.fold(receipt, signed.digest, change)
+        for limit in entry.within:
+            charged = self._new.charged.get(name_of(limit.account, limit.unit))
+            require_within(0 if charged is None else charged.used, limit)
         if change.handoff_moved is not None:
             self._lease(change.handoff_moved.handoff, entry.token)
         for content in self._new.contents.keys() & set(change.erased):

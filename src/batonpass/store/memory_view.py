@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from batonpass.errors import NotALedgerError, NotFoundError
+from batonpass.model.charge import Charged
 from batonpass.model.content import StoredContent
 from batonpass.model.ids import (
     RECEIPT,
@@ -51,6 +52,7 @@ class Tables:
     seals: MutableMapping[int, Seal] = field(default_factory=dict)
     touches: MutableMapping[ContentId, Touched | None] = field(default_factory=dict)  # None: it was erased
     cached: MutableMapping[CallId, Cached] = field(default_factory=dict)
+    charged: MutableMapping[str, Charged] = field(default_factory=dict)
 
 
 MAPS: Final = (
@@ -66,6 +68,7 @@ MAPS: Final = (
     "seals",
     "touches",
     "cached",
+    "charged",
 )
 
 
@@ -239,6 +242,10 @@ class MemoryView:
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
         """Yield the results that are kept under a key, the latest first, or all."""
         return (cached for _, cached in sorted(self._tables.cached.items(), reverse=True) if key in {None, cached.key})
+
+    def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
+        """Yield what is used up of an account, or of all."""
+        return (charged for _, charged in sorted(self._tables.charged.items()) if account in {None, charged.account})
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

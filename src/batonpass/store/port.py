@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from batonpass.model.charge import Charged
 from batonpass.model.content import StoredContent
 from batonpass.model.entry import Entry
 from batonpass.model.ids import (
@@ -167,6 +168,9 @@ class LedgerView(Protocol):
 
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
         """Yield the results that are kept under a key, the latest first, or all, in any order; also stale ones."""
+
+    def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
+        """Yield what is used up of an account, or of all, by account and unit."""
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held, also those that have run out, by handoff."""

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, Final, TypeAlias, TypeVar
 
 from batonpass.errors import DerivedStateError, InvalidValueError
+from batonpass.model.charge import Charged, Unit
 from batonpass.model.checks import require_text
 from batonpass.model.content import Place, StoredContent
 from batonpass.model.ids import CONTENT, RECEIPT, ContentId, ReceiptId, require_id
@@ -174,3 +175,10 @@ def cached(row: Row) -> Cached:
     """Return a row of cached results."""
     call, key_, receipt_id, until = row
     return Cached(call=call, key=key_, receipt=receipt_id, until=moment(until))
+
+
+@_naming("charged account")
+def charged(row: Row) -> Charged:
+    """Return a row of what is used up."""
+    account, unit, used = row
+    return Charged(account=account, unit=Unit(unit), used=used)

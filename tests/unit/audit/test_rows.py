@@ -9,6 +9,7 @@ import pytest
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import ContentMismatchError, DerivedStateError, MissingError
+from batonpass.model.charge import Unit
 from batonpass.model.content import Place, StoredContent, new_content
 from batonpass.model.ids import CallId, ContentId, Digest, HandoffId
 from batonpass.model.key import KeyRole, KeyStatus
@@ -16,6 +17,7 @@ from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import RunState
 from batonpass.testing.builders import ANA
 from batonpass.testing.clock import NOON
+from batonpass.testing.conformance.charging import one_call, request
 from batonpass.testing.conformance.keeping import kept
 from tests.unit.audit.forging import Forger
 from tests.unit.model.examples import DIGEST, RUN_KEY, an_id
@@ -262,6 +264,41 @@ def test_a_row_that_is_gone_is_found(table: str) -> None:
 
     what = NAMES[table][1] if table in NAMES else table.removesuffix("s")
     with pytest.raises(MissingError, match=f"1 of . {what} rows are gone"):
+        verify_ledger(forger.store)
+
+
+def charging(forger: Forger) -> str:
+    """Let a run of the forger's ledger use something up, and return what names the row."""
+    working = forger.scribe.start()
+    request(forger.scribe, working, one_call(working, 1)[0])
+    return next(iter(forger.tables.charged))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"used": 0}, "the row says 0 and the receipts say 1"),
+        ({"unit": Unit.TOKENS}, "no receipt supports this charged account"),
+        ({"account": an_id("run", 9)}, "no receipt supports this charged account"),
+    ],
+    ids=["less is used", "of another unit", "by somebody else"],
+)
+def test_what_is_used_up_cannot_be_changed(change: dict[str, Any], problem: str) -> None:
+    """Whoever wants more than was granted, or wants others to have less, is found out."""
+    forger = Forger()
+    name = charging(forger)
+    forger.tables.charged[name] = replace(forger.tables.charged[name], **change)
+
+    with pytest.raises(DerivedStateError, match=problem):
+        verify_ledger(forger.store)
+
+
+def test_what_is_used_up_cannot_be_forgotten() -> None:
+    """A removed row is counted."""
+    forger = Forger()
+    forger.tables.charged.pop(charging(forger))
+
+    with pytest.raises(MissingError, match=r"1 of . charged account rows are gone"):
         verify_ledger(forger.store)
 
 

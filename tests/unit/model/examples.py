@@ -8,6 +8,7 @@ from batonpass.model.bodies import (
     Body,
     Carried,
     Changed,
+    Charge,
     CheckpointSaved,
     ChildHead,
     ContentErased,
@@ -62,6 +63,7 @@ from batonpass.model.bodies import (
     VerificationRepeated,
     VerificationWaived,
 )
+from batonpass.model.charge import Unit
 from batonpass.model.content import Content, ContentRef, content_digest
 from batonpass.model.ids import (
     AgentId,
@@ -118,6 +120,7 @@ HEAD: Final = ChildHead(run=CHILD, seq=3, head=DIGEST)
 REF: Final = ContentRef(id=CONTENT, digest=content_digest(SALT, b"words"), size=5, media_type="text/plain")
 WORDS: Final = Content(name="task", ref=REF, salt=SALT, body=b"words")
 
+CHARGED: Final = Charge(account=StreamId(HANDOFF), unit=Unit.CALLS, amount=1)
 FOUND: Final = Found(place="context", rule="override.ignore", count=2, score=900)
 DECIDED: Final = Carried(item=CONTENT, digest=DIGEST, part=Part.DECISION)
 DECLINED: Final = HandoffId(an_id("handoff", 2))
@@ -233,6 +236,7 @@ BODIES: Final[dict[Kind, Body]] = {
             reads=True,
             flags=("would_deny.budget",),
             tiers=("costly", "irreversible"),
+            charges=(CHARGED,),
         ),
         ToolCompleted(
             run=CHILD,
@@ -242,6 +246,7 @@ BODIES: Final[dict[Kind, Body]] = {
             changes=(Changed(change=CONTENT, after=DIGEST),),
             cache=DIGEST,
             fresh_until=LATER,
+            charges=(CHARGED,),
         ),
         ToolFailed(run=CHILD, call=CALL, error="timeout", changes=(Changed(change=CONTENT, after=DIGEST),)),
         ToolDenied(run=CHILD, call=CALL, tool="write_file", rule="constraint"),

@@ -10,6 +10,7 @@ from tests.unit.model.examples import (
     BODIES,
     CACHED,
     CALL,
+    CHARGED,
     CHILD,
     CONTENT,
     DECIDED,
@@ -97,6 +98,7 @@ _SESSION: Final[Wrong] = {
     "in_flight": NOT_LISTS_OF_HANDOFFS,
 }
 _CALL: Final[Wrong] = {"run": NOT_IDS, "call": NOT_IDS}
+_NOT_CHARGES: Final = ([CHARGED], (CHARGED, CHARGED), ("calls",), None)
 _NOT_CHANGES: Final = [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))]
 _ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
 
@@ -201,6 +203,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "reads": NOT_FLAGS,
         "flags": NOT_LISTS_OF_CODES,
         "tiers": NOT_LISTS_OF_CODES,
+        "charges": _NOT_CHARGES,
     },
     Kind.TOOL_COMPLETED: {
         **_CALL,
@@ -209,6 +212,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "changes": _NOT_CHANGES,
         "cache": NOT_DIGESTS,
         "fresh_until": NOT_OPTIONAL_TIMES,
+        "charges": _NOT_CHARGES,
     },
     Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES, "changes": _NOT_CHANGES},
     Kind.TOOL_DENIED: {**_CALL, "tool": NOT_AGENTS, "rule": NOT_CODES},

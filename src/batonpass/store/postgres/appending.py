@@ -11,6 +11,7 @@ from psycopg.types.numeric import Int8
 
 from batonpass.errors import (
     BatonpassError,
+    BudgetExhaustedError,
     ContentTooLargeError,
     DuplicateReceiptError,
     LeaseLostError,
@@ -115,7 +116,7 @@ def refusal(error: psycopg.Error, entries: Sequence[Entry]) -> BatonpassError | 
     match error.sqlstate:
         case "23505":
             return DuplicateReceiptError(taken["id"] if (taken := _TAKEN.search(detail)) else "an id")
-        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005" | "BP006" | "BP007":
+        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005" | "BP006" | "BP007" | "BP008":
             try:
                 _refuse(error.sqlstate, json.loads(detail), entries)
             except BatonpassError as refused:
@@ -142,6 +143,8 @@ def _refuse(state: str, detail: Mapping[str, Any], entries: Sequence[Entry]) -> 
             raise DuplicateReceiptError(taken) if taken == detail["offered"] else OfferedAlreadyError(taken)
         case "BP007":
             raise LeaseLostError(detail["handoff"])
+        case "BP008":
+            raise BudgetExhaustedError(detail["account"], detail["unit"], detail["used"], detail["most"])
         case _:
             raise NotFoundError(detail["what"], detail["id"])
 
@@ -173,13 +176,19 @@ def _arguments(entry: Entry) -> dict[str, object]:
         "content_ids": TextArray([content.ref.id for content in contents]) if contents else None,
         "content_salts": BytesArray([content.salt for content in contents]) if contents else None,
         "content_bodies": BytesArray([content.body for content in contents]) if contents else None,
-        "change": json.dumps(fields) if (fields := dict(_fields(change, entry.token)) | _touches(entry)) else None,
+        "change": json.dumps(fields) if (fields := dict(_fields(change, entry.token)) | _besides(entry)) else None,
         "enrols_itself": enrols_itself(receipt),
     }
 
 
-def _touches(entry: Entry) -> dict[str, object]:
-    return {"touches": [asdict(touch) for touch in entry.touches]} if entry.touches else {}
+def _besides(entry: Entry) -> dict[str, object]:
+    """Return the lists of rows that come with an entry."""
+    given: dict[str, tuple[Any, ...]] = {
+        "touches": entry.touches,
+        "charges": entry.change.charges,
+        "within": entry.within,
+    }
+    return {name: [asdict(one) for one in rows_] for name, rows_ in given.items() if rows_}
 
 
 def _fields(change: Projection, token: int | None) -> Iterator[tuple[str, object]]:

@@ -8,7 +8,7 @@ WHERE
     schemaname = ANY (current_schemas(false))
     AND tablename IN (
         'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'touches', 'runs', 'handoffs', 'leases',
-        'statements', 'keys', 'seals', 'cached'
+        'statements', 'keys', 'seals', 'cached', 'held', 'charged'
     );
 
 -- name: lock_schema
@@ -112,7 +112,7 @@ SELECT
         FROM unnest(
             '{
                 ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
-                cached
+                cached,held,charged
             }'::regclass[]
         ) AS name
     );
@@ -187,6 +187,12 @@ SELECT DISTINCT path FROM touches
 WHERE path = %(ending)s OR right(path, length(%(ending)s) + 1) = '/' || %(ending)s
 ORDER BY path;
 
+-- name: find_charged
+SELECT account, unit, used FROM charged WHERE account = %(account)s ORDER BY unit;
+
+-- name: find_all_charged
+SELECT account, unit, used FROM charged;
+
 -- name: find_cached
 SELECT call, key, receipt, until FROM cached WHERE key = %(key)s ORDER BY call DESC;
 
@@ -247,7 +253,7 @@ ORDER BY deadline, id;
 -- name: find_held
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs
-WHERE state = 'held'
+WHERE id IN (SELECT handoff FROM held)
 ORDER BY id;
 
 -- name: find_statements

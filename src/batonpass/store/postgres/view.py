@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import psycopg
 
 from batonpass.errors import NotALedgerError, NotFoundError
+from batonpass.model.charge import Charged
 from batonpass.model.content import StoredContent
 from batonpass.model.ids import (
     RECEIPT,
@@ -181,6 +182,12 @@ class PostgresView:
         if key is None:
             return self._stream("find_all_cached", _NOTHING, rows.cached)
         return self._all("find_cached", {"key": key}, rows.cached)
+
+    def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
+        """Yield what is used up of an account, or of all."""
+        if account is None:
+            return self._stream("find_all_charged", _NOTHING, rows.charged)
+        return self._all("find_charged", {"account": account}, rows.charged)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

@@ -216,6 +216,19 @@ ORDER BY path;
 -- name: add_cached
 INSERT INTO cached (call, key, receipt, until) VALUES (?, ?, ?, ?);
 
+-- name: charge
+INSERT INTO charged (account, unit, used) VALUES (?, ?, ?)
+ON CONFLICT (account, unit) DO UPDATE SET used = used + excluded.used;
+
+-- name: get_used
+SELECT used FROM charged WHERE account = ? AND unit = ?;
+
+-- name: find_charged
+SELECT account, unit, used FROM charged WHERE account = ? ORDER BY unit;
+
+-- name: find_all_charged
+SELECT account, unit, used FROM charged;
+
 -- name: find_cached
 SELECT call, key, receipt, until FROM cached WHERE key = ? ORDER BY call DESC;
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import apsw
 
 from batonpass.errors import EditedError, NotALedgerError, NotFoundError
+from batonpass.model.charge import Charged
 from batonpass.model.content import Place, StoredContent
 from batonpass.model.ids import (
     CONTENT,
@@ -211,6 +212,12 @@ class SqliteView:
         if key is None:
             return self._find("find_all_cached", (), rows.cached)
         return self._find("find_cached", (key,), rows.cached)
+
+    def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
+        """Yield what is used up of an account, or of all."""
+        if account is None:
+            return self._find("find_all_charged", (), rows.charged)
+        return self._find("find_charged", (account,), rows.charged)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

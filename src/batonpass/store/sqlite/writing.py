@@ -18,7 +18,7 @@ from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.stream import Stream
 from batonpass.store import rows
-from batonpass.store.admission import is_there, next_state, require_anchor, require_fence, require_next
+from batonpass.store.admission import is_there, next_state, require_anchor, require_fence, require_next, require_within
 from batonpass.store.sql import Queries
 from batonpass.store.sqlite import leasing
 
@@ -40,6 +40,8 @@ _OPEN: Final = QUERIES["open_stream"]
 _ADD_RECEIPT: Final = QUERIES["add_receipt"]
 _ADD_CONTENT: Final = QUERIES["add_content"]
 _ADD_TOUCH: Final = QUERIES["add_touch"]
+_CHARGE: Final = QUERIES["charge"]
+_GET_USED: Final = QUERIES["get_used"]
 
 
 def write_entries(connection: apsw.Connection, entries: Sequence[Entry]) -> None:
@@ -77,6 +79,9 @@ def write_entry(connection: apsw.Connection, entry: Entry) -> None:
     except apsw.ConstraintError:
         raise DuplicateReceiptError(receipt.id) from None
     _apply(connection, change, entry.token)
+    for limit in entry.within:
+        row = connection.execute(_GET_USED, (limit.account, limit.unit)).fetchone()
+        require_within(0 if row is None else row[0], limit)
 
 
 def is_blob(content: Content) -> bool:
@@ -141,6 +146,8 @@ def _apply(connection: apsw.Connection, change: Projection, token: int | None) -
         _add_statement(connection, stated)
     if change.cached is not None:
         _add_cached(connection, change.cached)
+    for charge in change.charges:
+        connection.execute(_CHARGE, (charge.account, charge.unit, charge.amount))
     _apply_to_keys(connection, change)
     for content in change.erased:
         connection.execute(QUERIES["erase_content"], (content,))

@@ -8,6 +8,7 @@ Subclass it in your test suite and give it a `store` fixture that returns an emp
 """
 
 from batonpass.testing.conformance.appending import Appending
+from batonpass.testing.conformance.charging import Charging
 from batonpass.testing.conformance.deriving import Deriving
 from batonpass.testing.conformance.enrolling import Enrolling
 from batonpass.testing.conformance.keeping import Keeping
@@ -18,5 +19,7 @@ from batonpass.testing.conformance.reading import Reading
 from batonpass.testing.conformance.touching import Touching
 
 
-class LedgerStoreConformance(Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching, Keeping):
+class LedgerStoreConformance(
+    Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching, Keeping, Charging
+):
     """What a `LedgerStore` promises."""

@@ -1,0 +1,82 @@
+"""Charges: how much of a limit is used up, counted where everybody who shares the limit can see it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from batonpass.model.checks import require_instance, require_integer, require_member, require_unique
+from batonpass.model.ids import HANDOFF, RUN, StreamId, require_id
+
+
+class Unit(StrEnum):
+    """What is counted. The text is signed, so it is forever."""
+
+    CALLS = "calls"
+    SPEND = "spend"  # in millionths
+    ROWS = "rows"
+    BYTES = "bytes"
+    TOKENS = "tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """So much is used up of what one handoff, or one root, and everything below it may use."""
+
+    account: StreamId  # a handoff, whichever attempt works on it, or a root run
+    unit: Unit
+    amount: int  # below zero where more was set aside than it took
+
+    def __post_init__(self) -> None:
+        require_account("account", self.account)
+        require_member("unit", self.unit, Unit)
+        require_integer("amount", self.amount, least=-(2**53 - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """A limit that an account may not go beyond with what is written now; else nothing of it is written."""
+
+    account: StreamId
+    unit: Unit
+    most: int
+
+    def __post_init__(self) -> None:
+        require_account("account", self.account)
+        require_member("unit", self.unit, Unit)
+        require_integer("most", self.most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charged:
+    """What is used up of an account in one unit."""
+
+    account: StreamId
+    unit: Unit
+    used: int
+
+    def __post_init__(self) -> None:
+        require_account("account", self.account)
+        require_member("unit", self.unit, Unit)
+        require_integer("used", self.used, least=-(2**53 - 1))
+
+    @property
+    def id(self) -> str:
+        """Return what names it among the derived rows."""
+        return name_of(self.account, self.unit)
+
+
+def name_of(account: StreamId, unit: Unit) -> str:
+    """Return the one name of what is counted for an account."""
+    return f"{account} {unit}"
+
+
+def require_account(field: str, account: str) -> StreamId:
+    """Return the name of an account: a handoff, or a root run."""
+    return StreamId(require_id(field, account, HANDOFF if account.startswith(HANDOFF) else RUN))
+
+
+def require_charges(charges: tuple[Charge, ...]) -> None:
+    """Refuse a list of charges that names one account and unit twice."""
+    require_instance("charges", charges, tuple)
+    for charge in charges:
+        require_instance("charges", charge, Charge)
+    require_unique("charges", [name_of(charge.account, charge.unit) for charge in charges])
