@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from batonpass.audit.lookup import LAST, get_open_root, get_run
 from batonpass.clock import Clock, SystemClock
+from batonpass.credentials import Provider
 from batonpass.errors import (
     ContentErasedError,
     StoreReadOnlyError,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner)
 AnyCheck = TypeVar("AnyCheck", bound=Check)
+AnyProvider = TypeVar("AnyProvider", bound=Provider)
 
 
 class Relay:
@@ -80,6 +82,7 @@ class Relay:
         self._cards: dict[AgentId, Card] = {}
         self._runners: dict[AgentId, Runner] = {}
         self._checks: dict[str, Check] = {}
+        self._providers: dict[str, Provider] = {}
         self._desk: Desk | None = None
         self._membership = Membership(store, Keyring(home, self._clock), self._clock)
         self._run_keys = run_keys or RunKeysInMemory()
@@ -148,6 +151,7 @@ class Relay:
                     gates=given_policy(self._policy),
                     cards=self._cards,
                     checks=self._checks,
+                    providers=self._providers,
                 )
             return self._desk
 
@@ -173,6 +177,11 @@ class Relay:
         """
         self._checks[require_code("check", name)] = check
         return check
+
+    def credential(self, name: str, provider: AnyProvider) -> AnyProvider:
+        """Let tools that declare `credential=NAME` act with what a provider gives. The secret is never written down."""
+        self._providers[require_code("credential", name)] = provider
+        return provider
 
     def start(
         self,

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from batonpass.accounts.acting_as import Acted, find_acted
 from batonpass.accounts.sources import run_between, timed
 from batonpass.audit.lookup import Tasks, Text, find_ancestors, read_contents, read_receipt, read_task, read_texts
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.acting import CREDENTIAL
 from batonpass.handoff.offers import BRIEF, REPORT, Offer, read_offer
 from batonpass.handoff.resuming import ARGUMENTS, Resumption, read_runs
 from batonpass.model.bodies import (
@@ -120,6 +122,7 @@ class Account:
     acts: tuple[Act, ...]
     children: tuple[Child, ...]
     unverified: tuple[Handoff, ...]  # results that it or its sender built on and nobody had verified
+    acted: tuple[Acted, ...] = ()  # credentials with which its attempts acted, and who else of the tree did
     mark: str | None = None  # that it was imported
 
     @property
@@ -228,6 +231,7 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         offer=offer,
         offered=told.receipts[0],
         mark=told.mark,
+        acted=_acted(view, handoff, attempts),
         task=read_task(view, handoff),
         lineage=lineage,
         intent=Tasks(view).find(lineage[-1]),
@@ -239,6 +243,14 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         children=tuple(Child(handoff=child, task=read_task(view, child)) for child in sorted(children, key=_by_id)),
         unverified=tuple(view.get_handoff(known) for known in unverified),
     )
+
+
+def _acted(view: LedgerView, handoff: Handoff, attempts: tuple[Attempt, ...]) -> tuple[Acted, ...]:
+    # The whole tree is read only if a run of this handoff acted with a credential at all.
+    if not any(CREDENTIAL in call.content for attempt in attempts for call in attempt.calls):
+        return ()
+    own = {attempt.run.id for attempt in attempts}
+    return tuple(acted for acted in find_acted(view, handoff.root) if own & acted.calls.keys())
 
 
 def _runs(view: LedgerView, handoff: Handoff) -> list[Run]:

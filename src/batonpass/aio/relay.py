@@ -15,7 +15,7 @@ from batonpass.handoff.tools import is_async
 from batonpass.model.card import Card
 from batonpass.model.ids import AgentId, RunId
 from batonpass.policy.reading import AnyPolicy
-from batonpass.relay import AnyCheck, Relay
+from batonpass.relay import AnyCheck, AnyProvider, Relay
 from batonpass.store.port import LedgerStore
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner)
@@ -87,6 +87,10 @@ class AsyncRelay(Face[Relay]):
     def check(self, name: str, check: AnyCheck) -> AnyCheck:
         """Let conditions of decisions ask for a check: `check:NAME`. An async one has a loop of its own."""
         return self.sync.check(name, check)
+
+    def credential(self, name: str, provider: AnyProvider) -> AnyProvider:
+        """Let tools that declare `credential=NAME` act with what a provider gives. The secret is never written down."""
+        return self.sync.credential(name, provider)
 
     async def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
         """Return the lines of a bundle, all of them read: the whole tree that a run belongs to."""

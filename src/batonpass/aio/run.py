@@ -13,7 +13,7 @@ from batonpass.aio.faces import Face, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
 from batonpass.errors import HandoffError
 from batonpass.handoff.calling import Begun, Replayed, begin_call, fail_call, finish_call
-from batonpass.handoff.context import CallContext, entered
+from batonpass.handoff.context import entered
 from batonpass.handoff.handoff import LiveHandoff, Result, pauses
 from batonpass.handoff.resuming import Resumption
 from batonpass.handoff.run import LiveRun
@@ -268,7 +268,7 @@ class AsyncRun(Face[LiveRun]):
         if isinstance(begun, Replayed):
             return begun.value
         try:
-            with entered(CallContext(run=self.id, call=begun.call, key=begun.key, attempt=begun.attempt)):
+            with entered(begun.context(self.id)):
                 result, cancelled = await _made(function, args, kwargs)
         except BaseException as error:
             await in_thread(functools.partial(fail_call, desk, holding, begun, error))

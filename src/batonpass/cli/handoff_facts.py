@@ -54,7 +54,15 @@ def account_facts(account: Account) -> dict[str, object]:
             "granted": None if account.granted is None else list(account.granted),
             "used": [_call(call) for call in account.calls if call.outcome != "denied"],
         },
-        "credential": {"provider": None, "recorded": []},
+        "credentials": [
+            {
+                "name": acted.name,
+                "identity": acted.identity,
+                "shared": acted.is_shared,
+                "calls": acted.calls,
+            }
+            for acted in account.acted
+        ],
         "reasoning": {"content": baton.brief.reasoning, "rationale": baton.brief.rationale},
         "brief": to_document(baton.brief),
         "policy": _policy(account),

@@ -229,7 +229,18 @@ def _credentials(account: Account) -> Iterator[Parts]:
     keys = ", ".join(key[:16] for key in latest.keys)
     relays = ", ".join(f"{ending(relay)} with key {key[:16]}" for relay, key in latest.recorders)
     yield (f"run key {keys} · recorded by relay {relays}",)
-    yield ("for tools: none recorded",)
+    if not account.acted:
+        yield ("for tools: none recorded",)
+    own = {attempt.run.id for attempt in account.attempts}
+    for acted in account.acted:
+        who = "erased" if acted.identity is None else f"{acted.name} as {shorten(acted.identity, 60)}"
+        yield (f"for tools: {who} · {counted(sum(acted.calls[run] for run in own & acted.calls.keys()), 'call')}",)
+        if acted.is_shared:
+            others = ", ".join(ending(run) for run in acted.calls if run not in own) or "its own attempts"
+            yield (
+                paint("shared: ", "yellow"),
+                f"{others} acted with the same one; from outside nobody can tell who did",
+            )
 
 
 def _reasoning(account: Account) -> Iterator[str]:

@@ -32,6 +32,7 @@
     │   └── RunnerError            handoff.runner
     ├── CallError
     │   ├── CallInDoubtError       call.in_doubt
+    │   ├── CredentialError        call.credential
     │   ├── CallHeldError          call.held
     │   ├── CallSuspendedError     call.suspended
     │   ├── CallDeniedError        call.denied
@@ -91,6 +92,7 @@ from batonpass.errors.handing import (
     CallReplayError,
     CallSuspendedError,
     ConstraintViolatedError,
+    CredentialError,
     HandoffAskedError,
     HandoffDeclinedError,
     HandoffDepthExceededError,
@@ -164,6 +166,7 @@ __all__ = [
     "ContentErasedError",
     "ContentMismatchError",
     "ContentTooLargeError",
+    "CredentialError",
     "DerivedStateError",
     "DuplicateReceiptError",
     "EditedError",

@@ -171,6 +171,16 @@ class CallError(BatonpassError):
     """A tool call was not made."""
 
 
+class CredentialError(CallError):
+    """A tool needs a credential, and it cannot be had."""
+
+    code = "call.credential"
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"there is no credential {name!r}: {problem}")
+        self.name = name
+
+
 class CallInDoubtError(CallError):
     """An earlier attempt requested this very call and nobody knows whether it happened."""
 

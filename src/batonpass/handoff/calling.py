@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from batonpass.attribution.documents import encode_change
+from batonpass.credentials import Credential
 from batonpass.errors import (
     CallDeniedError,
     CallError,
@@ -23,13 +24,15 @@ from batonpass.errors import (
 )
 from batonpass.guard.constraints import find_broken_by_call
 from batonpass.guard.gates import Decision, decide
+from batonpass.handoff.acting import CREDENTIAL, fetch_credential, key_of, told
 from batonpass.handoff.caching import cache_key, find_again
+from batonpass.handoff.context import CallContext
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.effects import NOTHING, Watched, find_changes, watch
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.gating import judge, suspend, tiers_of
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.resuming import ARGUMENTS, RESULT, PastCall, read_settlement
+from batonpass.handoff.resuming import ARGUMENTS, PastCall, read_settlement
 from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.values import SHOWN, describe, give_back, keep_result
 from batonpass.model.baton import Budget
@@ -47,9 +50,9 @@ from batonpass.model.bodies import (
     ToolRequested,
 )
 from batonpass.model.checks import LARGEST_INTEGER
-from batonpass.model.content import Content, new_content
+from batonpass.model.content import Content
 from batonpass.model.entry import Touch
-from batonpass.model.ids import CallId, Digest, new_call_id
+from batonpass.model.ids import CallId, Digest, RunId, new_call_id
 from batonpass.model.receipt import Mode
 
 MESSAGE = "message"
@@ -69,7 +72,12 @@ class Begun:
     number: int = 1  # the how-manyth such call it is
     cache: Digest | None = None  # under what its result is kept for a while, if it is
     recorded: bool = True  # False if its request could not be written; then its outcome is not, either
+    credential: Credential | None = None
     watched: Watched = NOTHING  # the files that its arguments name, as they were before
+
+    def context(self, run: RunId) -> CallContext:
+        """Return what the tool can know about the call."""
+        return CallContext(run=run, call=self.call, key=self.key, attempt=self.attempt, credential=self.credential)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,13 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         )
         _write(desk, holding, cached, *contents)
         return Replayed(again.value)
+    credential = fetch_credential(
+        desk,
+        holding,
+        declared,
+        lambda error: _deny(desk, holding, call, described, CREDENTIAL, desk.text(REASON, str(error))),
+    )
+    contents += told(desk, credential)
     if target is not None:
         contents.append(desk.text(TARGET, target))
     requested = ToolRequested(
@@ -144,6 +159,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         reads=declared.reads,
         flags=tuple(dict.fromkeys((*flags, *(decision.flag for decision in decisions)))),
         tiers=tuple(str(tier) for tier in tiers_of(declared)),
+        credential=key_of(desk, holding, credential),
     )
     recorded = _write(desk, holding, requested, *contents)
     holding.calls += 1
@@ -159,6 +175,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         number=number,
         cache=cache,
         recorded=recorded,
+        credential=credential,
         watched=watch(call.named) if recorded and not declared.reads else NOTHING,
     )
 
@@ -198,15 +215,15 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
     if not begun.recorded:
         return
     body, media_type = keep_result(value, call.declared.encode)
-    content = new_content(RESULT, body, desk.clock.now(), media_type=media_type)
-    flags = ("cost.unknown",) if cost is None else ()
+    content = desk.result(body, media_type)
+    flags = _flags_of(cost, redacted=content.ref.media_type != media_type)
     changes = [
         (change, desk.json(f"change.{number}", encode_change(change)))
         for number, change in enumerate(
             find_changes(begun.watched, call=begun.call, run=holding.id, at=desk.clock.now()), 1
         )
     ]
-    until = _fresh_until(desk, begun, call, media_type)
+    until = _fresh_until(desk, begun, call, content.ref.media_type)
     done = ToolCompleted(
         run=holding.id,
         call=begun.call,
@@ -225,6 +242,10 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
     except (FencedError, StreamClosedError):
         _keep_late(desk, holding, begun, content, completed=True)
         raise
+
+
+def _flags_of(cost: int | None, *, redacted: bool) -> tuple[str, ...]:
+    return (*(("cost.unknown",) if cost is None else ()), *(("result.redacted",) if redacted else ()))
 
 
 def _fresh_until(desk: Desk, begun: Begun, call: ToolCall[Any], media_type: str) -> datetime | None:

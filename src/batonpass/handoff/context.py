@@ -3,6 +3,7 @@
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from batonpass.credentials import Credential
 from batonpass.model.ids import CallId, Digest, RunId
 
 
@@ -14,6 +15,7 @@ class CallContext:
     call: CallId
     key: Digest
     attempt: int
+    credential: Credential | None = None  # of a tool that declares one
 
 
 _CURRENT: ContextVar[CallContext | None] = ContextVar("batonpass_call", default=None)

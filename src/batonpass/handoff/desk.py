@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from batonpass.clock import Clock
+from batonpass.credentials import Provider, Redactor
 from batonpass.handoff.secrets import TreeSecrets
+from batonpass.handoff.values import SHOWN
 from batonpass.ledger.recording import Recording
 from batonpass.model.card import Card
 from batonpass.model.checks import require_instance
@@ -17,6 +20,9 @@ from batonpass.model.rules import Policy
 from batonpass.scan import PatternScanner, Scanner
 from batonpass.store.port import LedgerStore
 from batonpass.wire.documents import JSON, encode_item
+
+RESULT: Final = "result"
+BODY: Final = "body"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,6 +37,8 @@ class Desk:
     cards: Mapping[AgentId, Card] = field(default_factory=dict)
     checks: Mapping[str, Callable[[], object]] = field(default_factory=dict)  # what conditions of decisions ask for
     scanner: Scanner = field(default_factory=PatternScanner)
+    providers: Mapping[str, Provider] = field(default_factory=dict)  # of credentials, by name
+    redactor: Redactor = field(default_factory=Redactor)
 
     @property
     def policy(self) -> HandoffPolicy:
@@ -39,11 +47,21 @@ class Desk:
 
     def text(self, name: str, words: str) -> Content:
         """Return words as content."""
-        return new_content(name, words, self.clock.now())
+        return new_content(name, self.redactor.text(name, words), self.clock.now())
 
     def json(self, name: str, document: bytes) -> Content:
         """Return a document as content."""
-        return new_content(name, document, self.clock.now(), media_type=JSON)
+        return new_content(name, self.redactor.document(name, document), self.clock.now(), media_type=JSON)
+
+    def result(self, body: bytes, media_type: str) -> Content:
+        """Return what a call returned as content; without its secrets it is only shown, and never given back."""
+        clean = self.redactor.document(RESULT, body) if media_type == JSON else self.redactor.body(RESULT, body)
+        return new_content(RESULT, clean, self.clock.now(), media_type=media_type if clean == body else SHOWN)
+
+    def body(self, body: bytes | str, media_type: str) -> Content:
+        """Return a file as content, without secrets that were fetched for a run."""
+        clean = self.redactor.text(BODY, body) if isinstance(body, str) else self.redactor.body(BODY, bytes(body))
+        return new_content(BODY, clean, self.clock.now(), media_type=media_type)
 
     def item(
         self, value: ItemValue, by: PrincipalId, number: int, *, said_at: datetime | None = None
@@ -58,5 +76,5 @@ class Desk:
             # The human's own words, and nothing around them: they stay byte-identical wherever they go.
             content = new_content(name, value.text, at)
         else:
-            content = new_content(name, encode_item(value, by, at), self.clock.now(), media_type=JSON)
+            content = self.json(name, encode_item(value, by, at))
         return Item(id=content.ref.id, digest=content.ref.digest, part=part, by=by, at=at, value=value), content

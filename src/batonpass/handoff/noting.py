@@ -12,12 +12,10 @@ from batonpass.handoff.offers import author_of
 from batonpass.handoff.resuming import MESSAGES
 from batonpass.model.bodies import CheckpointSaved, RunRecorded, RunRelaxed
 from batonpass.model.checks import require_instance
-from batonpass.model.content import new_content
 from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId
 from batonpass.model.items import Artifact, Item, ItemValue, Statement
 from batonpass.model.kinds import Part
 from batonpass.model.lifecycle import State
-from batonpass.wire.documents import JSON
 
 _RELAXABLE = frozenset({Part.CONSTRAINT, Part.EXCLUSION})
 
@@ -67,7 +65,7 @@ def attach(
 ) -> Item:
     """Keep a file or a result with a run; it travels by digest, whatever its size."""
     require_instance("body", body, (bytes, bytearray, memoryview, str))
-    kept = new_content("body", body, desk.clock.now(), media_type=media_type or _usual_type(body))
+    kept = desk.body(body, media_type or _usual_type(body))
     data = kept.body
     value = Artifact(
         name,
@@ -136,7 +134,7 @@ def checkpoint(desk: Desk, holding: Holding, messages: object) -> None:
         json.loads(data)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValueError("messages", f"are not JSON: {error}") from None
-    content = new_content(MESSAGES, data, desk.clock.now(), media_type=JSON)
+    content = desk.json(MESSAGES, data)
     fill_gap(desk, holding)
     desk.recording.record(holding.working, CheckpointSaved(run=holding.id, after=holding.last_call), (content,))
 

@@ -15,7 +15,6 @@ from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.offers import author_of, read_items
 from batonpass.model.bodies import Kind, RunRecorded
 from batonpass.model.checks import require_text
-from batonpass.model.content import new_content
 from batonpass.model.ids import AgentId, Digest, RunId
 from batonpass.model.items import Artifact, Item, label_of
 from batonpass.model.kinds import Part
@@ -45,7 +44,7 @@ class Memory:
 def remember(desk: Desk, holding: Holding, text: str) -> Item:
     """Keep something for later runs of this agent."""
     require_text("text", text)
-    kept = new_content("body", text, desk.clock.now(), media_type="text/plain")
+    kept = desk.body(text, "text/plain")
     with desk.store.view() as view:
         label = _label(view, holding, text)
     value = Artifact(

@@ -10,7 +10,7 @@ from batonpass.errors import InvalidValueError
 from batonpass.handoff.asking_for import asked_for
 from batonpass.handoff.calling import Replayed, begin_call, deny_call, fail_call, finish_call
 from batonpass.handoff.closing import close_run
-from batonpass.handoff.context import CallContext, entered
+from batonpass.handoff.context import entered
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.handoff import Answerer, LiveHandoff, Runner
 from batonpass.handoff.holding import Holding
@@ -185,9 +185,8 @@ class LiveRun:
         begun = begin_call(self._desk, self._holding, planned)
         if isinstance(begun, Replayed):
             return begun.value  # type: ignore[no-any-return]
-        context = CallContext(run=self.id, call=begun.call, key=begun.key, attempt=begun.attempt)
         try:
-            with entered(context):
+            with entered(begun.context(self.id)):
                 result = function(*args, **kwargs)
         except BaseException as error:
             fail_call(self._desk, self._holding, begun, error)

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.values import plain, readable
-from batonpass.model.checks import require_instance
+from batonpass.model.checks import require_code, require_instance
 from batonpass.model.ids import require_agent
 
 Arguments = ParamSpec("Arguments")
@@ -35,12 +35,15 @@ class Declared:
     external: bool = False  # what it reads or changes is not ours
     costly: bool = False
     cache_for: timedelta | None = None  # for so long its result is given again, in the same session or series
+    credential: str | None = None  # the name of the one that it acts with
     cost: Callable[[Any], Decimal | int] | None = None
     encode: Callable[[Any], bytes] | None = None
     decode: Callable[[bytes], Any] | None = None
 
     def __post_init__(self) -> None:
         require_agent("tool", self.name)
+        if self.credential is not None:
+            require_code("credential", self.credential)
         if self.reads and self.target is not None:
             raise InvalidValueError("target", f"{self.name} is declared to change nothing")
         if self.cache_for is None:
@@ -107,6 +110,7 @@ def tool(
     external: bool = False,
     cache_for: timedelta | None = None,
     costly: bool = False,
+    credential: str | None = None,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -124,6 +128,7 @@ def tool(
     external: bool = False,
     cache_for: timedelta | None = None,
     costly: bool = False,
+    credential: str | None = None,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -133,6 +138,8 @@ def tool(
     `target` is the name of the argument that says what is changed, or a function of the arguments.
     `reversible=False` says that it cannot be undone; without it, nobody said. `external` says that what it reads or
     changes is not ours, `costly` that it is dear: a policy may want somebody to let such a call be made.
+    `credential` is the name of one that the relay fetches for the call and nobody writes down: the tool finds it in
+    `current_call().credential`.
     With `cache_for`, the same call in the same session or series gets the recorded result for so long; not if it is
     external.
     """
@@ -148,6 +155,7 @@ def tool(
             external=external,
             cache_for=cache_for,
             costly=costly,
+            credential=credential,
             cost=cost,
             encode=encode,
             decode=decode,

@@ -63,6 +63,7 @@ class ToolRequested:
     reads: bool = False  # declared to change nothing
     flags: tuple[str, ...] = ()  # what would have stopped it, had the run been held to a grant
     tiers: tuple[str, ...] = ()  # how much depends on it, as its tool declares
+    credential: Digest | None = None  # of the secret that it acts with, keyed with the tree's secret
     charges: tuple[Charge, ...] = ()  # what it uses up of the limits that it is under, counted before it is made
 
     def __post_init__(self) -> None:
@@ -78,6 +79,8 @@ class ToolRequested:
         require_instance("reads", self.reads, bool)
         require_codes("flags", self.flags)
         require_codes("tiers", self.tiers)
+        if self.credential is not None:
+            require_digest("credential", self.credential)
         require_charges(self.charges)
 
 

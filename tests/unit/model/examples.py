@@ -236,6 +236,7 @@ BODIES: Final[dict[Kind, Body]] = {
             reads=True,
             flags=("would_deny.budget",),
             tiers=("costly", "irreversible"),
+            credential=DIGEST,
             charges=(CHARGED,),
         ),
         ToolCompleted(

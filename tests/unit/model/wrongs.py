@@ -203,6 +203,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "reads": NOT_FLAGS,
         "flags": NOT_LISTS_OF_CODES,
         "tiers": NOT_LISTS_OF_CODES,
+        "credential": NOT_OPTIONAL_DIGESTS,
         "charges": _NOT_CHARGES,
     },
     Kind.TOOL_COMPLETED: {

@@ -33,7 +33,7 @@ from batonpass.model.bodies import (
     ToolFailed,
     ToolRequested,
 )
-from batonpass.model.content import Content, new_content
+from batonpass.model.content import Content
 from batonpass.model.entry import Touch
 from batonpass.model.ids import Digest, PrincipalId, new_call_id
 from batonpass.model.receipt import Mode
@@ -216,7 +216,7 @@ class Pen:
         body, media_type = keep_result(result)
         if len(body) > _LARGEST:
             body, media_type = f"({len(body):,} bytes)".encode(), "text/plain"
-        return new_content("result", body, self.desk.clock.now(), media_type=media_type)
+        return self.desk.result(body, media_type)
 
     def _target(self, event: Event) -> str | None:
         path = event.path

@@ -92,9 +92,11 @@ def test_a_call_is_requested_and_completed(session: Session, relay: Relay) -> No
         "reads": True,
         "flags": [],
         "tiers": [],
+        "credential": None,
+        "charges": [],
     }
     completed = {"run": "run-1", "call": "call-1", "cost": 0, "flags": [], "changes": []}
-    completed |= {"cache": None, "fresh_until": None}
+    completed |= {"cache": None, "fresh_until": None, "charges": []}
     arguments = {"tool": "Read", "arguments": {"file_path": "a.py"}}
     source = {**SOURCE, "key": "c1"}
     assert [
@@ -165,7 +167,8 @@ def test_the_answer_is_kept_and_is_the_report(session: Session, relay: Relay) ->
     session.tell("Stop", last_assistant_message="Done.", background_tasks=[])
     session.tell("SessionEnd", reason="other")
 
-    closed = {"run": "run-1", "outcome": "completed", "children": [], "effects": [], "unverified": []}
+    closed = {"run": "run-1", "outcome": "completed", "children": [], "effects": []}
+    closed |= {"unverified": [], "flags": []}
     source = {**SOURCE, "key": f"end/{SESSION}", "status": "other"}
     assert [
         a_receipt(

@@ -1,0 +1,140 @@
+"""Providers: the environment, a file, the keyring of the system, and any command."""
+
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from batonpass.credentials.port import Credential, CredentialRequest, Secret
+from batonpass.errors import CredentialError
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_PATIENCE: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class FromEnvironment:
+    """An environment variable."""
+
+    variable: str
+    identity: str | None = None
+    environment: Mapping[str, str] | None = None  # None: this process's, as it is when it is asked for
+
+    def fetch(self, request: CredentialRequest) -> Credential:
+        """Return what the variable holds."""
+        found = (os.environ if self.environment is None else self.environment).get(self.variable)
+        if not found:
+            raise CredentialError(request.name, f"the environment variable {self.variable} is not set; set it")
+        return _credential(request, found, self.identity or f"environment:{self.variable}")
+
+
+@dataclass(frozen=True, slots=True)
+class FromFile:
+    """A file that only its owner can read."""
+
+    path: Path
+    identity: str | None = None
+
+    def fetch(self, request: CredentialRequest) -> Credential:
+        """Return what the file holds, without the end of its last line."""
+        path = Path(self.path)
+        try:
+            if path.stat().st_mode & _OTHERS:
+                raise CredentialError(request.name, f"others can read {path}; run `chmod 600 {path}`")
+            found = path.read_text(encoding="utf-8").strip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise CredentialError(request.name, f"cannot read {path}: {reason}") from None
+        if not found:
+            raise CredentialError(request.name, f"{path} is empty")
+        return _credential(request, found, self.identity or f"file:{path.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class FromKeyring:
+    """The keyring of the system, by service and user name; needs the package `keyring`, which nothing here installs."""
+
+    service: str
+    username: str
+    identity: str | None = None
+
+    def fetch(self, request: CredentialRequest) -> Credential:
+        """Return what the keyring holds."""
+        try:
+            import keyring  # noqa: PLC0415 - an extra, which most programs never need
+        except ImportError:
+            raise CredentialError(request.name, "it is in a keyring; run: pip install keyring") from None
+        try:
+            found = keyring.get_password(self.service, self.username)
+        except keyring.errors.KeyringError as error:
+            raise CredentialError(request.name, f"the keyring did not answer: {type(error).__name__}") from None
+        if not found:
+            raise CredentialError(request.name, f"the keyring has none for {self.username} at {self.service}")
+        return _credential(request, found, self.identity or f"keyring:{self.username}@{self.service}")
+
+
+@dataclass(frozen=True, slots=True)
+class FromCommand:
+    """What a command prints: the secret, or JSON with `secret` and `identity`.
+
+    It is told for whom, as `BATONPASS_RUN`, `BATONPASS_AGENT`, `BATONPASS_PRINCIPAL`, `BATONPASS_TOOL` and
+    `BATONPASS_CREDENTIAL`, so that a vault can make one for each run.
+    """
+
+    command: Sequence[str]
+    identity: str | None = None
+    patience: float = _PATIENCE  # in seconds
+
+    def fetch(self, request: CredentialRequest) -> Credential:
+        """Return what the command prints."""
+        told = {
+            "BATONPASS_CREDENTIAL": request.name,
+            "BATONPASS_TOOL": request.tool,
+            "BATONPASS_RUN": request.run,
+            "BATONPASS_AGENT": request.agent,
+            "BATONPASS_PRINCIPAL": request.principal,
+        }
+        # What it prints is never shown, whatever goes wrong: it may be the secret.
+        try:
+            done = subprocess.run(  # noqa: S603 - whoever sets up a relay chooses the command
+                list(self.command),
+                env={**os.environ, **told},
+                capture_output=True,
+                check=False,
+                timeout=self.patience,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            raise CredentialError(request.name, f"{self.command[0]} took more than {self.patience:g} seconds") from None
+        except OSError as error:
+            raise CredentialError(request.name, f"cannot run {self.command[0]}: {error.strerror}") from None
+        if done.returncode != 0:
+            raise CredentialError(request.name, f"{self.command[0]} ended with {done.returncode}")
+        try:
+            printed = done.stdout.decode().strip("\r\n")
+        except UnicodeDecodeError:
+            raise CredentialError(request.name, f"{self.command[0]} printed no text") from None
+        secret, identity = _read(printed)
+        if not secret:
+            raise CredentialError(request.name, f"{self.command[0]} printed no secret")
+        return _credential(request, secret, identity or self.identity or f"command:{Path(self.command[0]).name}")
+
+
+def _read(printed: str) -> tuple[str, str | None]:
+    """Return the secret, and the identity if it was printed as well."""
+    try:
+        document = json.loads(printed)
+    except ValueError:
+        return printed, None
+    if not isinstance(document, dict):
+        return printed, None
+    secret, identity = document.get("secret"), document.get("identity")
+    return (secret if isinstance(secret, str) else ""), (identity if isinstance(identity, str) else None)
+
+
+def _credential(request: CredentialRequest, secret: str, identity: str) -> Credential:
+    return Credential(name=request.name, identity=identity, secret=Secret(secret))
