@@ -12,6 +12,7 @@ from typing import Final
 from bench import (
     blaming,
     chaining,
+    granting,
     growth,
     handing,
     hooking,
@@ -37,6 +38,7 @@ PARTS: Final[Mapping[str, Callable[[Path, Effort], Sequence[Row | Note]]]] = {
     "postgres-handoff": postgres_handing.measure,
     "chain": chaining.measure,
     "verify": verifying.measure,
+    "grant": granting.measure,
     "growth": growth.measure,
     "ledger-blame": ledger_blame.measure,
     "blame": blaming.measure,

@@ -12,7 +12,12 @@ from bench.batons import words
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _HOME: Final = _ROOT / ".venv" / "bench"
-_PROGRAMS: Final = {"LangGraph": "bench.peers.langgraph_peer", "DBOS": "bench.peers.dbos_peer"}
+_PROGRAMS: Final = {
+    "DBOS": "bench.peers.dbos_peer",
+    "LangGraph": "bench.peers.langgraph_peer",
+    "attenu-guard": "bench.peers.attenu_peer",
+    "tenuo": "bench.peers.tenuo_peer",
+}
 # Nothing that a peer does here leaves this machine.
 _SETTINGS: Final = {"LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false"}
 _SHOWN: Final = 2_000

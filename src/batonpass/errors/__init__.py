@@ -38,6 +38,25 @@
     │   ├── CallDeniedError        call.denied
     │   ├── ConstraintViolatedError  call.constraint
     │   └── CallReplayError        call.replay
+    ├── GrantError
+    │   ├── GrantExceededError     grant.exceeded
+    │   ├── GrantDeniedError       grant.denied
+    │   ├── GrantMalformedError    grant.malformed
+    │   ├── GrantTooLargeError     grant.too_large
+    │   ├── GrantVersionError      grant.version
+    │   ├── GrantIntegrityError    grant.integrity
+    │   ├── GrantRootError         grant.root
+    │   ├── GrantChainError        grant.chain
+    │   ├── GrantDepthError        grant.depth
+    │   ├── GrantContextError      grant.context
+    │   ├── GrantPolicyError       grant.policy
+    │   ├── GrantPossessionError   grant.possession
+    │   ├── GrantExpiredError      grant.expired
+    │   ├── GrantNotYetValidError  grant.not_yet_valid
+    │   ├── GrantBackdatedError    grant.backdated
+    │   ├── GrantRevokedError      grant.revoked
+    │   ├── StaleRevocationsError  grant.stale_revocations
+    │   └── GrantReplayedError     grant.replayed
     ├── LedgerError
     │   ├── StaleHeadError         ledger.stale_head
     │   ├── FencedError            ledger.fenced
@@ -82,6 +101,27 @@ from batonpass.errors.base import (
     NotFoundError,
     PolicyFileError,
     UnknownFieldError,
+)
+from batonpass.errors.granting import (
+    GrantBackdatedError,
+    GrantChainError,
+    GrantContextError,
+    GrantDeniedError,
+    GrantDepthError,
+    GrantError,
+    GrantExceededError,
+    GrantExpiredError,
+    GrantIntegrityError,
+    GrantMalformedError,
+    GrantNotYetValidError,
+    GrantPolicyError,
+    GrantPossessionError,
+    GrantReplayedError,
+    GrantRevokedError,
+    GrantRootError,
+    GrantTooLargeError,
+    GrantVersionError,
+    StaleRevocationsError,
 )
 from batonpass.errors.handing import (
     AgentNotAllowedError,
@@ -172,6 +212,24 @@ __all__ = [
     "EditedError",
     "FencedError",
     "ForkedError",
+    "GrantBackdatedError",
+    "GrantChainError",
+    "GrantContextError",
+    "GrantDeniedError",
+    "GrantDepthError",
+    "GrantError",
+    "GrantExceededError",
+    "GrantExpiredError",
+    "GrantIntegrityError",
+    "GrantMalformedError",
+    "GrantNotYetValidError",
+    "GrantPolicyError",
+    "GrantPossessionError",
+    "GrantReplayedError",
+    "GrantRevokedError",
+    "GrantRootError",
+    "GrantTooLargeError",
+    "GrantVersionError",
     "HandoffAskedError",
     "HandoffDeclinedError",
     "HandoffDepthExceededError",
@@ -211,6 +269,7 @@ __all__ = [
     "SealError",
     "SignatureError",
     "StaleHeadError",
+    "StaleRevocationsError",
     "StoreBusyError",
     "StoreError",
     "StoreFullError",

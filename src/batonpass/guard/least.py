@@ -1,0 +1,120 @@
+"""The least grant that covers what was observed: exact where little was seen, a directory where much of it was."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.call import Call
+from batonpass.model.grant import Grant
+from batonpass.model.ids import AgentId
+from batonpass.model.pattern import ANY, Pattern
+from batonpass.model.permit import Permit
+from batonpass.model.scope import MOST_PERMITS, Scope
+
+SIBLINGS: Final = 3
+FIXED: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A permit, and how many of the observed calls it covers."""
+
+    permit: Permit
+    calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeastScope:
+    """What one agent was seen to do, as permits; and the calls that no permit may cover."""
+
+    agent: AgentId
+    suggested: tuple[Suggestion, ...]
+    outside: tuple[str, ...]  # calls beyond the ceiling
+
+    @property
+    def grant(self) -> Grant:
+        """Return the grant that would have covered these calls: for use, and not for delegation."""
+        return Grant(may=Scope(tuple(suggestion.permit for suggestion in self.suggested)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breadth:
+    """How far a suggestion may go beyond the very calls that were seen."""
+
+    siblings: int = SIBLINGS  # so many different entries of one directory stand for all of it
+    fixed: int = FIXED  # segments at the beginning that are never generalised
+    ceiling: Scope | None = None  # nothing beyond it is suggested
+
+    def __post_init__(self) -> None:
+        if self.siblings < 2 or self.fixed < 0:  # noqa: PLR2004 - one entry stands for nothing but itself
+            raise InvalidValueError("breadth", "needs at least 2 siblings, and not less than 0 fixed segments")
+
+
+def least_scope(observed: Iterable[tuple[AgentId, Call]], breadth: Breadth | None = None) -> tuple[LeastScope, ...]:
+    """Return for each agent the least permits that cover its observed calls, none broader than asked for."""
+    breadth = breadth or Breadth()
+    seen: dict[AgentId, list[Call]] = defaultdict(list)
+    for agent, call in observed:
+        seen[agent].append(call)
+    return tuple(_of_agent(agent, calls, breadth) for agent, calls in sorted(seen.items()))
+
+
+def _of_agent(agent: AgentId, calls: list[Call], breadth: Breadth) -> LeastScope:
+    exact = {Pattern(call.action, call.place.absolute, call.place.segments, more=False) for call in calls}
+    allowed = {pattern for pattern in exact if pattern.segments and _is_below(pattern, breadth.ceiling)}
+    groups: dict[tuple[str, bool], set[tuple[str, ...]]] = defaultdict(set)
+    for pattern in allowed:
+        groups[pattern.action, pattern.absolute].add(pattern.segments)
+    patterns = [
+        pattern
+        for (action, absolute), found in sorted(groups.items())
+        for pattern in _generalise(Pattern(action, absolute, (), more=False), found, breadth)
+    ]
+    if len(patterns) > MOST_PERMITS:
+        raise InvalidValueError(
+            "breadth", f"gives {len(patterns):,} permits for {agent}; let fewer siblings stand for a directory"
+        )
+    outside = {str(call) for call in calls if not any(_means(pattern, call) for pattern in patterns)}
+    return LeastScope(
+        agent=agent,
+        suggested=tuple(
+            Suggestion(permit=Permit(pattern), calls=sum(_means(pattern, call) for call in calls))
+            for pattern in patterns
+        ),
+        outside=tuple(sorted(outside)),
+    )
+
+
+def _generalise(at: Pattern, found: set[tuple[str, ...]], breadth: Breadth) -> Iterator[Pattern]:
+    """Yield the patterns for what was found below a place, which is the pattern without wildcards."""
+    depth = len(at.segments)
+    entries: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for segments in found:
+        entries[segments[depth]].add(segments)
+    if depth >= breadth.fixed and len(entries) >= breadth.siblings:
+        deep = any(len(segments) > depth + 1 for segments in found)
+        whole = (
+            Pattern(at.action, at.absolute, at.segments, more=True)
+            if deep
+            else Pattern(at.action, at.absolute, (*at.segments, ANY), more=False)
+        )
+        if _is_below(whole, breadth.ceiling):
+            yield whole
+            return
+    for name, below in sorted(entries.items()):
+        here = (*at.segments, name)
+        exact = Pattern(at.action, at.absolute, here, more=False)
+        if here in below:
+            yield exact
+        if deeper := below - {here}:
+            yield from _generalise(exact, deeper, breadth)
+
+
+def _is_below(pattern: Pattern, ceiling: Scope | None) -> bool:
+    return ceiling is None or ceiling.covers(Scope((Permit(pattern),)))
+
+
+def _means(pattern: Pattern, call: Call) -> bool:
+    return pattern.matches(call.action, call.place)

@@ -1,0 +1,49 @@
+"""Narrowing: what a child may hold is at most what its parent may delegate."""
+
+from collections.abc import Iterator
+
+from batonpass.errors import GrantDepthError, GrantExceededError
+from batonpass.model.grant import Grant, Terms
+from batonpass.model.permit import Permit, earlier, spell_time
+from batonpass.model.scope import Scope
+
+
+def narrow(parent: Terms, asked: Grant, *, depth: int) -> Grant:
+    """Return the grant that a child of these terms holds if it asks for this; `depth` is the parent's in its chain.
+
+    Both rights come out of what the parent may delegate. What is left unsaid, how often, until when and how deep, is
+    as the parent has it. Raises `GrantExceededError`, which names each part that exceeds and what the parent holds,
+    and `GrantDepthError` if the chain may not go further.
+    """
+    if parent.max_depth is not None and depth >= parent.max_depth:
+        raise GrantDepthError(
+            f"{parent.agent} stands at depth {depth} and its chain may go to {parent.max_depth}; do not delegate "
+            "further, answer with what is known"
+        )
+    if excess := tuple(_find_excess(parent, asked)):
+        raise GrantExceededError(parent.agent, excess, parent.may_delegate.lines)
+    return Grant(
+        may=parent.may_delegate.narrow(asked.may),
+        may_delegate=parent.may_delegate.narrow(asked.may_delegate),
+        limits=parent.limits.meet(asked.limits),
+        until=earlier(parent.until, asked.until),
+        max_depth=min((most for most in (parent.max_depth, asked.max_depth) if most is not None), default=None),
+    )
+
+
+def _find_excess(parent: Terms, asked: Grant) -> Iterator[str]:
+    for right, scope in (("may", asked.may), ("may delegate", asked.may_delegate)):
+        for permit in parent.may_delegate.find_excess(scope, unsaid=True):
+            yield f"{right} {permit}{_only_used(parent, permit)}"
+    for unit in parent.limits.find_excess(asked.limits):
+        if (wanted := getattr(asked.limits, unit)) is not None:
+            yield f"at most {wanted} {unit} (it has {getattr(parent.limits, unit)})"
+    if asked.until is not None and parent.until is not None and asked.until > parent.until:
+        yield f"until {spell_time(asked.until)} (its own ends {spell_time(parent.until)})"
+    if asked.max_depth is not None and parent.max_depth is not None and asked.max_depth > parent.max_depth:
+        yield f"a chain to depth {asked.max_depth} (its own goes to {parent.max_depth})"
+
+
+def _only_used(parent: Terms, permit: Permit) -> str:
+    held = not any(parent.may.find_excess(Scope((permit,)), unsaid=True))
+    return " (which it may use, and may not delegate)" if held else ""

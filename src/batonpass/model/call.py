@@ -1,0 +1,51 @@
+"""Calls, as a grant sees them: what is done, to what, with which arguments."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from batonpass.model.checks import require_instance, require_text
+from batonpass.model.ids import require_agent
+from batonpass.model.pattern import require_action
+from batonpass.model.resource import Resource, read_resource
+
+# The file system's answer: given a path as a call names it, the path in the work tree that it leads to once every
+# link is followed; an absolute one if it leads out of the work tree.
+Resolver: TypeAlias = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool before it is made. Its resource is as it was sent; `place` is how it is compared."""
+
+    tool: str
+    action: str
+    resource: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_agent("tool", self.tool)
+        require_action(self.action)
+        require_text("resource", self.resource)
+        require_instance("arguments", self.arguments, Mapping)
+
+    @property
+    def place(self) -> Resource:
+        """Return the resource as it is compared. Raises `InvalidValueError` for one that could be taken for another."""
+        return read_resource("resource", self.resource)
+
+    def __str__(self) -> str:
+        return f"{self.action}:{self.place}"
+
+
+def resolved(call: Call, resolver: Resolver, *, paths: Collection[str] = ()) -> Call:
+    """Return a call with its resource, and the arguments that are paths, as the file system knows them.
+
+    Asked before the check. Whoever can exchange a link between the check and the call still wins that race: a tool
+    that must not lose it opens what it acts on without following links.
+    """
+    arguments = {
+        name: resolver(value) if name in paths and isinstance(value, str) else value
+        for name, value in call.arguments.items()
+    }
+    return replace(call, resource=resolver(call.resource), arguments=arguments)

@@ -1,0 +1,117 @@
+"""The least scope: exact where little was seen, a directory where much was, and never broader than asked."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batonpass.errors import InvalidValueError
+from batonpass.guard.least import Breadth, LeastScope, least_scope
+from batonpass.model.call import Call
+from batonpass.model.ids import AgentId
+from batonpass.model.scope_text import read_scope
+from tests.unit.model.scopes import NOON, plain_scopes
+
+EDITOR = AgentId("editor")
+
+
+def seen(*resources: str, action: str = "write", breadth: Breadth | None = None) -> LeastScope:
+    """Return what is suggested for one agent that did this to these."""
+    (found,) = least_scope(((EDITOR, Call("tool", action, resource)) for resource in resources), breadth)
+    return found
+
+
+def counted(found: LeastScope) -> dict[str, int]:
+    """Return how many calls each permit covers."""
+    return {suggestion.permit.text: suggestion.calls for suggestion in found.suggested}
+
+
+@pytest.mark.parametrize(
+    ("resources", "suggested"),
+    [
+        pytest.param(["src/a", "src/a", "src/b"], {"write:src/a": 2, "write:src/b": 1}, id="two files are two files"),
+        pytest.param(["src/a", "src/b", "src/c"], {"write:src/*": 3}, id="three files are a directory"),
+        pytest.param(["src/a", "src/b", "src/c/d"], {"write:src/**": 3}, id="one of them deeper"),
+        pytest.param(
+            ["src/x/a", "src/x/b", "src/x/c", "docs/a"],
+            {"write:docs/a": 1, "write:src/x/*": 3},
+            id="the directory in which it was",
+        ),
+        pytest.param(
+            ["a", "b", "c", "d"], dict.fromkeys(["write:a", "write:b", "write:c", "write:d"], 1), id="the top"
+        ),
+        pytest.param(["/etc/a", "/etc/b", "/etc/c", "etc/d"], {"write:etc/d": 1, "write:/etc/*": 3}, id="outside"),
+        pytest.param(
+            ["src", "src/a", "src/b", "src/c"], {"write:src": 1, "write:src/*": 3}, id="a place and what is in it"
+        ),
+    ],
+)
+def test_what_is_suggested(resources: list[str], suggested: dict[str, int]) -> None:
+    """Three different entries of a directory stand for all of it, except at the very top."""
+    found = seen(*resources)
+
+    assert suggested == counted(found)
+    assert () == found.outside
+
+
+def test_how_broad_is_the_callers_choice() -> None:
+    """More siblings, more fixed segments, or a ceiling keep a suggestion narrow; none of them lets it grow."""
+    names = ["src/x/a", "src/y/b", "src/z/c"]
+
+    assert ["write:src/**"] == list(counted(seen(*names)))
+    assert [f"write:{name}" for name in names] == list(counted(seen(*names, breadth=Breadth(siblings=4))))
+    assert [f"write:{name}" for name in names] == list(counted(seen(*names, breadth=Breadth(fixed=2))))
+    assert ["write:**"] == list(counted(seen("a", "b", "c/d", breadth=Breadth(fixed=0))))
+    below = Breadth(ceiling=read_scope(["write:src/*/*"]))
+    assert [f"write:{name}" for name in names] == list(counted(seen(*names, breadth=below)))
+
+
+def test_calls_beyond_the_ceiling_are_told_and_not_suggested() -> None:
+    """What nobody may grant is a finding, not a suggestion."""
+    found = seen("src/a", "etc/b", breadth=Breadth(ceiling=read_scope(["write:src/**"])))
+
+    assert {"write:src/a": 1} == counted(found)
+    assert ("write:etc/b",) == found.outside
+
+
+def test_agents_and_actions_are_kept_apart() -> None:
+    """What one agent was seen to do says nothing about another."""
+    lead = AgentId("lead")
+    found = least_scope(
+        [(lead, Call("t", "read", "a")), (EDITOR, Call("t", "read", "a")), (EDITOR, Call("t", "w", "a"))]
+    )
+
+    assert [(EDITOR, ("read:a", "w:a")), (lead, ("read:a",))] == [(one.agent, one.grant.may.lines) for one in found]
+
+
+def test_nothing_observed_suggests_nothing() -> None:
+    """Without calls there is no agent."""
+    assert () == least_scope([])
+
+
+def test_a_breadth_that_makes_no_sense_is_refused() -> None:
+    """One entry stands for nothing but itself."""
+    for siblings, fixed in ((1, 0), (2, -1)):
+        with pytest.raises(InvalidValueError):
+            Breadth(siblings=siblings, fixed=fixed)
+
+
+def test_more_permits_than_anybody_reads_are_refused() -> None:
+    """A suggestion that nobody could check is none."""
+    with pytest.raises(InvalidValueError, match="300 permits for editor"):
+        seen(*(f"f{number}" for number in range(300)))
+
+
+paths = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map("/".join), min_size=1, max_size=12)
+
+
+@settings(max_examples=60)
+@given(paths, st.integers(2, 4), st.integers(0, 2), st.none() | plain_scopes)
+def test_every_call_is_covered_or_told(names: list[str], siblings: int, fixed: int, ceiling: object) -> None:
+    """Whatever was seen is covered by what is suggested, or said to be beyond the ceiling, which nothing exceeds."""
+    breadth = Breadth(siblings=siblings, fixed=fixed, ceiling=ceiling)  # type: ignore[arg-type]
+    found = seen(*names, action="a", breadth=breadth)
+    for name in names:
+        assert found.grant.may.allows(Call("tool", "a", name), NOON) is not (f"a:{name}" in found.outside)
+    for suggestion in found.suggested:
+        assert len(suggestion.permit.pattern.segments) >= fixed or not suggestion.permit.pattern.more
+    assert breadth.ceiling is None or breadth.ceiling.covers(found.grant.may)
