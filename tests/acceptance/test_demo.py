@@ -83,6 +83,7 @@ def tools_requested(view: LedgerView) -> Iterator[str]:
         yield body.tool
 
 
+@pytest.mark.slow
 def test_the_demonstration_tells_what_it_finds(tmp_path: Path) -> None:
     """It hands on, kills, goes on, verifies, changes a byte, deletes a tree, names each finding, and leaves nothing."""
     done = batonpass_in(tmp_path, "demo", environment={"TMPDIR": str(tmp_path)})
@@ -100,6 +101,7 @@ def test_the_demonstration_tells_what_it_finds(tmp_path: Path) -> None:
     assert [] == [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 def test_what_was_kept_can_be_looked_at(played: Played) -> None:
     """`--keep` leaves three ledgers and a seal, on which every command tells the same story."""
     kept = played.place
@@ -114,6 +116,7 @@ def test_what_was_kept_can_be_looked_at(played: Played) -> None:
     assert ("content.task", 6) == tuple(json.loads(finding.stdout)["error"][name] for name in ("field", "seq"))
 
 
+@pytest.mark.slow
 def test_what_it_says_to_try_can_be_tried(played: Played) -> None:
     """The commands that it names at the end work where it says."""
     named = re.findall(r"^  \(?(?:cd (\w+) && )?batonpass ([^)\n]+)", played.said, re.MULTILINE)
@@ -148,6 +151,7 @@ def test_a_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     assert (2, ["mine"]) == (done.returncode, [path.name for path in tmp_path.iterdir()])
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_colours(tmp_path: Path) -> None:
     """On a terminal, what is good is green and what is found is red."""
     code, shown = on_terminal(tmp_path, ["demo"])
@@ -183,6 +187,7 @@ def test_another_summary_is_a_failure(tmp_path: Path, monkeypatch: pytest.Monkey
         list(play(tmp_path))
 
 
+@pytest.mark.slow
 def test_it_needs_no_network(tmp_path: Path) -> None:
     """It runs where there is no network at all."""
     try:
@@ -276,6 +281,7 @@ def test_a_killed_drafter_changes_nothing_in_the_summary(
     assert (example.place / "summary.md").read_bytes() == (undisturbed / "summary.md").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_support_desk_tells_what_it_does(tmp_path: Path) -> None:
     """Three agents hand the customer's words on, a fourth is refused, and what it says to try can be tried."""
     done = batonpass_in(tmp_path, "demo", "support", "--keep", str(tmp_path / "kept"))
@@ -289,6 +295,7 @@ def test_the_support_desk_tells_what_it_does(tmp_path: Path) -> None:
         assert 0 == batonpass_in(tmp_path / "kept", *command.split()).returncode, command
 
 
+@pytest.mark.slow
 def test_the_support_desk_leaves_nothing(tmp_path: Path) -> None:
     """Without a place to keep it, everything is gone afterwards."""
     done = batonpass_in(tmp_path, "demo", "support", environment={"TMPDIR": str(tmp_path)})

@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -32,7 +33,12 @@ def parsed(*folders: Path) -> Iterator[tuple[str, ast.Module]]:
     """Yield every Python file below some folders: its name in the repository, and its syntax tree."""
     for folder in folders:
         for path in files(folder, ".py"):
-            yield shown(path), ast.parse(path.read_text(encoding="utf-8"))
+            yield shown(path), _tree(path)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def shown(path: Path) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
@@ -321,7 +322,7 @@ def allowing(*also: type[Exception]) -> Iterator[None]:
         yield
 
 
-TestHandoffs = Handoffs.TestCase
+TestHandoffs = pytest.mark.slow(Handoffs.TestCase)
 TestHandoffs.settings = settings(
     max_examples=120,
     stateful_step_count=40,

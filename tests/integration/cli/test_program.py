@@ -16,6 +16,8 @@ from batonpass.model.ids import AgentId
 from tests.integration.cli.shell import PATIENCE, PROGRAM, batonpass_in, on_terminal, surroundings
 from tests.unit.cli.desk import ANA, Desk, record_in
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ("apsw", "nacl", "msgspec", "re2", "rich", "batonpass.relay", "batonpass.store", "asyncio")
 
 
