@@ -231,14 +231,13 @@ def is_absent(value: object) -> bool:
 
 
 def implies(held: Sequence[Condition], wanted: Condition) -> bool:
-    """Return whether every value that keeps to all that is held keeps to what is wanted.
+    """Return whether every value that keeps to all that is held keeps to what is wanted; held are those of one permit.
 
     Never wrongly yes. Wrongly no only where several forms of text together imply what none of them implies alone.
     """
     for condition in held:
         if isinstance(condition, OneOf):
-            possible = [value for value in condition.values if all(other.allows(value) for other in held)]
-            return all(map(wanted.allows, possible))
+            return all(map(wanted.allows, condition.values))
     return any(map(wanted.contains, held))
 
 

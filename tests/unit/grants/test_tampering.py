@@ -54,11 +54,11 @@ TAMPERED: dict[str, tuple[Callable[[World, Chain], Chain], type[GrantError]]] = 
         GrantChainError,
     ),
     "a hop belongs to another tree": (
-        lambda _, chain: replace(chain, terms=(*chain.terms[:2], resigned(chain.terms[2], root=a_run(9)))),
+        lambda world, chain: with_last(world, chain, root=a_run(9)),
         GrantChainError,
     ),
     "a hop names another principal": (
-        lambda _, chain: replace(chain, terms=(*chain.terms[:2], resigned(chain.terms[2], principal="user:eve"))),
+        lambda world, chain: with_last(world, chain, principal="user:eve"),
         GrantChainError,
     ),
     "a thief signs the last terms": (

@@ -50,6 +50,7 @@ TRICKS = {
     "dots that some systems drop": "src/.../x",
     "a space behind": "src/.. /x",
     "a space in front": "src/ ../x",
+    "a space before a name": "src/ a",
     "a wildcard": "src/*",
     "a wildcard within": "src/*.py",
     "the home directory": "~/x",
