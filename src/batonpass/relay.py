@@ -19,7 +19,9 @@ from batonpass.errors import (
 from batonpass.handoff.asking_for import items_of
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.handoff import LiveHandoff
+from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.holds import get_held_call
 from batonpass.handoff.looking import Check
 from batonpass.handoff.membership import Membership
 from batonpass.handoff.run import LiveRun
@@ -34,14 +36,17 @@ from batonpass.model.card import Card
 from batonpass.model.checks import as_member, require_code
 from batonpass.model.ids import (
     AgentId,
+    CallId,
     ContentId,
     HandoffId,
     KeyId,
+    PrincipalId,
     PublicKey,
     RelayId,
     RunId,
     SessionId,
     require_agent,
+    require_principal,
 )
 from batonpass.model.items import Constraint, Exclusion
 from batonpass.model.key import Key, RunKeys
@@ -247,6 +252,12 @@ class Relay:
             view.get_handoff(handoff)
         return LiveHandoff(self.desk, handoff, self._open, runners=self._runners)
 
+    def held_call(self, call: CallId) -> LiveCall:
+        """Return a root's call that waits, to look at it and to decide about it. Raises `NotFoundError`."""
+        with self._store.view() as view:
+            get_held_call(view, call)
+        return LiveCall(self.desk, call)
+
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[str] | None = None) -> Lease | None:
         """Take the oldest waiting handoff to one of these agents under a lease; None if there is none."""
         wanted = None if agents is None else [AgentId(agent) for agent in agents]
@@ -327,6 +338,14 @@ class Relay:
     def revoke(self, key: Key, *, reason: str) -> None:
         """Stop a relay key from recording. Needs the root key. Raises `KeyRefusedError` for what cannot be revoked."""
         self._membership.revoke(key, reason=reason)
+
+    def enroll_approver(self, principal: str, public_key: PublicKey) -> None:
+        """Say whose decisions a key signs. Needs the root key. Raises `KeyRefusedError` for a key that is no good."""
+        self._membership.enroll_approver(require_principal("principal", PrincipalId(principal)), public_key)
+
+    def revoke_approver(self, principal: str, *, reason: str) -> Key:
+        """Let the key of somebody who approves prove nothing from now on, and return it. Needs the root key."""
+        return self._membership.revoke_approver(PrincipalId(principal), reason=reason)
 
     def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
         """Yield the lines of a bundle: the whole tree that a run belongs to, and all that it takes to verify it."""

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from batonpass.aio import AsyncHandoff, AsyncRelay, AsyncRun
+from batonpass.aio import AsyncCall, AsyncHandoff, AsyncRelay, AsyncRun
 from batonpass.handoff.handoff import LiveHandoff
+from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.run import LiveRun
 from batonpass.relay import Relay
 
@@ -14,6 +15,7 @@ PAIRS: Final = [
     pytest.param(Relay, AsyncRelay, id="relay"),
     pytest.param(LiveRun, AsyncRun, id="run"),
     pytest.param(LiveHandoff, AsyncHandoff, id="handoff"),
+    pytest.param(LiveCall, AsyncCall, id="held call"),
 ]
 
 # Not for those who use a relay, but for what lies below both faces.

@@ -19,11 +19,12 @@ from batonpass.errors import BatonpassError, DerivedStateError
 from batonpass.ledger.sealing import Sealing
 from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.lifecycle import Carrier
-from batonpass.signing.ed25519 import is_signed
+from batonpass.signing.ed25519 import Ed25519Signer, is_signed
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
 from batonpass.testing.conformance.charging import one_call, request
+from batonpass.testing.conformance.deciding import decided, held
 from batonpass.testing.conformance.keeping import SESSION, kept
 from batonpass.testing.conformance.offering import LONG_AGO, offered
 from batonpass.testing.conformance.support import a_second_relay
@@ -73,7 +74,9 @@ TABLES = {
     "cached": ("call", "key", "receipt", "until"),
     "charged": ("account", "unit", "used"),
     "statements": ("item", "root", "digest", "author", "at"),
-    "keys": ("id", "role", "public_key", "relay", "status"),
+    "keys": ("id", "role", "public_key", "relay", "status", "principal"),
+    "held_calls": ("call", "run", "receipt"),
+    "decided_calls": ("call", "run", "receipt", "approved"),
     "seals": ("size", "previous", "root", "note", "frontier"),
     "ledger": ("id", "root_key"),
 }
@@ -100,6 +103,9 @@ def _record(scribe: Scribe) -> None:
         changed(scribe, lead, "src/total.py", f"src/{number}.py", "src/total.py")
     scribe.store.append([a_changing_call(scribe, lead, [a_change("src/large.py", lines="x" * 70_000)])])
     (secret,) = changed(scribe, lead, "src/secret.py")
+    scribe.enrolment.enroll_approver(ANA, Ed25519Signer.generate().public_key, root=scribe.root)
+    for number in range(5):
+        decided(scribe, held(scribe, lead), approved=bool(number % 2))
     for _ in range(5):
         again = scribe.recording.start("again", agent="artist", by=ANA, session=SESSION)
         kept(scribe, again)

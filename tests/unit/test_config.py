@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.config import Settings, find_settings
+from batonpass.config import Settings, find_approvers_home, find_settings
 
 
 def homes(*places: Path) -> None:
@@ -136,3 +136,18 @@ def test_the_real_environment_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("BATONPASS_HOME", raising=False)
 
     assert f"sqlite:///{tmp_path}/x.db" == find_settings().ledger
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        pytest.param({"XDG_CONFIG_HOME": "/xdg"}, Path("/xdg/batonpass/approvers"), id="where the standard says"),
+        pytest.param({}, Path.home() / ".config/batonpass/approvers", id="where it says by default"),
+        pytest.param(
+            {"XDG_CONFIG_HOME": "here"}, Path.home() / ".config/batonpass/approvers", id="not where it is not absolute"
+        ),
+    ],
+)
+def test_keys_of_people_have_a_place_of_their_own(environment: dict[str, str], expected: Path) -> None:
+    """Not in a project or beside a ledger, where agents work."""
+    assert expected == find_approvers_home(environment)

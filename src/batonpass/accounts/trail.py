@@ -9,6 +9,7 @@ from batonpass.accounts.sources import run_between, timed
 from batonpass.accounts.trail_values import Called, HandoffTold, Happened, Noted, RunTold, Trail
 from batonpass.accounts.trail_words import INTENT, ITEM, MESSAGE, TARGET, Words, first_line, gone, is_told
 from batonpass.audit.lookup import Found, read_receipt
+from batonpass.handoff.holds import find_decision
 from batonpass.handoff.offers import BRIEF, TASK
 from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.model.bodies import (
@@ -22,10 +23,12 @@ from batonpass.model.bodies import (
     RunRelaxed,
     RunSettled,
     Settlement,
+    ToolApproved,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
     ToolHeld,
+    ToolRefused,
     ToolRequested,
 )
 from batonpass.model.content import Place
@@ -58,7 +61,7 @@ def read_trail(view: LedgerView, run: RunId) -> Trail:
         if known.id in streams
     ]
     runs.sort(key=lambda known: streams[known.id][0][0])
-    calls = _tell_calls(runs, streams, lines)
+    calls = _tell_calls(view, runs, streams, lines)
     attempts: dict[HandoffId | None, list[tuple[int, RunId]]] = defaultdict(list)
     for known in runs:
         attempts[known.handoff].append((streams[known.id][0][0], known.id))
@@ -185,7 +188,7 @@ def _tell_handoff(
     )
 
 
-def _tell_calls(runs: Sequence[Run], streams: Streams, lines: _Lines) -> dict[CallId, Called]:
+def _tell_calls(view: LedgerView, runs: Sequence[Run], streams: Streams, lines: _Lines) -> dict[CallId, Called]:
     """Return every call of a tree with what became of it, wherever that stands."""
     after = _Aftermath()
     for stream in streams.values():
@@ -200,7 +203,7 @@ def _tell_calls(runs: Sequence[Run], streams: Streams, lines: _Lines) -> dict[Ca
                 over = epoch is None or receipt.epoch < epoch
                 calls[receipt.body.call] = _tell_call(receipt, receipt.body, lines, after, over=over)
             elif isinstance(receipt.body, ToolDenied | ToolHeld):
-                calls[receipt.body.call] = _tell_denied(receipt, receipt.body, lines)
+                calls[receipt.body.call] = _tell_denied(view, receipt, receipt.body, lines)
     _mark_kept(runs, streams, calls)
     return calls
 
@@ -261,7 +264,8 @@ def _tell_call(receipt: Receipt, body: ToolRequested, lines: _Lines, after: _Aft
     )
 
 
-def _tell_denied(receipt: Receipt, body: ToolDenied | ToolHeld, lines: _Lines) -> Called:
+def _tell_denied(view: LedgerView, receipt: Receipt, body: ToolDenied | ToolHeld, lines: _Lines) -> Called:
+    decided = find_decision(view, body.call) if isinstance(body, ToolHeld) else None
     return Called(
         receipt=receipt.id,
         at=receipt.at,
@@ -273,7 +277,13 @@ def _tell_denied(receipt: Receipt, body: ToolDenied | ToolHeld, lines: _Lines) -
         why=body.rule,
         target=lines.find(receipt, TARGET),
         arguments=lines.find(receipt, ARGUMENTS),
+        decided=None if decided is None else _decided(decided[1]),
     )
+
+
+def _decided(body: ToolApproved | ToolRefused) -> str:
+    proof = "proven" if body.proven else "unproven"
+    return f"{'approved' if isinstance(body, ToolApproved) else 'refused'} by {body.by} ({proof})"
 
 
 def _mark_kept(runs: Sequence[Run], streams: Streams, calls: dict[CallId, Called]) -> None:

@@ -168,6 +168,10 @@ def _outcome(trail: Trail, call: Called) -> Iterator[Note]:
                 yield Note(str(call.message))
         case "denied":
             yield Note(f"denied: {call.why}", Tone.BAD)
+        case "held":
+            yield Note(f"held: {call.why}", Tone.WARN)
+            if call.decided is not None:
+                yield Note(call.decided)
         case _ if call.in_doubt:
             yield Note("in doubt: requested, and nobody knows whether it happened", Tone.BAD)
         case _ if call.settled is not None:

@@ -41,7 +41,7 @@ class Called:
     id: CallId
     run: RunId
     tool: str
-    outcome: str | None = None  # completed, failed or denied; None while nobody knows
+    outcome: str | None = None  # completed, failed, denied or held; None while nobody knows
     ended_at: datetime | None = None
     why: str | None = None  # the error of a failed one, the rule of a denied one
     target: Words | None = None
@@ -57,6 +57,7 @@ class Called:
     late: bool | None = None  # it completed, or failed, after its attempt was over
     again: CallId | None = None  # the same call, made again and completed
     kept_by: RunId | None = None  # a later attempt that did not make it again
+    decided: str | None = None  # of a root's held call: what somebody decided about it, and who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

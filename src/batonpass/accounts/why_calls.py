@@ -9,11 +9,12 @@ from typing import Any, Final
 from batonpass.accounts.binding import Binding
 from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line
 from batonpass.accounts.why_constraints import constraint_fact, quoted_sentence
-from batonpass.accounts.why_hops import GONE, brief_of, name_of, offer_of, principal_of, quoted, read_hops
+from batonpass.accounts.why_hops import GONE, brief_of, decision, name_of, offer_of, principal_of, quoted, read_hops
 from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import find_broken_by_call
+from batonpass.handoff.holds import find_decision
 from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import (
@@ -136,6 +137,7 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
             Fact(label="tried" if denied else "called", text=case.what, receipt=receipt.id, at=receipt.at),
             *(fact for each in decided for fact in each.facts),
             *_settled(case),
+            *_decided(case),
             *(() if denied else (_outcome(case),)),
         ),
         hops=read_hops(view, run, next((each.item for each in decided if each.item is not None), None)),
@@ -303,6 +305,18 @@ def _settled(case: _Case) -> Iterator[Fact]:
             if earlier.settled is not None and earlier.body.key == case.body.key:
                 decided = f"{earlier.settled.settlement}, decided by {earlier.settled.by}"
                 yield _earlier_fact(earlier, f"was in doubt: {decided}")
+
+
+def _decided(case: _Case) -> Iterator[Fact]:
+    """Yield what somebody decided about a root's call that was held, or that is this one and was held before."""
+    held = [case.body.call] if isinstance(case.body, ToolHeld) else []
+    if isinstance(case.body, ToolRequested) and case.run.handoff is None:
+        before = (receipt.body for receipt in case.before)
+        held = [body.call for body in before if isinstance(body, ToolHeld) and body.key == case.body.key]
+    for call in held:
+        if (found := find_decision(case.view, call)) is not None:
+            fact = decision(found[0], read_texts(case.view, found[0]))
+            yield from () if fact is None else (fact,)
 
 
 def _by_budget(case: _Case) -> _Decided | None:

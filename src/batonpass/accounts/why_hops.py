@@ -20,10 +20,13 @@ from batonpass.model.bodies import (
     HandoffExpired,
     HandoffHeld,
     HandoffInitiated,
+    ToolApproved,
+    ToolRefused,
 )
 from batonpass.model.ids import ContentId, PrincipalId, StreamId
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Receipt
+from batonpass.model.ruling import Decided
 from batonpass.model.run import Handoff, Run
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief
@@ -95,10 +98,11 @@ def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
     match receipt.body:
         case HandoffHeld() as body:
             label, text = "held", f"attempt {body.attempt} stopped before a call: {body.reason}{reason}"
-        case HandoffApproved() as body:
+        case HandoffApproved() | ToolApproved() as body:
             label, text = "approved", f"by {body.by} · {proof_of(body)}{_looked(body)}{reason}"
-        case HandoffDenied() as body:
-            label, text = "denied", f"by {body.by}{reason}"
+        case HandoffDenied() | ToolRefused() as body:
+            proof = f" · {proof_of(body)}" if body.proven else ""
+            label, text = "denied", f"by {body.by}{proof}{reason}"
         case HandoffAsked() as body:
             label, text = "asked", f"by {body.by}: {quoted(texts.get(QUESTION))} ({body.error}: {body.check})"
         case HandoffAnswered() as body:
@@ -114,12 +118,12 @@ def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
     return Fact(label=label, text=text, receipt=receipt.id, at=receipt.at)
 
 
-def proof_of(approval: HandoffApproved) -> str:
-    """Return how far an approval is proven."""
+def proof_of(approval: Decided) -> str:
+    """Return how far a decision is proven."""
     return "proven" if approval.proven else "unproven: no approver's key signed"
 
 
-def _looked(approval: HandoffApproved) -> str:
+def _looked(approval: Decided) -> str:
     shown = "" if approval.shown is None else f" · was shown {approval.shown[:12]}"
     if approval.looked_ms is None:
         return shown

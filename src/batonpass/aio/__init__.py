@@ -6,6 +6,6 @@ the pool that the acts on the ledger need.
 """
 
 from batonpass.aio.relay import AsyncRelay
-from batonpass.aio.run import AsyncHandoff, AsyncRun
+from batonpass.aio.run import AsyncCall, AsyncHandoff, AsyncRun
 
-__all__ = ["AsyncHandoff", "AsyncRelay", "AsyncRun"]
+__all__ = ["AsyncCall", "AsyncHandoff", "AsyncRelay", "AsyncRun"]

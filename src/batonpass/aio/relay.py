@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from batonpass.aio.faces import Face, Opening, opens, twin
-from batonpass.aio.run import AsyncHandoff, AsyncRun, AsyncRunner, end_cancelled
+from batonpass.aio.run import AsyncCall, AsyncHandoff, AsyncRun, AsyncRunner, end_cancelled
 from batonpass.aio.threads import in_thread
 from batonpass.clock import Clock
 from batonpass.handoff.running import Runner
@@ -100,6 +100,7 @@ class AsyncRelay(Face[Relay]):
     resume = opens(Relay.resume, AsyncRun)
     resume_session = opens(Relay.resume_session, AsyncRun, end_cancelled)
     handoff = opens(Relay.handoff, AsyncHandoff)
+    held_call = opens(Relay.held_call, AsyncCall)
     claim = twin(Relay.claim)
     heartbeat = twin(Relay.heartbeat)
     release = twin(Relay.release)
@@ -114,5 +115,7 @@ class AsyncRelay(Face[Relay]):
     enroll = twin(Relay.enroll)
     rotate = twin(Relay.rotate)
     revoke = twin(Relay.revoke)
+    enroll_approver = twin(Relay.enroll_approver)
+    revoke_approver = twin(Relay.revoke_approver)
     import_ = twin(Relay.import_)
     close = twin(Relay.close)

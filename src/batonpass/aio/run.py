@@ -15,6 +15,7 @@ from batonpass.errors import HandoffError
 from batonpass.handoff.calling import Begun, Replayed, begin_call, fail_call, finish_call
 from batonpass.handoff.context import entered
 from batonpass.handoff.handoff import LiveHandoff, Result, pauses
+from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.resuming import Resumption
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.running import Runner, fail_run, take_report
@@ -46,6 +47,18 @@ class AsyncRunner:
         return self.function(AsyncRun(run))
 
 
+class AsyncCall(Face[LiveCall]):
+    """A root's call that waits for somebody to let it be made."""
+
+    def __init__(self, sync: LiveCall) -> None:
+        super().__init__(sync)
+        self.id = sync.id
+
+    material = twin(LiveCall.material)
+    approve = twin(LiveCall.approve)
+    deny = twin(LiveCall.deny)
+
+
 class AsyncHandoff(Face[LiveHandoff]):
     """One task that was handed to an agent. Use it as a context to work on it here."""
 
@@ -65,6 +78,7 @@ class AsyncHandoff(Face[LiveHandoff]):
     ask = twin(LiveHandoff.ask)
     answer = twin(LiveHandoff.answer)
     decline = twin(LiveHandoff.decline)
+    material = twin(LiveHandoff.material)
     approve = twin(LiveHandoff.approve)
     deny = twin(LiveHandoff.deny)
     refute = twin(LiveHandoff.refute)

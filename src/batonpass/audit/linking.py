@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Final
 
 from batonpass.audit.links import RULES, Facts, Memory
+from batonpass.audit.rulings import DECISIONS, Signed, find_signed
 from batonpass.errors import (
     BatonpassError,
     ChainError,
@@ -64,6 +65,7 @@ class Link:
     receipt: Receipt
     digest: bytes
     signatures: tuple[tuple[bytes, bytes], ...]  # public key, signature
+    rulings: tuple[Signed, ...] = ()  # what an approver signed, and with which key
 
 
 class Linker:
@@ -98,11 +100,12 @@ class Linker:
             self._require_recorder(receipt)
             signatures = tuple(self._signatures(stored, receipt))
             self._require_links(receipt)
+            rulings = self._rulings(receipt)
             self._fold(receipt, digest, change)
         except BatonpassError as error:
             raise _placed(error, stored) from None
         self._remember(receipt, raw, digest, change)
-        return Link(receipt, raw, signatures)
+        return Link(receipt, raw, signatures, rulings)
 
     # Step 3: positions count from 1 without a gap; in a bundle, which is a selection, they only grow.
     def _require_position(self, stored: StoredReceipt) -> None:
@@ -169,6 +172,13 @@ class Linker:
                 raise UnknownKeyError(f"key {receipt.cosigner[:16]} may not sign this", field="cosigner")
             yield self._know(public_key), stored.cosignature
 
+    # Step 7 for decisions: what the approver signed is made anew, from what was recorded before.
+    def _rulings(self, receipt: Receipt) -> tuple[Signed, ...]:
+        body = receipt.body
+        if not isinstance(body, DECISIONS):
+            return ()
+        return find_signed(self._info.id, self._memory.holds, self.derived, body)
+
     def _cosigner(self, receipt: Receipt) -> PublicKey | None:
         body = receipt.body
         if isinstance(body, _NAMING_A_KEY):
@@ -200,6 +210,7 @@ class Linker:
         elif kind is StreamKind.HANDOFF:
             memory.anchors[HandoffId(receipt.stream)] = {digest}
         memory.items.remember(receipt)
+        memory.holds.remember(receipt, digest, self.derived)
         match receipt.body:
             case ToolRequested() as body:
                 memory.calls.setdefault(body.run, set()).add(body.call)

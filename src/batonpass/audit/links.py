@@ -6,14 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batonpass.audit.carrying import CarriedItems
+from batonpass.audit.rulings import DECISIONS, Holds, require_decision
 from batonpass.errors import UnlinkedError
 from batonpass.model.bodies import (
+    ApproverEnrolled,
+    ApproverRevoked,
     ChildHead,
     HandoffAccepted,
     HandoffAnswered,
     HandoffCompleted,
     HandoffContextSanitized,
     HandoffFailed,
+    HandoffHeld,
     HandoffInitiated,
     HandoffLate,
     RelayRevoked,
@@ -41,6 +45,7 @@ from batonpass.model.ids import (
 )
 from batonpass.model.projection import key_id
 from batonpass.model.receipt import Receipt
+from batonpass.model.ruling import Decided
 from batonpass.model.run import Run
 from batonpass.store.fold import Derived
 
@@ -58,6 +63,7 @@ class Memory:
     erased: dict[ContentId, ReceiptId] = field(default_factory=dict)
     public_keys: dict[KeyId, bytes] = field(default_factory=dict)
     in_flight: dict[RunId, tuple[HandoffId, ...]] = field(default_factory=dict)  # by root, what it inherited so
+    holds: Holds = field(default_factory=Holds)
     whole: bool = True  # False in a bundle: what other trees say is not there to be compared with
 
     def take_baton(self, body: HandoffInitiated | HandoffAnswered | SessionResumed, digest: Digest) -> None:
@@ -178,6 +184,26 @@ def _require_owner(facts: Facts, public_key: PublicKey, relay: RelayId) -> None:
         raise UnlinkedError(f"the key that it names is not a key of {relay}", field="relay")
 
 
+def _require_approver(facts: Facts, body: ApproverEnrolled) -> None:
+    # A key that a run or a relay signs with is at hand where agents work: it proves nothing about a person.
+    if key_id(body.public_key) in facts.memory.public_keys:
+        raise UnlinkedError("the key of an approver is a key of a run, a relay or the ledger", field="public_key")
+
+
+def _require_approver_revoked(facts: Facts, body: ApproverRevoked) -> None:
+    key = facts.derived.keys.get(key_id(body.public_key))
+    if key is None or key.principal != body.principal:
+        raise UnlinkedError(f"the key that it names is not a key of {body.principal}", field="principal")
+
+
+def _require_held(facts: Facts, body: HandoffHeld) -> None:
+    facts.memory.holds.require_held(body)
+
+
+def _require_decision(facts: Facts, body: Decided) -> None:
+    require_decision(facts.memory.holds, facts.derived, body, whole=facts.memory.whole)
+
+
 def _require_attempt(facts: Facts, body: HandoffAccepted) -> None:
     handoff = facts.derived.handoffs.get(body.handoff)
     if handoff is None:
@@ -236,4 +262,8 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     ToolCached: _require_cached,
     RelayRotated: _require_rotated,
     RelayRevoked: _require_revoked,
+    ApproverEnrolled: _require_approver,
+    ApproverRevoked: _require_approver_revoked,
+    HandoffHeld: _require_held,
+    **dict.fromkeys(DECISIONS, _require_decision),
 }

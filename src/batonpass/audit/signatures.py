@@ -82,11 +82,12 @@ class SignatureQueue:
             helper.wait()
             _pipe(helper.stdout).close()
 
-    def add(self, stream: str, seq: int, job: Job) -> None:
-        """Take the signatures of one receipt."""
-        self.checked += len(job[1])
-        self._batch.append(job)
-        self._places.append((self._given, stream, seq))
+    def add(self, stream: str, seq: int, *jobs: Job) -> None:
+        """Take the signatures of one receipt: over its own bytes, and over what else it says was signed."""
+        for job in jobs:
+            self.checked += len(job[1])
+            self._batch.append(job)
+            self._places.append((self._given, stream, seq))
         self._given += 1
         if len(self._batch) >= _BATCH:
             self._send()

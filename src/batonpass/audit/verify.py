@@ -175,7 +175,7 @@ class Verification:
             for stored in chunk:
                 link = self._linker.add(stored)
                 links.append(link)
-                signatures.add(link.receipt.stream, link.receipt.seq, (stored.payload, link.signatures))
+                signatures.add(link.receipt.stream, link.receipt.seq, (stored.payload, link.signatures), *link.rulings)
                 if stored.position is not None:
                     self._seals.add(link.digest, self._linker.derived.keys)
                 self._done += 1
@@ -281,6 +281,8 @@ class Verification:
         _require_rows("statement", derived.stated, view.find_statements())
         _require_rows("cached result", derived.cached, view.find_cached())
         _require_rows("charged account", derived.charged, view.find_charged())
+        _require_rows("held call", derived.held_calls, view.find_held_calls())
+        _require_rows("decided call", derived.decided_calls, view.find_decided_calls())
 
     # Step 13 for what is derived from contents: each row was met above, together with its change.
     def require_touches(self, view: LedgerView) -> None:

@@ -13,10 +13,12 @@ from batonpass.audit.lookup import ending, get_handoff, get_run, read_receipt, r
 from batonpass.cli.exits import NO
 from batonpass.cli.handoff_acting import COMMANDS
 from batonpass.cli.handoff_brief import show_briefing
+from batonpass.cli.handoff_deciding import approve, deny
 from batonpass.cli.handoff_facts import account_facts, handoff_facts
 from batonpass.cli.handoff_proving import carriage_facts, say_carriage
 from batonpass.cli.handoff_sheet import room
 from batonpass.cli.handoff_showing import compose, state_of
+from batonpass.cli.handoff_waiting import read_waiting_calls, say_waiting, waiting_facts
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import say, say_json, table, tell
@@ -50,7 +52,10 @@ def command() -> None:
 @json_option
 @ledger_option
 def list_(*, run: str | None, root: str | None, state: str | None, only_open: bool, limit: int, as_json: bool) -> None:
-    """List handoffs, the latest first."""
+    """List handoffs, the latest first.
+
+    With --open or --state held, the calls of roots that wait for somebody are listed as well.
+    """
     if run is not None and root is not None:
         raise click.UsageError("a run hands off within its tree: give --run or --root")
     with opened_view() as view:
@@ -64,11 +69,15 @@ def list_(*, run: str | None, root: str | None, state: str | None, only_open: bo
         )
         found = list(islice(wanted, limit + 1))
         handoffs = found[:limit]
+        waits = run is None and (only_open or state == State.HELD)
+        calls = read_waiting_calls(view, None if root is None else get_run(view, root).root) if waits else []
         if as_json:
-            say_json([handoff_facts(one, read_task(view, one), _offered_at(view, one)) for one in handoffs])
+            facts = [handoff_facts(one, read_task(view, one), _offered_at(view, one)) for one in handoffs]
+            say_json([*facts, *map(waiting_facts, calls)])
             return
         _say_list(view, handoffs)
-    if not handoffs:
+        say_waiting(calls)
+    if not handoffs and not calls:
         narrowed = any((run, root, state, only_open))
         tell("no such handoffs" if narrowed else "no handoffs yet")
     elif len(found) > limit:
@@ -106,7 +115,7 @@ def show(handoff: str, *, proof: bool, as_json: bool) -> None:
         say(line)
 
 
-for each in (show_briefing, *COMMANDS):
+for each in (show_briefing, approve, deny, *COMMANDS):
     command.add_command(each)
 
 

@@ -1,78 +1,36 @@
-"""What a person does about a handoff: answer, approve, judge, try again, settle, withdraw."""
+"""What a person does about a handoff: answer, judge, try again, settle, withdraw."""
 
-import os
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
-from batonpass.accounts.account import Account, Act, CallSeen, read_account
-from batonpass.audit.lookup import ending, get_handoff
+from batonpass.accounts.account import Account, Act, CallSeen
+from batonpass.audit.lookup import ending
 from batonpass.cli.exits import NO
+from batonpass.cli.handoff_chosen import (
+    account_of,
+    by_option,
+    chosen,
+    is_person,
+    reason_option,
+    say_done,
+    tell_next,
+)
 from batonpass.cli.handoff_facts import account_facts
 from batonpass.cli.handoff_judged import verdict_line
 from batonpass.cli.handoff_sheet import room, shorten
-from batonpass.cli.handoff_showing import compose, kept_of, state_of
-from batonpass.cli.opening import opened_relay, viewed
+from batonpass.cli.handoff_showing import kept_of
 from batonpass.cli.options import Command, checked, json_option, ledger_option
 from batonpass.cli.printing import paint, say, say_json, tell
 from batonpass.errors import AmbiguousIdError, HandoffEndedError, NotFoundError
-from batonpass.handoff import judging
-from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.retrying import Again
 from batonpass.model.bodies import Settlement
-from batonpass.model.ids import CallId, require_agent, require_principal
-from batonpass.model.lifecycle import WAITING, Carrier, State
-from batonpass.model.run import Handoff, RunState
-from batonpass.relay import Relay
+from batonpass.model.ids import CallId, require_agent
+from batonpass.model.lifecycle import State
 
 _OUTPUT_LINES: Final = 12
 _JUDGEABLE: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED})
-
-
-@contextmanager
-def _chosen(given: str) -> Iterator[tuple[Relay, LiveHandoff]]:
-    """Open the ledger, and the handoff in it that is meant."""
-    with opened_relay() as relay:
-        with viewed(relay) as view:
-            found = get_handoff(view, given)
-        yield relay, relay.handoff(found.id)
-
-
-def by_option(command: Command) -> Command:
-    """Let a command be told who decides."""
-    return click.option(
-        "--by",
-        metavar="PRINCIPAL",
-        callback=checked(lambda given: require_principal("by", given)),
-        default=lambda: f"user:{os.environ.get('USER') or 'unknown'}",
-        show_default="user:$USER",
-        help="Who decides; it is taken as said, and not proven.",
-    )(command)
-
-
-def reason_option(*, required: bool = True) -> Callable[[Command], Command]:
-    """Let a command be told why."""
-    return click.option("--reason", metavar="TEXT", required=required, help="Why; it is kept.")
-
-
-def _account(relay: Relay, live: LiveHandoff) -> Account:
-    with viewed(relay) as view:
-        return read_account(view, view.get_handoff(live.id))
-
-
-def _say_done(relay: Relay, live: LiveHandoff, what: str, *, as_json: bool) -> Account:
-    """Say how a handoff stands now that somebody did something about it."""
-    account = _account(relay, live)
-    if as_json:
-        say_json(account_facts(account))
-    else:
-        known = account.handoff
-        say(f"{known.to} {ending(known.id)} · ", state_of(known.state), f" · {what}")
-    return account
 
 
 @click.command()
@@ -86,47 +44,11 @@ def answer(handoff: str, text: str, *, by: str, as_json: bool) -> None:
 
     The answer travels with the baton, as its next revision.
     """
-    with _chosen(handoff) as (relay, live):
+    with chosen(handoff) as (relay, live):
         live.answer(text, by=by)
         revision = live.baton().revision
-        account = _say_done(relay, live, f"answered by {by} · revision {revision}", as_json=as_json)
-    _tell_next(account)
-
-
-@click.command()
-@click.argument("handoff", metavar="ID")
-@by_option
-@reason_option(required=False)
-@click.option("--yes", is_flag=True, help="Do not show it and ask.")
-@json_option
-@ledger_option
-def approve(handoff: str, *, by: str, reason: str | None, yes: bool, as_json: bool) -> None:
-    """Let a held handoff go on.
-
-    On a terminal it is shown first; the digest of what was shown and how long it was looked at are kept. No key of an
-    approver signs it, so it is recorded as unproven.
-    """
-    with _chosen(handoff) as (relay, live):
-        shown: bytes | None = None
-        looked_ms: int | None = None
-        if not yes and not as_json and is_person() and live.state is State.HELD:
-            shown, looked_ms = _show_and_ask(_account(relay, live))
-        judging.approve(relay.desk, live.id, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
-        account = _say_done(relay, live, f"approved by {by} (unproven)", as_json=as_json)
-    _tell_next(account)
-
-
-@click.command()
-@click.argument("handoff", metavar="ID")
-@by_option
-@reason_option()
-@json_option
-@ledger_option
-def deny(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
-    """Do not let a held handoff go on."""
-    with _chosen(handoff) as (relay, live):
-        live.deny(by=by, reason=reason)
-        _say_done(relay, live, f"denied by {by}", as_json=as_json)
+        account = say_done(relay, live, f"answered by {by} · revision {revision}", as_json=as_json)
+    tell_next(account)
 
 
 @click.command()
@@ -146,7 +68,7 @@ def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | No
     """
     if command and verdict is not None:
         raise click.UsageError("give a command or --verdict")
-    with _chosen(handoff) as (relay, live):
+    with chosen(handoff) as (relay, live):
         if (state := live.state) not in _JUDGEABLE:  # before a command runs for nothing
             raise HandoffEndedError(live.id, state)
         named = () if command or verdict is not None else live.baton().brief.verify_by
@@ -157,7 +79,7 @@ def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | No
             if not yes and is_person():
                 click.confirm("Run it here?", abort=True, err=True)
         holds = live.verify(by=by, command=command or None, verdict=verdict)
-        account = _account(relay, live)
+        account = account_of(relay, live)
     _say_verdict(account, as_json=as_json)
     if not holds:
         click.get_current_context().exit(NO)
@@ -171,9 +93,9 @@ def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | No
 @ledger_option
 def refute(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
     """Say that what was delivered does not hold."""
-    with _chosen(handoff) as (relay, live):
+    with chosen(handoff) as (relay, live):
         live.refute(reason, by=by)
-        account = _account(relay, live)
+        account = account_of(relay, live)
     _say_verdict(account, as_json=as_json)
 
 
@@ -185,9 +107,9 @@ def refute(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
 @ledger_option
 def waive(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
     """Accept a result that nobody verified."""
-    with _chosen(handoff) as (relay, live):
+    with chosen(handoff) as (relay, live):
         live.accept_unverified(reason, by=by)
-        account = _account(relay, live)
+        account = account_of(relay, live)
     _say_verdict(account, as_json=as_json)
 
 
@@ -213,10 +135,10 @@ def retry(
     Also what was declined or refuted. What earlier attempts finished is kept and not done again. A CALL is the last
     characters of its id, or the name of its tool.
     """
-    with _chosen(handoff) as (relay, live):
-        doubts = _account(relay, live).doubts
+    with chosen(handoff) as (relay, live):
+        doubts = account_of(relay, live).doubts
         again = live.retry(by=by, reason=reason, repeat=_calls(doubts, repeat), skip=_calls(doubts, skip))
-        account = _account(relay, live)
+        account = account_of(relay, live)
     _say_again(account, again, as_json=as_json)
 
 
@@ -242,10 +164,10 @@ def replace(
 
     What earlier attempts finished is kept, as for a retry.
     """
-    with _chosen(handoff) as (relay, live):
-        doubts = _account(relay, live).doubts
+    with chosen(handoff) as (relay, live):
+        doubts = account_of(relay, live).doubts
         again = live.replace(agent, by=by, reason=reason, repeat=_calls(doubts, repeat), skip=_calls(doubts, skip))
-        account = _account(relay, live)
+        account = account_of(relay, live)
     _say_again(account, again, as_json=as_json)
 
 
@@ -266,10 +188,10 @@ def settle(handoff: str, call: str, *, settlement: str | None, by: str, reason: 
     """
     if settlement is None:
         raise click.UsageError("say --repeat or --skip")
-    with _chosen(handoff) as (relay, live):
-        (meant,) = _calls(_account(relay, live).doubts, [call])
+    with chosen(handoff) as (relay, live):
+        (meant,) = _calls(account_of(relay, live).doubts, [call])
         live.settle(meant, Settlement(settlement), by=by, reason=reason)
-        _say_done(relay, live, f"{settlement} {ending(meant)}: {by}", as_json=as_json)
+        say_done(relay, live, f"{settlement} {ending(meant)}: {by}", as_json=as_json)
 
 
 @click.command()
@@ -280,9 +202,9 @@ def settle(handoff: str, call: str, *, settlement: str | None, by: str, reason: 
 @ledger_option
 def cancel(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
     """Withdraw a handoff, and all that was handed off below it."""
-    with _chosen(handoff) as (relay, live):
+    with chosen(handoff) as (relay, live):
         live.cancel(by=by, reason=reason)
-        _say_done(relay, live, f"withdrawn by {by}", as_json=as_json)
+        say_done(relay, live, f"withdrawn by {by}", as_json=as_json)
 
 
 @click.command()
@@ -293,15 +215,13 @@ def cancel(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
 @ledger_option
 def decline(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
     """Do not take a handoff, in its agent's place."""
-    with _chosen(handoff) as (relay, live):
+    with chosen(handoff) as (relay, live):
         live.decline(reason, by=by)
-        _say_done(relay, live, f"declined by {by}", as_json=as_json)
+        say_done(relay, live, f"declined by {by}", as_json=as_json)
 
 
 COMMANDS: Final[tuple[click.Command, ...]] = (
     answer,
-    approve,
-    deny,
     verify,
     refute,
     waive,
@@ -311,22 +231,6 @@ COMMANDS: Final[tuple[click.Command, ...]] = (
     cancel,
     decline,
 )
-
-
-def is_person() -> bool:
-    """Return whether somebody could answer a question now."""
-    return sys.stdin.isatty()
-
-
-def _show_and_ask(account: Account) -> tuple[bytes, int]:
-    """Show what is to be approved and ask; return exactly what was shown, and for how long."""
-    lines = compose(account, columns=room())
-    since = time.monotonic()
-    for line in lines:
-        say(line)
-    click.confirm("Let it go on?", abort=True, err=True)
-    plain = "".join(f"{click.unstyle(line)}\n" for line in lines)
-    return plain.encode(), round((time.monotonic() - since) * 1000)
 
 
 def _calls(doubts: Sequence[CallSeen], given: Sequence[str]) -> list[CallId]:
@@ -366,7 +270,7 @@ def _tell_output(act: Act) -> None:
 
 
 def _say_again(account: Account, again: Again, *, as_json: bool) -> None:
-    known: Handoff = again.handoff
+    known = again.handoff
     if as_json:
         say_json(account_facts(account))
         return
@@ -377,20 +281,4 @@ def _say_again(account: Account, again: Again, *, as_json: bool) -> None:
     say(*parts)
     for call in account.doubts:
         tell(f"  batonpass handoff settle {ending(known.id, 6)} {ending(call.id, 6)} --repeat (or --skip)")
-    _tell_next(account)
-
-
-def _tell_next(account: Account) -> None:
-    """Say what happens next to a handoff that waits to be taken."""
-    known = account.handoff
-    if known.state not in WAITING.values():
-        return
-    if known.carrier is Carrier.WORKER:
-        tell("  a worker will take it")
-        return
-    root = account.lineage[-1]
-    if root.state is RunState.OPEN:
-        tell(f'  it waits for its caller: go on with its root run, relay.resume("{root.id}"),')
-    else:
-        tell(f"  it waits for a caller, and its root run is {root.state}:")
-    tell(f'  {"or take it" if root.state is RunState.OPEN else "take it"}, relay.handoff("{known.id}").run(…)')
+    tell_next(account)

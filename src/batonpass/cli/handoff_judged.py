@@ -49,7 +49,7 @@ def approval_rows(account: Account) -> Iterator[Parts]:
                 looked = "" if body.looked_ms is None else f" · for {elapsed(timedelta(milliseconds=body.looked_ms))}"
                 yield (f"by {body.by} · ", proof, f"{seen}{looked}{because(act)}")
             case HandoffDenied() as body:
-                yield (paint(f"denied by {body.by}", "red"), because(act))
+                yield (paint(f"denied by {body.by}", "red"), " · proven" if body.proven else "", because(act))
     if account.handoff.state is State.HELD:
         yield (paint("waits for somebody: ", "yellow"), f"batonpass handoff approve {ending(account.handoff.id, 6)}")
     elif not held:

@@ -35,7 +35,10 @@ def list_(*, as_json: bool) -> None:
         say_json({"keys": [_facts(key) for key in keys], "here": here})
         return
     table(
-        [[key.role, _status(key), key.id[:16], key.relay or "the ledger's", _mark(key, own)] for key in keys],
+        [
+            [key.role, _status(key), key.id[:16], key.relay or key.principal or "the ledger's", _mark(key, own)]
+            for key in keys
+        ],
         header=("role", "status", "key", "relay", ""),
     )
     if own is None:
@@ -109,5 +112,6 @@ def _facts(key: Key) -> dict[str, object]:
         "role": key.role,
         "status": key.status,
         "relay": key.relay,
+        "principal": key.principal,
         "public_key": key.public_key,
     }

@@ -22,6 +22,7 @@ _NOUNS: Final = {
     "receipt": "Receipts: one signed record of anything.",
     "ledger": "The ledger: verify, seal, export, erase.",
     "key": "Keys: which relays may record here.",
+    "approver": "Approvers: whose keys prove what they decided.",
     "worker": "Run what waits for an agent, under a lease.",
     "init": "Let other programs tell the ledger what they do, while they do it.",
     "hook": "Hand one event of another program over by hand.",

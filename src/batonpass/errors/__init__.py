@@ -29,6 +29,8 @@
     │   ├── HandoffEndedError      handoff.ended
     │   ├── HandoffHeldError       handoff.held
     │   ├── NotApproverError       handoff.not_approver
+    │   ├── UnprovenError          handoff.unproven
+    │   ├── HoldChangedError       handoff.hold_changed
     │   └── RunnerError            handoff.runner
     ├── CallError
     │   ├── CallInDoubtError       call.in_doubt
@@ -36,6 +38,7 @@
     │   ├── CallHeldError          call.held
     │   ├── CallSuspendedError     call.suspended
     │   ├── CallDeniedError        call.denied
+    │   ├── CallDecidedError       call.decided
     │   ├── ConstraintViolatedError  call.constraint
     │   └── CallReplayError        call.replay
     ├── GrantError
@@ -67,6 +70,7 @@
     │   ├── OfferedAlreadyError    ledger.offered
     │   ├── LeaseLostError         ledger.lease_lost
     │   ├── BudgetExhaustedError   ledger.budget_exhausted
+    │   ├── UnknownApproverError   ledger.unknown_approver
     │   └── UnknownRelayError      ledger.unknown_relay
     ├── StoreError
     │   ├── StoreBusyError         store.busy
@@ -125,6 +129,7 @@ from batonpass.errors.granting import (
 )
 from batonpass.errors.handing import (
     AgentNotAllowedError,
+    CallDecidedError,
     CallDeniedError,
     CallError,
     CallHeldError,
@@ -141,12 +146,14 @@ from batonpass.errors.handing import (
     HandoffHeldError,
     HandoffLoopError,
     HandoffRefusedError,
+    HoldChangedError,
     IncompleteBatonError,
     KeyReusedError,
     NotApproverError,
     NotEntitledError,
     PolicyRefusedError,
     RunnerError,
+    UnprovenError,
     UnverifiedError,
 )
 from batonpass.errors.recording import (
@@ -172,6 +179,7 @@ from batonpass.errors.recording import (
     StoreShutError,
     StoreUnavailableError,
     StreamClosedError,
+    UnknownApproverError,
     UnknownRelayError,
 )
 from batonpass.errors.verifying import (
@@ -195,6 +203,7 @@ __all__ = [
     "AmbiguousIdError",
     "BatonpassError",
     "BudgetExhaustedError",
+    "CallDecidedError",
     "CallDeniedError",
     "CallError",
     "CallHeldError",
@@ -238,6 +247,7 @@ __all__ = [
     "HandoffHeldError",
     "HandoffLoopError",
     "HandoffRefusedError",
+    "HoldChangedError",
     "IllegalTransitionError",
     "IncompleteBatonError",
     "InvalidValueError",
@@ -278,10 +288,12 @@ __all__ = [
     "StoreShutError",
     "StoreUnavailableError",
     "StreamClosedError",
+    "UnknownApproverError",
     "UnknownFieldError",
     "UnknownKeyError",
     "UnknownRelayError",
     "UnlinkedError",
+    "UnprovenError",
     "UnverifiedError",
     "VerificationError",
 ]

@@ -148,6 +148,30 @@ class NotApproverError(HandoffError):
         self.by = by
 
 
+class UnprovenError(HandoffError):
+    """It takes a decision that an approver's key signed, and none did."""
+
+    code = "handoff.unproven"
+
+    def __init__(self, held: str, by: str) -> None:
+        super().__init__(
+            f"{held} takes a proven approval, and nothing proves that {by} approves; make a key with "
+            f"`batonpass approver add {by}`, and approve on a terminal",
+        )
+        self.held = held
+        self.by = by
+
+
+class HoldChangedError(HandoffError):
+    """What waits now is not what was shown."""
+
+    code = "handoff.hold_changed"
+
+    def __init__(self, held: str) -> None:
+        super().__init__(f"what waits for {held} is not what was shown any more; look at it again, and decide then")
+        self.held = held
+
+
 class UnverifiedError(PolicyRefusedError):
     """The policy does not let a lead go on with results that nobody verified."""
 
@@ -218,7 +242,7 @@ class CallSuspendedError(CallError):
         how = (
             f"let it be made with `batonpass handoff approve {handoff[-6:]}`, and the next attempt goes on from here"
             if handoff is not None
-            else f'let it be made with settle({call!r}, "repeat", by=…) on this run, and call it again'
+            else f"let it be made with `batonpass handoff approve {call[-6:]}`, and call it again"
         )
         super().__init__(f"{sentence} (rule {rule}); {how}")
         self.tool = tool
@@ -236,6 +260,18 @@ class CallDeniedError(CallError):
         super().__init__(f"{sentence} (rule {rule}, {where}); do it in a way that is allowed, or have the rule changed")
         self.tool = tool
         self.rule = rule
+
+
+class CallDecidedError(CallError):
+    """Somebody decided about the call already, and a decision stands."""
+
+    code = "call.decided"
+
+    def __init__(self, call: str, by: str, decision: str) -> None:
+        super().__init__(f"{by} {decision} {call} already, and that stands; see `batonpass why {call[-6:]}`")
+        self.call = call
+        self.by = by
+        self.decision = decision
 
 
 class ConstraintViolatedError(CallError):

@@ -121,6 +121,19 @@ class UnknownRelayError(LedgerError):
         self.key = key
 
 
+class UnknownApproverError(LedgerError):
+    """The key that signed a decision is not an approver's, or no longer is."""
+
+    code = "ledger.unknown_approver"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"key {key[:16]} is not an active approver's key of this ledger, so nothing was decided; "
+            "`batonpass approver list` shows whose keys are"
+        )
+        self.key = key
+
+
 class StoreError(BatonpassError):
     """The store could not do what was asked; nothing was half done."""
 

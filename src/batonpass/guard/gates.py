@@ -129,6 +129,14 @@ def may_let_go_on(gate: Gate, by: str, *, worker: AgentId) -> bool:
     return gate in {Gate.NONE, Gate.CONFIRM} and by != f"agent:{worker}"
 
 
+def takes_proof(policy: Policy, gate: Gate) -> bool:
+    """Return whether what waits at a gate takes a decision that an approver's key signed.
+
+    To confirm is for whoever asked for it, who may be an agent, and no agent has such a key.
+    """
+    return policy.proven and gate is not Gate.CONFIRM
+
+
 def _gated(rule: Rule | None, tiers: tuple[Tier, ...], policy: Policy, what: str) -> Iterator[Decision]:
     if rule is not None:
         if rule.gate is not Gate.NONE:

@@ -31,6 +31,7 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.effects import NOTHING, Watched, find_changes, watch
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.gating import judge, suspend, tiers_of
+from batonpass.handoff.heeding import heed
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.resuming import ARGUMENTS, PastCall, read_settlement
 from batonpass.handoff.tools import ToolCall
@@ -122,8 +123,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
     target = None if declared.reads else call.target
     target_key = None if target is None else desk.secrets.digest(holding.root, b"target", target.encode())
     flags = tuple(_check(desk, holding, call, described, target_key if past is None else None))
-    decisions = judge(desk, holding, call, target, key)
-    _pass_gates(desk, holding, call, key, decisions)
+    decisions = _pass_gates(desk, holding, call, key, judge(desk, holding, call, target, key))
     identifier = new_call_id(desk.clock.now())
     contents = [desk.json(ARGUMENTS, described)]
     cache = cache_key(desk, holding.root, declared, described)
@@ -321,19 +321,27 @@ def _check(
 
 def _pass_gates(
     desk: Desk, holding: Holding, call: ToolCall[Any], key: Digest, decisions: tuple[Decision, ...]
-) -> None:
-    """Let a call go on, or not. Raises `CallDeniedError` and `CallSuspendedError`."""
+) -> tuple[Decision, ...]:
+    """Let a call go on, and return what is still to be told of the gates.
+
+    Raises `CallDeniedError` and `CallSuspendedError`.
+    """
     enforced = desk.gates.enforce or holding.working.mode is Mode.ENFORCED
     decision = decide(decisions, enforced=enforced)
     if decision is None:
-        return
+        return decisions
     described = describe({"tool": call.declared.name, "arguments": call.arguments})
     if decision.gate is Gate.DENY:
         reason = desk.text(REASON, decision.sentence)
         _deny(desk, holding, call, described, decision.rule, reason)
         raise CallDeniedError(call.declared.name, decision.rule, desk.gates.where(decision.rule), decision.sentence)
+    if (held := holding.find_held(key)) is not None:
+        if (refusal := heed(desk, held, decision)) is None:
+            return ()
+        _deny(desk, holding, call, described, held.rule, desk.text(REASON, str(refusal)))
+        raise refusal
     fill_gap(desk, holding)
-    suspend(desk, holding, call, key, decision, arguments=desk.json(ARGUMENTS, described))
+    raise suspend(desk, holding, call, key, decision, arguments=desk.json(ARGUMENTS, described))
 
 
 def _find_overspent(desk: Desk, holding: Holding) -> Iterator[ConstraintViolatedError]:

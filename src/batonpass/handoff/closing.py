@@ -9,10 +9,11 @@ from batonpass.errors import ConstraintViolatedError, IllegalTransitionError
 from batonpass.guard.constraints import find_broken_by_result
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.calling import fill_gap
+from batonpass.handoff.deciding import decide_handoff
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.holding import Holding, ref_of
-from batonpass.handoff.judging import deny, find_unverified
+from batonpass.handoff.judging import find_unverified
 from batonpass.handoff.offers import REPORT
 from batonpass.ledger.standing import child_head, close_out
 from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, Outcome
@@ -93,7 +94,7 @@ def withdraw(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
         if known.state in _WITHDRAWABLE:
             _cancel(desk, handoff, by=by, reason=reason)
         elif known.state is State.HELD:
-            deny(desk, handoff, by=by, reason=reason)
+            decide_handoff(desk, handoff, approved=False, by=by, reason=reason)
         elif known.state is State.ASKED:
             expire(desk, handoff, reason=reason)
     except IllegalTransitionError:

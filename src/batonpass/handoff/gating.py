@@ -2,9 +2,9 @@
 
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from batonpass.errors import CallSuspendedError, NotApproverError
+from batonpass.errors import CallSuspendedError
 from batonpass.guard.gates import (
     CallFacts,
     Decision,
@@ -12,7 +12,7 @@ from batonpass.guard.gates import (
     decide,
     judge_call,
     judge_handoff,
-    may_let_go_on,
+    takes_proof,
     tiers_of_call,
 )
 from batonpass.handoff.desk import Desk
@@ -20,17 +20,15 @@ from batonpass.handoff.holding import Holding
 from batonpass.handoff.tools import Declared, ToolCall
 from batonpass.ledger.standing import need
 from batonpass.model.baton import Brief
-from batonpass.model.bodies import Body, ChildHead, Gate, HandoffHeld, HandoffInitiated, Kind, ToolHeld
+from batonpass.model.bodies import Body, ChildHead, HandoffHeld, ToolHeld
 from batonpass.model.content import Content
-from batonpass.model.ids import AgentId, Digest, HandoffId, RunId, StreamId, new_call_id
+from batonpass.model.ids import AgentId, Digest, RunId, new_call_id
 from batonpass.model.items import Artifact, Item
 from batonpass.model.kinds import Relation
-from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Mode
 from batonpass.model.rules import Tier
 from batonpass.model.run import Handoff
-from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
+from batonpass.store.port import LedgerView
 
 TIME_LIMIT: Final = "service:time-limit"
 
@@ -47,7 +45,7 @@ def tiers_of(declared: Declared) -> tuple[Tier, ...]:
 
 def judge(desk: Desk, holding: Holding, call: ToolCall[Any], target: str | None, key: Digest) -> tuple[Decision, ...]:
     """Return what the policy says about a call; nothing about one that somebody let be made."""
-    if key in holding.resumption.approved or key in holding.let:
+    if key in holding.resumption.approved:
         return ()
     facts = CallFacts(
         agent=holding.agent,
@@ -62,10 +60,10 @@ def judge(desk: Desk, holding: Holding, call: ToolCall[Any], target: str | None,
 
 def suspend(
     desk: Desk, holding: Holding, call: ToolCall[Any], key: Digest, decision: Decision, *, arguments: Content
-) -> NoReturn:
-    """Record that a call waits for somebody, and end the attempt: nobody waits for a person.
+) -> CallSuspendedError:
+    """Record that a call waits for somebody, and end the attempt: nobody waits for a person. Return what to raise.
 
-    A root has no handoff that could wait, so it stays open. Raises `CallSuspendedError`.
+    A root has no handoff that could wait, so it stays open.
     """
     tool = call.declared.name
     held = ToolHeld(
@@ -77,6 +75,7 @@ def suspend(
         key=key,
         reads=call.declared.reads,
         tiers=tuple(str(tier) for tier in tiers_of(call.declared)),
+        proven=takes_proof(desk.gates, decision.gate),
     )
     contents = [arguments, desk.text("reason", decision.sentence)]
     if (target := call.target) is not None:
@@ -96,10 +95,11 @@ def suspend(
                 call=held.call,
                 gate=decision.gate,
                 until=hold_until(desk),
+                proven=held.proven,
             )
 
         desk.recording.act(handoff, hold, (desk.text("reason", decision.sentence),))
-    raise CallSuspendedError(tool, held.call, decision.rule, decision.sentence, handoff)
+    return CallSuspendedError(tool, held.call, decision.rule, decision.sentence, handoff)
 
 
 def judge_offer(
@@ -178,23 +178,3 @@ def depth_in(view: LedgerView, run: RunId) -> int:
     while known.parent is not None:
         depth, known = depth + 1, view.get_run(known.parent)
     return depth
-
-
-def find_hold(view: LedgerView, handoff: Handoff) -> HandoffInitiated | HandoffHeld | None:
-    """Return what says who has to let a held handoff go on, and by when; None if it is not held."""
-    if handoff.state is not State.HELD:
-        return None
-    found = [*view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.HANDOFF_HELD))]
-    stored = found[-1] if found else view.get_receipt_at(StreamId(handoff.parent), handoff.seq)
-    body = decode_receipt(stored.payload).body
-    return body if isinstance(body, HandoffInitiated | HandoffHeld) else None
-
-
-def require_approver(desk: Desk, handoff: HandoffId, by: str) -> None:
-    """Refuse an agent that approves what takes a person, or confirms its own work. Raises `NotApproverError`."""
-    with desk.store.view() as view:
-        known = view.get_handoff(handoff)
-        hold = find_hold(view, known)
-    gate = Gate.NONE if hold is None or hold.gate is None else hold.gate
-    if gate is not Gate.NONE and not may_let_go_on(gate, by, worker=known.to):
-        raise NotApproverError(handoff, by, gate)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from batonpass.errors import FencedError, HandoffAskedError, HandoffError, InvalidValueError, StreamClosedError
 from batonpass.handoff import judging, receiving, retrying
+from batonpass.handoff.deciding import decide_handoff
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.material import Material, material_of_handoff
 from batonpass.handoff.noting import record_items
 from batonpass.handoff.offers import Offer
 from batonpass.handoff.outcomes import DELIVERED, Result, learn, learn_own, read_result
@@ -24,6 +26,7 @@ from batonpass.model.items import WorkItem
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import Handoff
+from batonpass.signing.approver import Approver
 
 if TYPE_CHECKING:
     from batonpass.handoff.run import LiveRun
@@ -182,13 +185,32 @@ class LiveHandoff:
         """Do not take it, and say why."""
         receiving.decline(self._desk, self.id, reason, code=code, by=by, lease=lease)
 
-    def approve(self, *, by: str, reason: str | None = None) -> None:
-        """Let it go on if it is held."""
-        judging.approve(self._desk, self.id, by=by, reason=reason)
+    def material(self) -> Material:
+        """Return what somebody has to be shown before they decide. Raises `HandoffEndedError` if it is not held."""
+        with self._desk.store.view() as view:
+            return material_of_handoff(view, self.id)
 
-    def deny(self, *, by: str, reason: str) -> None:
+    def approve(
+        self,
+        *,
+        by: str | Approver,
+        reason: str | None = None,
+        shown: Material | None = None,
+        looked_ms: int | None = None,
+    ) -> None:
+        """Let it go on if it is held. An `Approver` signs that; of anybody else it is taken as said, and unproven."""
+        self._decide(approved=True, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
+
+    def deny(
+        self,
+        *,
+        by: str | Approver,
+        reason: str,
+        shown: Material | None = None,
+        looked_ms: int | None = None,
+    ) -> None:
         """Do not let it go on if it is held."""
-        judging.deny(self._desk, self.id, by=by, reason=reason)
+        self._decide(approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
 
     def verify(
         self,
@@ -280,6 +302,11 @@ class LiveHandoff:
     def cancel(self, *, by: str | None = None, reason: str) -> None:
         """Withdraw it, and all that was handed off below it."""
         retrying.cancel(self._desk, self.id, by=by or self._caller(), reason=reason)
+
+    def _decide(
+        self, *, approved: bool, by: str | Approver, reason: str | None, shown: Material | None, looked_ms: int | None
+    ) -> None:
+        decide_handoff(self._desk, self.id, approved=approved, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
 
     def _caller(self) -> str:
         if self._parent is None:

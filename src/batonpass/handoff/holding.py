@@ -49,7 +49,6 @@ class Holding:
     kept: int = 0
     depth: int | None = None  # hops below the root, once somebody asked
     held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait; only a root goes on then
-    let: set[Digest] = field(default_factory=set)  # the keys of those that somebody let be made
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -133,6 +132,13 @@ class Holding:
         """Return the call of an earlier attempt that this one repeats."""
         past = (*self.resumption.finished, *self.resumption.in_doubt)
         return next((call for call in past if call.key == key), None)
+
+    def find_held(self, key: Digest) -> ToolHeld | None:
+        """Return this very call of this very run, if it was held before; only a root goes on then."""
+        if self.working.run.handoff is not None:
+            return None
+        held = (*self.resumption.held.values(), *self.held.values())
+        return next((call for call in reversed(held) if call.key == key), None)
 
     def find_changed(self, target: Digest) -> PastCall | None:
         """Return a call of an earlier attempt that changed this target, or may have."""

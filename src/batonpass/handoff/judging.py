@@ -1,4 +1,4 @@
-"""Judging: approve or deny what is held; verify, refute or accept unverified what was delivered."""
+"""Judging: verify, refute or accept unverified what was delivered."""
 
 import inspect
 import subprocess
@@ -10,14 +10,11 @@ from typing import Any, Final
 
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.gating import require_approver
 from batonpass.handoff.running import awaited
 from batonpass.handoff.values import looks
 from batonpass.model.bodies import (
     Body,
     ChildHead,
-    HandoffApproved,
-    HandoffDenied,
     Kind,
     Method,
     VerificationFailed,
@@ -141,36 +138,6 @@ def waive(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
         return VerificationWaived(handoff=handoff, by=PrincipalId(by), attempt=known.attempt)
 
     desk.recording.act(handoff, waived, (desk.text(REASON, reason),))
-
-
-def approve(
-    desk: Desk,
-    handoff: HandoffId,
-    *,
-    by: str,
-    reason: str | None = None,
-    shown: bytes | None = None,
-    looked_ms: int | None = None,
-) -> None:
-    """Let a held handoff go on; the digest of exactly what was shown stays with it.
-
-    Raises `NotApproverError` for an agent where it takes a person.
-    """
-    require_approver(desk, handoff, by)
-    body = HandoffApproved(
-        handoff=handoff,
-        by=PrincipalId(by),
-        shown=None if shown is None else Digest(sha256(shown).hexdigest()),
-        looked_ms=looked_ms,
-    )
-    contents = () if reason is None else (desk.text(REASON, reason),)
-    desk.recording.act(handoff, lambda _, __: body, contents)
-
-
-def deny(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
-    """Do not let a held handoff go on."""
-    body = HandoffDenied(handoff=handoff, by=PrincipalId(by))
-    desk.recording.act(handoff, lambda _, __: body, (desk.text(REASON, reason),))
 
 
 def find_unverified(view: LedgerView, handoffs: Iterable[HandoffId]) -> Iterator[HandoffId]:

@@ -4,11 +4,17 @@ import contextlib
 import threading
 
 from batonpass.clock import Clock
-from batonpass.errors import DuplicateReceiptError, KeyMissingError, KeyRefusedError, UnknownRelayError
+from batonpass.errors import (
+    DuplicateReceiptError,
+    KeyMissingError,
+    KeyRefusedError,
+    UnknownRelayError,
+)
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.ledger import Ledger
-from batonpass.model.ids import PublicKey, RelayId
+from batonpass.model.ids import PrincipalId, PublicKey, RelayId
 from batonpass.model.key import Key, KeyRole, KeyStatus, Signer
+from batonpass.model.projection import key_id
 from batonpass.signing.ed25519 import require_strong
 from batonpass.signing.keyring import Keyring, RelayIdentity
 from batonpass.store.port import LedgerStore
@@ -63,6 +69,33 @@ class Membership:
             raise KeyRefusedError(f"key {key.id[:16]} is not an active relay key; only those can be revoked")
         self._enrolment().revoke(key.relay, key.public_key, reason=reason, root=self.root())
 
+    def enroll_approver(self, principal: PrincipalId, public_key: PublicKey) -> None:
+        """Say whose decisions a key signs. Needs the root key.
+
+        Raises `KeyRefusedError` for a key that is no good or known here, and for somebody who has one.
+        """
+        require_strong(public_key)
+        root = self.root()
+        for key in self.keys():
+            if key.principal == principal and key.status is KeyStatus.ACTIVE:
+                raise KeyRefusedError(has_one(principal))
+            if key.id == key_id(public_key):
+                raise KeyRefusedError(f"key {key.id[:16]} is known here as a {key.status} {key.role}'s key")
+        try:
+            self._enrolment().enroll_approver(principal, public_key, root=root)
+        except DuplicateReceiptError:  # another process enrolled one at the same moment
+            raise KeyRefusedError(has_one(principal)) from None
+
+    def revoke_approver(self, principal: PrincipalId, *, reason: str) -> Key:
+        """Let the key of somebody who approves prove nothing from now on, and return it. Needs the root key."""
+        found = next(
+            (key for key in self.keys() if key.principal == principal and key.status is KeyStatus.ACTIVE), None
+        )
+        if found is None:
+            raise KeyMissingError(f"{principal} has no active approver's key in this ledger")
+        self._enrolment().revoke_approver(principal, found.public_key, reason=reason, root=self.root())
+        return found
+
     def root(self) -> Signer:
         """Return the ledger's root key. Raises `KeyMissingError` where it is not."""
         with self._store.view() as view:
@@ -102,3 +135,10 @@ class Membership:
                 root=root,
             )
         return ledger, identity
+
+
+def has_one(principal: PrincipalId) -> str:
+    """Return why nobody gets a second key: two would be as good as none that anybody watches over."""
+    return (
+        f"{principal} has an approver's key here already; revoke it first, with `batonpass approver revoke {principal}`"
+    )

@@ -14,7 +14,7 @@ from batonpass.errors import (
     PolicyRefusedError,
 )
 from batonpass.guard.completeness import require_complete, required_parts
-from batonpass.guard.gates import Decision
+from batonpass.guard.gates import Decision, takes_proof
 from batonpass.guard.hops import Lineage, require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.calling import MESSAGE, fill_gap
@@ -203,6 +203,7 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         rule=None if decision is None else decision.rule,
         gate=None if decision is None else decision.gate,
         until=hold_until(desk) if state is State.HELD else None,
+        proven=state is State.HELD and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
     )
     contents = [desk.text(TASK, asked.task), *(content for _, content in noted), *context.contents]
     if asked.brief != Brief():

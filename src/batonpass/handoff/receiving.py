@@ -24,6 +24,7 @@ from batonpass.guard.references import find_open_references
 from batonpass.guard.validation import validate_baton
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.holds import require_proven
 from batonpass.handoff.lineage import read_lineage
 from batonpass.handoff.offers import ANSWER, QUESTION, Offer, author_of, is_intact, read_offer, read_words
 from batonpass.handoff.resuming import NOTHING, read_resumption
@@ -128,6 +129,7 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
         return accept(desk, handoff, parent=parent)
     offer = examined.offer
     with desk.store.view() as view:
+        require_proven(view, offer.handoff, offer.initiated)
         offered = decode_receipt(view.get_receipt_at(StreamId(offer.handoff.parent), offer.handoff.seq).payload)
     desk.secrets.fetch(offer.handoff.root)
     working = desk.recording.accept(

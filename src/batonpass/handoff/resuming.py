@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
+from batonpass.handoff.holds import hold_at, is_proven
 from batonpass.model.bodies import (
     CheckpointSaved,
     HandoffApproved,
@@ -22,7 +23,7 @@ from batonpass.model.bodies import (
 )
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import CallId, Digest, RunId, StreamId
-from batonpass.model.receipt import Receipt
+from batonpass.model.receipt import Receipt, StoredReceipt
 from batonpass.model.run import Handoff, Run
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -131,12 +132,16 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
 
 def _approved(view: LedgerView, stream: StreamId) -> Iterator[CallId]:
     """Yield the calls for which attempts at a handoff were suspended and that somebody let be made."""
-    waiting: CallId | None = None
-    for receipt in _receipts(view, stream):
-        if isinstance(receipt.body, HandoffHeld):
-            waiting = receipt.body.call
-        elif isinstance(receipt.body, HandoffApproved) and waiting is not None:
-            yield waiting
+    waiting: StoredReceipt | None = None
+    for stored in view.find_receipts(ReceiptQuery(stream=stream)):
+        body = decode_receipt(stored.payload).body
+        if isinstance(body, HandoffHeld):
+            waiting = stored
+        elif isinstance(body, HandoffApproved) and waiting is not None:
+            hold = hold_at(view, view.get_handoff(body.handoff), waiting)
+            # A store may say that it goes on; where a key was to sign that, the signature has to say so too.
+            if hold is not None and hold.call is not None and (not hold.proven or is_proven(view, hold, body)):
+                yield hold.call
 
 
 def read_settlement(store: LedgerStore, stream: StreamId, call: CallId) -> Settlement | None:

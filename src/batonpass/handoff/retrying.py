@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from batonpass.errors import NotApproverError, NotFoundError
-from batonpass.guard.gates import may_let_go_on
+from batonpass.errors import NotFoundError
 from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.closing import withdraw
+from batonpass.handoff.deciding import decide_call
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.resuming import Resumption, read_resumption
@@ -68,22 +68,22 @@ def settle(
 def settle_own(
     desk: Desk, holding: Holding, call: CallId, settlement: Settlement, *, by: str, reason: str | None
 ) -> None:
-    """Decide what becomes of a call in doubt that an earlier attempt at this very work left."""
+    """Decide what becomes of a call in doubt that an earlier attempt at this very work left.
+
+    Of a root's held call, `repeat` lets it be made, and `skip` does not, for good.
+    """
     handoff = holding.working.run.handoff
     if handoff is not None:
         settle(desk, handoff, call, settlement, by=by, reason=reason)
         return
-    held = holding.held.get(call) or holding.resumption.held.get(call)
-    if held is not None:
-        if not may_let_go_on(held.gate, by, worker=holding.agent):
-            raise NotApproverError(call, by, held.gate)
-    elif call not in {doubt.id for doubt in holding.resumption.in_doubt}:
+    if call in holding.held or call in holding.resumption.held:
+        decide_call(desk, call, approved=settlement is Settlement.REPEAT, by=by, reason=reason)
+        return
+    if call not in {doubt.id for doubt in holding.resumption.in_doubt}:
         raise NotFoundError("call in doubt", call)
     body = RunSettled(run=holding.id, by=PrincipalId(by), call=call, settlement=settlement)
     fill_gap(desk, holding)
     desk.recording.record(holding.working, body, () if reason is None else (desk.text("reason", reason),))
-    if held is not None and settlement is Settlement.REPEAT:
-        holding.let.add(held.key)
 
 
 def cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:

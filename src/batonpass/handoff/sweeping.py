@@ -5,9 +5,10 @@ from typing import Final
 
 from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundError
 from batonpass.handoff.closing import expire, withdraw_below
+from batonpass.handoff.deciding import decide_handoff
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.gating import TIME_LIMIT, find_hold
-from batonpass.handoff.judging import deny
+from batonpass.handoff.gating import TIME_LIMIT
+from batonpass.handoff.holds import find_hold
 from batonpass.model.ids import HandoffId
 from batonpass.model.lifecycle import State
 
@@ -50,7 +51,7 @@ def _deny_unanswered(desk: Desk) -> int:
             continue
         reason = f"nobody let it go on until {hold.until:%Y-%m-%d %H:%M:%S}Z"
         try:
-            deny(desk, handoff.id, by=TIME_LIMIT, reason=reason)
+            decide_handoff(desk, handoff.id, approved=False, by=TIME_LIMIT, reason=reason)
         except IllegalTransitionError:
             continue  # somebody decided in the meantime
         withdraw_below(desk, handoff, by=TIME_LIMIT, reason=reason)

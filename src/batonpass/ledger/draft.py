@@ -20,6 +20,7 @@ class Draft:
     root: RunId | None = None
     anchor: Digest | None = None  # where a stream's first receipt hangs
     new: bool = False  # the stream must not exist yet; else it goes on as it stands, or begins at the anchor
+    after: Digest | None = None  # only if this is the last thing that its stream, or its anchor, says
     epoch: int | None = None  # the epoch that the writer holds; None takes the stream's present one
     cosigner: Signer | None = None
     contents: tuple[Content, ...] = ()

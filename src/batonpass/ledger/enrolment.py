@@ -1,12 +1,14 @@
-"""Which relays may record: the root key enrols them, and signs the receipt of every change."""
+"""Which relays may record, and whose keys approve: the root key says so, and signs the receipt of every change."""
+
+from typing import TypeAlias
 
 from batonpass.clock import Clock
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger, Recorder, sign_receipt
-from batonpass.model.bodies import RelayEnrolled, RelayRevoked, RelayRotated
+from batonpass.model.bodies import ApproverEnrolled, ApproverRevoked, RelayEnrolled, RelayRevoked, RelayRotated
 from batonpass.model.content import new_content
 from batonpass.model.entry import Entry
-from batonpass.model.ids import PublicKey, RelayId, StreamId, new_ledger_id
+from batonpass.model.ids import PrincipalId, PublicKey, RelayId, StreamId, new_ledger_id
 from batonpass.model.key import Signer
 from batonpass.store.port import LedgerInfo, LedgerStore
 
@@ -27,8 +29,11 @@ def found_ledger(store: LedgerStore, recorder: Recorder, root: Signer, clock: Cl
     return store.found(info, Entry(signed=sign_receipt(draft, None, recorder, at)))
 
 
+Change: TypeAlias = RelayEnrolled | RelayRotated | RelayRevoked | ApproverEnrolled | ApproverRevoked
+
+
 class Enrolment:
-    """Enrols, rotates and revokes relay keys. Every act needs the root key."""
+    """Enrols, rotates and revokes the keys of relays and of people who approve. Every act needs the root key."""
 
     def __init__(self, store: LedgerStore, ledger: Ledger, recorder: Recorder, clock: Clock) -> None:
         self._store = store
@@ -49,9 +54,15 @@ class Enrolment:
         """Stop a relay key from recording, from now on and for every process."""
         self._append(RelayRevoked(relay=relay, public_key=public_key), root, reason)
 
-    def _append(
-        self, body: RelayEnrolled | RelayRotated | RelayRevoked, root: Signer, reason: str | None = None
-    ) -> None:
+    def enroll_approver(self, principal: PrincipalId, public_key: PublicKey, *, root: Signer) -> None:
+        """Say whose decisions a key signs. Raises `DuplicateReceiptError` if they have one, or the key is known."""
+        self._append(ApproverEnrolled(principal=principal, public_key=public_key), root)
+
+    def revoke_approver(self, principal: PrincipalId, public_key: PublicKey, *, reason: str, root: Signer) -> None:
+        """Let what a key signs prove nothing from now on."""
+        self._append(ApproverRevoked(principal=principal, public_key=public_key), root, reason)
+
+    def _append(self, body: Change, root: Signer, reason: str | None = None) -> None:
         with self._store.view() as view:
             anchor = view.info().genesis
         contents = () if reason is None else (new_content("reason", reason, self._clock.now()),)

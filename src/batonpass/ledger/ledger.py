@@ -54,6 +54,11 @@ class Ledger:
         self._slots: dict[StreamId, _Slot] = {}
         self._slots_lock = threading.Lock()
 
+    @property
+    def relay(self) -> RelayId:
+        """Return who records here."""
+        return self._recorder.id
+
     def append(self, *drafts: Draft) -> tuple[SignedReceipt, ...]:
         """Record drafts in one commit, or none of them; return them signed, when they are durable.
 
@@ -115,6 +120,8 @@ class Ledger:
                 # Unknown here, or taken over since and now taken back by whoever wrote this draft. What we knew of it
                 # is of the past: kept, it would look like a takeover as soon as somebody else writes.
                 head = slots[draft.stream].head = self._read(draft.stream)
+            if draft.after not in {None, draft.anchor if head is None else head.head}:
+                raise StaleHeadError(draft.stream, 1 if head is None else head.seq + 1)
             signed = sign_receipt(draft, head, self._recorder, at)
             entry = Entry(
                 signed=signed,

@@ -244,10 +244,12 @@ class Recording:
         contents: tuple[Content, ...] = (),
         *,
         token: int | None = None,
+        after: Digest | None = None,
     ) -> SignedReceipt:
         """Record in a handoff's own stream what somebody did to it.
 
-        `make` gets the handoff as it stands and, if an attempt is running, where its run stands.
+        `make` gets the handoff as it stands and, if an attempt is running, where its run stands. With `after`, that is
+        the last thing that happened to the handoff; if it is not, `StaleHeadError` says so.
         """
         for _ in range(_TRIES):
             with self._store.view() as view:
@@ -260,6 +262,7 @@ class Recording:
                 body=body,
                 root=known.root,
                 anchor=anchor,
+                after=after,
                 contents=contents,
                 mode=offer.mode,
                 session=offer.session,
@@ -359,6 +362,14 @@ class Recording:
                 mode=working.mode,
                 session=working.session,
             ),
+        )
+        return signed
+
+    def note(self, body: Body, contents: tuple[Content, ...] = ()) -> SignedReceipt:
+        """Record in this relay's own stream what somebody decided about a run that another process may hold."""
+        stream = StreamId(self._ledger.relay)
+        (signed,) = self._ledger.append(
+            Draft(stream=stream, body=body, anchor=self._genesis(), contents=contents),
         )
         return signed
 

@@ -9,13 +9,18 @@ from typing import TypeAlias
 
 from batonpass.model.charge import Charge
 from batonpass.model.checks import require_code
+from batonpass.model.decision_bodies import (
+    HandoffApproved,
+    HandoffDenied,
+    Proof,
+    ToolApproved,
+    ToolRefused,
+)
 from batonpass.model.handoff_acts import (
     HandoffAnswered,
-    HandoffApproved,
     HandoffAsked,
     HandoffCancelled,
     HandoffDeclined,
-    HandoffDenied,
     HandoffExpired,
     HandoffHeld,
     HandoffLapsed,
@@ -50,6 +55,8 @@ from batonpass.model.kinds import (
     Settlement,
 )
 from batonpass.model.relay_bodies import (
+    ApproverEnrolled,
+    ApproverRevoked,
     ContentErased,
     RelayEnrolled,
     RelayRevoked,
@@ -77,6 +84,8 @@ from batonpass.model.tool_bodies import (
 )
 
 __all__ = [
+    "ApproverEnrolled",
+    "ApproverRevoked",
     "Body",
     "Carried",
     "Changed",
@@ -109,6 +118,7 @@ __all__ = [
     "Method",
     "Outcome",
     "Part",
+    "Proof",
     "Relation",
     "RelayEnrolled",
     "RelayRevoked",
@@ -124,11 +134,13 @@ __all__ = [
     "SessionResumed",
     "SessionSaved",
     "Settlement",
+    "ToolApproved",
     "ToolCached",
     "ToolCompleted",
     "ToolDenied",
     "ToolFailed",
     "ToolHeld",
+    "ToolRefused",
     "ToolRequested",
     "UnknownBody",
     "VerificationFailed",
@@ -187,9 +199,13 @@ Body: TypeAlias = (
     | SessionSaved
     | SessionResumed
     | ToolHeld
+    | ToolApproved
+    | ToolRefused
     | RelayEnrolled
     | RelayRotated
     | RelayRevoked
+    | ApproverEnrolled
+    | ApproverRevoked
     | ContentErased
     | UnknownBody
 )

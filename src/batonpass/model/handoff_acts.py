@@ -40,36 +40,17 @@ class HandoffHeld:
     call: CallId | None = None  # which call it is
     gate: Gate | None = None  # who has to let it be made
     until: datetime | None = None  # when it is denied, if nobody has by then
+    proven: bool = False  # it takes a decision that an approver's key signed
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
         require_integer("attempt", self.attempt, least=1)
         require_instance("ended", self.ended, ChildHead)
         require_code("reason", self.reason)
+        require_instance("proven", self.proven, bool)
         if self.call is not None:
             require_id("call", self.call, CALL)
         require_hold(self.gate, self.until)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffApproved:
-    """Somebody let a held handoff go on, having been shown exactly this."""
-
-    kind: ClassVar = Kind.HANDOFF_APPROVED
-    handoff: HandoffId
-    by: PrincipalId
-    shown: Digest | None = None  # what was on the screen
-    looked_ms: int | None = None  # for how long
-    proven: bool = False  # signed with an approver's key; else it is only said to be theirs
-
-    def __post_init__(self) -> None:
-        require_id("handoff", self.handoff, HANDOFF)
-        require_principal("by", self.by)
-        if self.shown is not None:
-            require_digest("shown", self.shown)
-        if self.looked_ms is not None:
-            require_integer("looked_ms", self.looked_ms)
-        require_instance("proven", self.proven, bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +61,6 @@ class _ByWhom:
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
         require_principal("by", self.by)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffDenied(_ByWhom):
-    """Somebody did not let a held handoff go on."""
-
-    kind: ClassVar = Kind.HANDOFF_DENIED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,7 @@ class HandoffInitiated:
     rule: str | None = None  # which rule holds or refuses it
     gate: Gate | None = None  # who has to let it go on
     until: datetime | None = None  # when it is denied, if nobody has by then
+    proven: bool = False  # it takes a decision that an approver's key signed
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -100,6 +101,7 @@ class HandoffInitiated:
         if self.rule is not None:
             require_code("rule", self.rule)
         require_hold(self.gate, self.until)
+        require_instance("proven", self.proven, bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from batonpass.model.checks import require_digest, require_member
-from batonpass.model.ids import RELAY, KeyId, PublicKey, RelayId, RunId, require_id
+from batonpass.model.ids import RELAY, KeyId, PrincipalId, PublicKey, RelayId, RunId, require_id, require_principal
 
 
 class KeyRole(StrEnum):
@@ -13,6 +13,7 @@ class KeyRole(StrEnum):
 
     ROOT = "root"
     RELAY = "relay"
+    APPROVER = "approver"
 
 
 class KeyStatus(StrEnum):
@@ -30,8 +31,9 @@ class Key:
     id: KeyId
     role: KeyRole
     public_key: PublicKey
-    relay: RelayId | None  # None for the root key, which belongs to the ledger
+    relay: RelayId | None  # None for the root key, which belongs to the ledger, and for a person's
     status: KeyStatus
+    principal: PrincipalId | None = None  # whose decisions an approver's key signs
 
     def __post_init__(self) -> None:
         require_digest("id", self.id)
@@ -40,6 +42,8 @@ class Key:
         require_member("status", self.status, KeyStatus)
         if self.relay is not None:
             require_id("relay", self.relay, RELAY)
+        if self.principal is not None:
+            require_principal("principal", self.principal)
 
 
 class Signer(Protocol):

@@ -57,9 +57,13 @@ class Kind(StrEnum):
     SESSION_SAVED = "session.saved"
     SESSION_RESUMED = "session.resumed"
     TOOL_HELD = "tool.held"
+    TOOL_APPROVED = "tool.approved"
+    TOOL_REFUSED = "tool.refused"
     RELAY_ENROLLED = "relay.enrolled"
     RELAY_ROTATED = "relay.rotated"
     RELAY_REVOKED = "relay.revoked"
+    APPROVER_ENROLLED = "approver.enrolled"
+    APPROVER_REVOKED = "approver.revoked"
     CONTENT_ERASED = "content.erased"
 
 

@@ -11,6 +11,8 @@ from hashlib import sha256
 from typing import Any, Final
 
 from batonpass.model.bodies import (
+    ApproverEnrolled,
+    ApproverRevoked,
     ChildHead,
     ContentErased,
     HandoffAccepted,
@@ -37,7 +39,10 @@ from batonpass.model.bodies import (
     RunRecorded,
     RunRekeyed,
     RunStarted,
+    ToolApproved,
     ToolCompleted,
+    ToolHeld,
+    ToolRefused,
     ToolRequested,
     VerificationFailed,
     VerificationPassed,
@@ -47,7 +52,7 @@ from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, KeyId, Pu
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Cached, Handoff, Run, RunState, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +102,9 @@ class Projection:
     erased: tuple[ContentId, ...] = ()
     cached: Cached | None = None
     charges: tuple[Charge, ...] = ()
+    call_held: HeldCall | None = None
+    call_decided: DecidedCall | None = None
+    proven_by: KeyId | None = None  # the approver's key that signed it, which must be active
 
 
 NOTHING = Projection()
@@ -229,6 +237,7 @@ def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 
             ends=None if ended is None else ended.run,
             to=body.to if isinstance(body, HandoffReplaced) else None,
         ),
+        proven_by=body.proof.key if isinstance(body, HandoffApproved | HandoffDenied) and body.proof else None,
     )
 
 
@@ -243,6 +252,21 @@ def _tool_completed(receipt: Receipt, body: ToolCompleted, _: Digest) -> Project
     return Projection(cached=kept, charges=body.charges)
 
 
+def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
+    # A call of any other run ends its attempt, and its handoff waits.
+    if receipt.root != body.run:
+        return NOTHING
+    return Projection(call_held=HeldCall(call=body.call, run=body.run, receipt=receipt.id))
+
+
+def _tool_decided(receipt: Receipt, body: ToolApproved | ToolRefused, _: Digest) -> Projection:
+    approved = isinstance(body, ToolApproved)
+    return Projection(
+        call_decided=DecidedCall(call=body.call, run=body.run, receipt=receipt.id, approved=approved),
+        proven_by=None if body.proof is None else body.proof.key,
+    )
+
+
 def _relay_enrolled(_receipt: Receipt, body: RelayEnrolled, _: Digest) -> Projection:
     return Projection(key_added=_relay_key(body))
 
@@ -253,6 +277,22 @@ def _relay_rotated(_receipt: Receipt, body: RelayRotated, _: Digest) -> Projecti
 
 
 def _relay_revoked(_receipt: Receipt, body: RelayRevoked, _: Digest) -> Projection:
+    return Projection(key_changed=KeyChanged(key=key_id(body.public_key), status=KeyStatus.REVOKED))
+
+
+def _approver_enrolled(_receipt: Receipt, body: ApproverEnrolled, _: Digest) -> Projection:
+    key = Key(
+        id=key_id(body.public_key),
+        role=KeyRole.APPROVER,
+        public_key=body.public_key,
+        relay=None,
+        status=KeyStatus.ACTIVE,
+        principal=body.principal,
+    )
+    return Projection(key_added=key)
+
+
+def _approver_revoked(_receipt: Receipt, body: ApproverRevoked, _: Digest) -> Projection:
     return Projection(key_changed=KeyChanged(key=key_id(body.public_key), status=KeyStatus.REVOKED))
 
 
@@ -273,9 +313,14 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     **dict.fromkeys(_ACTS, _act),
     ToolRequested: _tool_requested,
     ToolCompleted: _tool_completed,
+    ToolHeld: _tool_held,
+    ToolApproved: _tool_decided,
+    ToolRefused: _tool_decided,
     RelayEnrolled: _relay_enrolled,
     RelayRotated: _relay_rotated,
     RelayRevoked: _relay_revoked,
+    ApproverEnrolled: _approver_enrolled,
+    ApproverRevoked: _approver_revoked,
     ContentErased: _content_erased,
 }
 

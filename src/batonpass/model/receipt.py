@@ -8,12 +8,16 @@ from typing import Final, Self, get_args
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import (
+    ApproverEnrolled,
+    ApproverRevoked,
     Body,
     ContentErased,
     Kind,
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
+    ToolApproved,
+    ToolRefused,
     UnknownBody,
 )
 from batonpass.model.checks import (
@@ -52,7 +56,7 @@ from batonpass.model.ids import (
 SIGNATURE_BYTES: Final = 64
 _BODY_TYPES: Final = frozenset(get_args(Body))
 
-# These carry a second signature: of the run's own key, or, about relays, of the ledger's root key.
+# These carry a second signature: of the run's own key, or, about relays and approvers, of the ledger's root key.
 SIGNED_BY_RUN: Final = frozenset(
     {
         Kind.RUN_STARTED,
@@ -76,7 +80,15 @@ SIGNED_BY_RUN: Final = frozenset(
         Kind.TOOL_HELD,
     },
 )
-SIGNED_BY_ROOT: Final = frozenset({Kind.RELAY_ENROLLED, Kind.RELAY_ROTATED, Kind.RELAY_REVOKED})
+SIGNED_BY_ROOT: Final = frozenset(
+    {
+        Kind.RELAY_ENROLLED,
+        Kind.RELAY_ROTATED,
+        Kind.RELAY_REVOKED,
+        Kind.APPROVER_ENROLLED,
+        Kind.APPROVER_REVOKED,
+    },
+)
 
 
 class Mode(StrEnum):
@@ -138,6 +150,8 @@ class Receipt:
             case UnknownBody():
                 return None
             case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased():
+                return self.relay
+            case ApproverEnrolled() | ApproverRevoked() | ToolApproved() | ToolRefused():
                 return self.relay
             case (
                 HandoffInitiated()

@@ -1,4 +1,4 @@
-"""What receipts in a relay's own stream say: who may record here, and what was erased."""
+"""What receipts in a relay's own stream say: who may record and approve here, and what was erased."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -57,6 +57,32 @@ class RelayRevoked:
     def __post_init__(self) -> None:
         require_id("relay", self.relay, RELAY)
         require_digest("public_key", self.public_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfApprover:
+    principal: PrincipalId
+    public_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_principal("principal", self.principal)
+        if self.principal.startswith("agent:"):
+            raise InvalidValueError("principal", f"{self.principal} is an agent, and no agent approves")
+        require_digest("public_key", self.public_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproverEnrolled(_OfApprover):
+    """The root key says whose decisions a key signs."""
+
+    kind: ClassVar = Kind.APPROVER_ENROLLED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproverRevoked(_OfApprover):
+    """What this key signs from now on proves nothing; what it signed before stays good."""
+
+    kind: ClassVar = Kind.APPROVER_REVOKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A run: one agent working once on one task; a handoff: one task delegated by a run; what a human said; a result kept.
+"""Runs and handoffs, what a human said, results that are kept, and calls of roots that wait.
 
 All are derived: the receipts are the truth, and these are what they add up to.
 """
@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from batonpass.model.checks import require_code, require_digest, require_integer, require_member, require_utc
+from batonpass.model.checks import (
+    require_code,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+    require_utc,
+)
 from batonpass.model.ids import (
     CALL,
     CONTENT,
@@ -157,6 +164,46 @@ class Cached:
         require_digest("key", self.key)
         require_id("receipt", self.receipt, RECEIPT)
         require_utc("until", self.until)
+
+    @property
+    def id(self) -> CallId:
+        """Return what names it among the derived rows."""
+        return self.call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldCall:
+    """A call of a root that waits, or waited, for somebody to let it be made."""
+
+    call: CallId
+    run: RunId
+    receipt: ReceiptId  # which says so
+
+    def __post_init__(self) -> None:
+        require_id("call", self.call, CALL)
+        require_id("run", self.run, RUN)
+        require_id("receipt", self.receipt, RECEIPT)
+
+    @property
+    def id(self) -> CallId:
+        """Return what names it among the derived rows."""
+        return self.call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedCall:
+    """What somebody decided about a root's held call: once, and for good."""
+
+    call: CallId
+    run: RunId
+    receipt: ReceiptId
+    approved: bool
+
+    def __post_init__(self) -> None:
+        require_id("call", self.call, CALL)
+        require_id("run", self.run, RUN)
+        require_id("receipt", self.receipt, RECEIPT)
+        require_instance("approved", self.approved, bool)
 
     @property
     def id(self) -> CallId:

@@ -183,12 +183,14 @@ class ToolHeld:
     key: Digest  # what is let go on is exactly this call: tool, arguments and the how-manyth
     reads: bool = False
     tiers: tuple[str, ...] = ()
+    proven: bool = False  # it takes a decision that an approver's key signed
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
         require_agent("tool", self.tool)
         require_code("rule", self.rule)
+        require_instance("proven", self.proven, bool)
         require_member("gate", self.gate, Gate)
         require_digest("key", self.key)
         require_instance("reads", self.reads, bool)

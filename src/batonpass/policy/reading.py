@@ -103,6 +103,7 @@ def _duration(place: Place) -> timedelta:
 _OWN: Final[Mapping[str, Callable[[Place], Any]]] = {
     "enforce": Place.boolean,
     "hold_for": _duration,
+    "proven": Place.boolean,
     "renew_every": lambda place: place.integer(1),
     "renewal": lambda place: place.member(Gate),
     "allowed_agents": lambda place: place.texts("agents"),

@@ -17,7 +17,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def write_key(path: Path, label: str, signer: Ed25519Signer) -> bool:
     """Write a key if there is none, durably and readable by its owner alone; return whether it was written."""
-    with _private_file(path, label, signer) as waiting:
+    with _private_file(path, _line(label, signer)) as waiting:
         try:
             # A link fails where a rename would replace: of two processes that make a key at once, one wins.
             os.link(waiting, path)
@@ -28,12 +28,21 @@ def write_key(path: Path, label: str, signer: Ed25519Signer) -> bool:
 
 def replace_key(path: Path, label: str, signer: Ed25519Signer) -> None:
     """Put a key in the place of any that is there, durably."""
-    with _private_file(path, label, signer) as waiting:
+    write_private(path, _line(label, signer))
+
+
+def write_private(path: Path, line: str) -> None:
+    """Put a secret in the place of any that is there, durably and readable by its owner alone."""
+    with _private_file(path, line) as waiting:
         waiting.rename(path)
 
 
+def _line(label: str, signer: Ed25519Signer) -> str:
+    return f"{_FORMAT} {label} {signer.seed.hex()}\n"
+
+
 @contextmanager
-def _private_file(path: Path, label: str, signer: Ed25519Signer) -> Iterator[Path]:
+def _private_file(path: Path, line: str) -> Iterator[Path]:
     """Write a key beside its place, for the caller to put there; whatever happens, nothing is left beside it."""
     waiting = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
@@ -41,7 +50,7 @@ def _private_file(path: Path, label: str, signer: Ed25519Signer) -> Iterator[Pat
         descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
         try:
             with os.fdopen(descriptor, "w") as file:
-                file.write(f"{_FORMAT} {label} {signer.seed.hex()}\n")
+                file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
             yield waiting
@@ -58,19 +67,28 @@ def _private_file(path: Path, label: str, signer: Ed25519Signer) -> Iterator[Pat
 
 def read_key(path: Path) -> tuple[str, Ed25519Signer]:
     """Return a key and its label. Raises `KeyMissingError`, or `KeyRefusedError` if others can read it."""
+    line = read_private(path)
+    try:
+        kind, label, seed = line.split()
+        secret = bytes.fromhex(seed)
+    except ValueError:
+        raise KeyRefusedError(f"{path} is not a Batonpass key file") from None
+    if kind != _FORMAT:
+        raise KeyRefusedError(f"{path} is not a key file of a format that this program knows")
+    return label, Ed25519Signer(secret)
+
+
+def read_private(path: Path) -> str:
+    """Return a secret's line. Raises `KeyMissingError`, or `KeyRefusedError` if others can read it or it is no text."""
     try:
         _require_private(path)
-        kind, label, seed = path.read_text(encoding="ascii").split()
-        secret = bytes.fromhex(seed)
+        return path.read_text(encoding="ascii")
     except FileNotFoundError:
         raise KeyMissingError(f"there is no key at {path}") from None
     except OSError as error:
         raise KeyMissingError(f"cannot read the key at {path}: {error.strerror}") from None
     except ValueError:
         raise KeyRefusedError(f"{path} is not a Batonpass key file") from None
-    if kind != _FORMAT:
-        raise KeyRefusedError(f"{path} is not a key file of a format that this program knows")
-    return label, Ed25519Signer(secret)
 
 
 def _require_private(path: Path) -> None:

@@ -7,9 +7,12 @@ from batonpass.errors import (
     RewoundError,
     StaleHeadError,
     StreamClosedError,
+    UnknownApproverError,
 )
 from batonpass.model.bodies import ChildHead
 from batonpass.model.charge import Within
+from batonpass.model.ids import KeyId
+from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event, State, follow
 from batonpass.model.projection import HandoffMoved
 from batonpass.model.receipt import SignedReceipt
@@ -52,6 +55,12 @@ def require_anchor(handoff: Handoff, stream: Stream | None, moved: HandoffMoved)
     last = handoff.initiated if stream is None else stream.head
     if moved.anchor not in {None, last}:
         raise StaleHeadError(handoff.id, 1 if stream is None else stream.seq)
+
+
+def require_approver(key: Key | None, named: KeyId) -> None:
+    """Refuse a decision that is signed with a key that is no approver's, or no longer is."""
+    if key is None or key.role is not KeyRole.APPROVER or key.status is not KeyStatus.ACTIVE:
+        raise UnknownApproverError(named)
 
 
 def next_state(handoff: Handoff, moved: HandoffMoved) -> State:

@@ -11,12 +11,12 @@ from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlread
 from batonpass.model.bodies import ChildHead
 from batonpass.model.charge import Charge, Charged, name_of
 from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, KeyId, RunId, StreamId
-from batonpass.model.key import Key
+from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, RunEnded
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Cached, Handoff, Run, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.stream import Stream
-from batonpass.store.admission import next_state, require_anchor, require_fence
+from batonpass.store.admission import next_state, require_anchor, require_approver, require_fence
 
 Name = TypeVar("Name")
 Row = TypeVar("Row")
@@ -34,6 +34,8 @@ class Derived:
     offers: MutableMapping[tuple[StreamId, Digest], HandoffId] = field(default_factory=dict)  # by scope and key
     cached: MutableMapping[CallId, Cached] = field(default_factory=dict)
     charged: MutableMapping[str, Charged] = field(default_factory=dict)
+    held_calls: MutableMapping[CallId, HeldCall] = field(default_factory=dict)
+    decided_calls: MutableMapping[CallId, DecidedCall] = field(default_factory=dict)
 
     def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
         """Take in one receipt that was found to be the next of its stream. Raises what `LedgerStore.append` raises."""
@@ -55,10 +57,7 @@ class Derived:
             self._open(change.handoff_opened)
         if change.handoff_moved is not None:
             self._move(change.handoff_moved)
-        if change.key_added is not None:
-            add_new(self.keys, change.key_added.id, change.key_added)
-        if change.key_changed is not None:
-            self._change(change.key_changed)
+        self._fold_keys(change)
         self._add(change)
 
     def _add(self, change: Projection) -> None:
@@ -68,6 +67,25 @@ class Derived:
             add_new(self.cached, change.cached.call, change.cached)
         for charge in change.charges:
             self._charge(charge)
+        if change.call_held is not None:
+            add_new(self.held_calls, change.call_held.call, change.call_held)
+        if change.call_decided is not None:
+            add_new(self.decided_calls, change.call_decided.call, change.call_decided)
+
+    def _fold_keys(self, change: Projection) -> None:
+        if change.proven_by is not None:
+            require_approver(self.keys.get(change.proven_by), change.proven_by)
+        if change.key_added is not None:
+            self._add_key(change.key_added)
+        if change.key_changed is not None:
+            self._change(change.key_changed)
+
+    def _add_key(self, key: Key) -> None:
+        if key.role is KeyRole.APPROVER and any(
+            known.principal == key.principal and known.status is KeyStatus.ACTIVE for known in self.keys.values()
+        ):
+            raise DuplicateReceiptError(str(key.principal))
+        add_new(self.keys, key.id, key)
 
     def _fence(self, at: ChildHead) -> None:
         stream = self.streams.get(StreamId(at.run))

@@ -46,6 +46,8 @@ class _Transaction:
             self._new.offers,
             self._new.cached,
             self._new.charged,
+            self._new.held_calls,
+            self._new.decided_calls,
         )
 
     def commit(self) -> None:

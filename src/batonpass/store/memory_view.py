@@ -27,7 +27,7 @@ from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Event, State, sources
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Cached, Handoff, Run, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store.fold import get_row
@@ -53,6 +53,8 @@ class Tables:
     touches: MutableMapping[ContentId, Touched | None] = field(default_factory=dict)  # None: it was erased
     cached: MutableMapping[CallId, Cached] = field(default_factory=dict)
     charged: MutableMapping[str, Charged] = field(default_factory=dict)
+    held_calls: MutableMapping[CallId, HeldCall] = field(default_factory=dict)
+    decided_calls: MutableMapping[CallId, DecidedCall] = field(default_factory=dict)
 
 
 MAPS: Final = (
@@ -69,6 +71,8 @@ MAPS: Final = (
     "touches",
     "cached",
     "charged",
+    "held_calls",
+    "decided_calls",
 )
 
 
@@ -246,6 +250,23 @@ class MemoryView:
     def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
         """Yield what is used up of an account, or of all."""
         return (charged for _, charged in sorted(self._tables.charged.items()) if account in {None, charged.account})
+
+    def find_held_calls(self) -> Iterator[HeldCall]:
+        """Yield the calls of roots that are or were held, oldest first."""
+        return (held for _, held in sorted(self._tables.held_calls.items()))
+
+    def find_waiting_calls(self) -> Iterator[HeldCall]:
+        """Yield those of open roots that nobody has decided about, oldest first."""
+        tables = self._tables
+        return (
+            held
+            for held in self.find_held_calls()
+            if held.call not in tables.decided_calls and tables.runs[held.run].state is RunState.OPEN
+        )
+
+    def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
+        """Yield what was decided about a call, or about all."""
+        return (known for _, known in sorted(self._tables.decided_calls.items()) if call in {None, known.call})
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

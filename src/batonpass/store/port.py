@@ -15,6 +15,7 @@ from batonpass.model.content import StoredContent
 from batonpass.model.entry import Entry
 from batonpass.model.ids import (
     AgentId,
+    CallId,
     ContentId,
     Digest,
     HandoffId,
@@ -28,7 +29,7 @@ from batonpass.model.ids import (
 from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Cached, Handoff, Run, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream, genesis
 from batonpass.store.migrate import AppliedMigration
@@ -172,6 +173,15 @@ class LedgerView(Protocol):
     def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
         """Yield what is used up of an account, or of all, by account and unit."""
 
+    def find_held_calls(self) -> Iterator[HeldCall]:
+        """Yield the calls of roots that are held or were, oldest first."""
+
+    def find_waiting_calls(self) -> Iterator[HeldCall]:
+        """Yield the calls of open roots that wait for somebody to let them be made, oldest first."""
+
+    def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
+        """Yield what was decided about a root's held call, or about all, oldest first."""
+
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held, also those that have run out, by handoff."""
 
@@ -221,7 +231,8 @@ class LedgerStore(Protocol):
         `ContentTooLargeError` if a content does not fit, and a `StoreError` if the store cannot do it.
         An entry that is already there with the same bytes, as head of its stream, is a success: the answer to a
         commit whose outcome was unknown. An entry with a lease's token raises `LeaseLostError` if that lease is no
-        longer held; an offer whose key is taken in its scope raises `OfferedAlreadyError`.
+        longer held; an offer whose key is taken in its scope raises `OfferedAlreadyError`; a decision that was signed
+        with a key that is not an active approver's raises `UnknownApproverError`.
         """
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:

@@ -14,7 +14,7 @@ from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Cached, Handoff, Run, RunState, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store.port import Touched
@@ -120,13 +120,14 @@ def lease(row: Row) -> Lease:
 @_naming("key")
 def key(row: Row) -> Key:
     """Return a row of keys."""
-    identifier, role, public_key, relay, status = row
+    identifier, role, public_key, relay, status, principal = row
     return Key(
         id=identifier,
         role=KeyRole(role),
         public_key=public_key,
         relay=relay,
         status=KeyStatus(status),
+        principal=principal,
     )
 
 
@@ -182,3 +183,17 @@ def charged(row: Row) -> Charged:
     """Return a row of what is used up."""
     account, unit, used = row
     return Charged(account=account, unit=Unit(unit), used=used)
+
+
+@_naming("held call")
+def held_call(row: Row) -> HeldCall:
+    """Return a row of held calls."""
+    call, run_id, receipt_id = row
+    return HeldCall(call=call, run=run_id, receipt=receipt_id)
+
+
+@_naming("decided call")
+def decided_call(row: Row) -> DecidedCall:
+    """Return a row of decided calls."""
+    call, run_id, receipt_id, approved = row
+    return DecidedCall(call=call, run=run_id, receipt=receipt_id, approved=_FLAGS[approved])

@@ -7,6 +7,7 @@ from batonpass.errors import InvalidValueError, NewerVersionError
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:batonpass:receipt:v0"
+RULING_TYPE: Final = "urn:batonpass:ruling:v0"
 BUNDLE_TYPE: Final = "urn:batonpass:bundle:v0"
 
 _VERSIONED: Final = re.compile(r"urn:batonpass:receipt:v(0|[1-9][0-9]{0,8})")

@@ -4,14 +4,25 @@ import pytest
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.model.ids import SessionId
+from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing.builders import ANA, Scribe, a_small_tree
+from batonpass.testing.conformance.deciding import decided, held
 from tests.integration.postgres.support import database_of
 from tests.postgres_server import Server
 
 pytestmark = pytest.mark.postgres
 
 SESSION = SessionId("session_" + "0" * 26)
+BEFORE_APPROVERS = (
+    "DROP TABLE held_calls",
+    "DROP TABLE decided_calls",
+    "DROP FUNCTION batonpass_require_approver",
+    "ALTER TABLE keys DROP COLUMN principal",
+    "ALTER TABLE keys DROP CONSTRAINT keys_role_check",
+    "ALTER TABLE keys ADD CONSTRAINT keys_role_check CHECK (role IN ('root', 'relay'))",
+    "DELETE FROM schema_migrations WHERE version = 5",
+)
 BACK = (
     "DROP TABLE cached",
     "ALTER TABLE runs DROP COLUMN session",
@@ -36,3 +47,25 @@ def test_sessions_are_found_in_a_ledger_that_is_older_than_them(
     opened.close()
 
     assert ([root], True) == (found, receipts > 0)
+
+
+def test_held_calls_are_found_in_a_ledger_that_is_older_than_approvers(
+    scribe: Scribe, postgres_url: str, postgres: Server
+) -> None:
+    """A root's call that waited then waits now, and somebody can decide about it, and prove who they are."""
+    lead = scribe.start()
+    waiting = held(scribe, lead)
+    held(scribe, scribe.delegate(lead))
+    for statement in BEFORE_APPROVERS:
+        postgres.execute(statement, database=database_of(postgres_url))
+    opened = PostgresStore(postgres_url)
+    opened.migrate()
+    decided(scribe, waiting)
+    scribe.enrolment.enroll_approver(ANA, Ed25519Signer.generate().public_key, root=scribe.root)
+    with opened.view() as view:
+        found = list(view.find_held_calls())
+    opened.sequence()
+    verify_ledger(opened)
+    opened.close()
+
+    assert [waiting] == found

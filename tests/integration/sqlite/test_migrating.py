@@ -8,7 +8,15 @@ from batonpass.audit.verify import verify_ledger
 from batonpass.model.ids import SessionId
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, a_scribe, a_small_tree
+from batonpass.testing.conformance.deciding import decided, held
 
+BEFORE_APPROVERS = """
+    DROP TABLE held_calls;
+    DROP TABLE decided_calls;
+    DROP INDEX keys_of_approvers;
+    ALTER TABLE keys DROP COLUMN principal;
+    DELETE FROM schema_migrations WHERE version = 4;
+"""
 SESSION = SessionId("session_" + "0" * 26)
 BACK = """
     DROP TABLE cached;
@@ -36,3 +44,27 @@ def test_sessions_are_found_in_a_ledger_that_is_older_than_them(tmp_path: Path) 
     opened.close()
 
     assert ([root], True) == (found, receipts > 0)
+
+
+def test_held_calls_are_found_in_a_ledger_that_is_older_than_approvers(tmp_path: Path) -> None:
+    """A root's call that waited then waits now, its keys are as they were, and somebody can decide about it."""
+    path = tmp_path / "ledger.db"
+    store = SqliteStore(path)
+    scribe = a_scribe(store)
+    lead = scribe.start()
+    waiting = held(scribe, lead)
+    held(scribe, scribe.delegate(lead))
+    with store.view() as view:
+        keys = list(view.find_keys())
+    store.close()
+    connection = apsw.Connection(str(path))
+    connection.execute(BEFORE_APPROVERS)
+    connection.close()
+    opened = SqliteStore(path)
+    decided(a_scribe(opened, identity=scribe.identity, root=scribe.root), waiting)
+    with opened.view() as view:
+        found = (list(view.find_held_calls()), list(view.find_keys()))
+    verify_ledger(opened)
+    opened.close()
+
+    assert ([waiting], keys) == found

@@ -10,7 +10,6 @@ from batonpass.accounts.trail_text import render_text
 from batonpass.accounts.trail_values import Happened, Trail
 from batonpass.accounts.trail_words import arguments_of, elapsed, shortened
 from batonpass.cli.words import elapsed as said
-from batonpass.handoff.judging import approve
 from batonpass.model.bodies import Body, Kind, UnknownBody
 from batonpass.model.ids import ContentId, ReceiptId
 from batonpass.model.items import Claim, Constraint, Decision, OpenQuestion
@@ -47,7 +46,7 @@ def told(place: Place) -> Trail:
     lead.record(Decision("half-even", why="tax office"), Claim("it is slow"))
     place.clock.tick()
     handoff = lead.hand_off("editor", "Round", may=["write:src/**"], hold=True)
-    approve(relay.desk, handoff.id, by=ANA, reason="fine", shown=b"all of it", looked_ms=1500)
+    handoff.approve(by=ANA, reason="fine", shown=handoff.material(), looked_ms=1500)
     first = handoff.accept()
     place.clock.tick(61 * SECOND)
     first.call(write, "a.py", "fixed")
@@ -175,7 +174,7 @@ def test_every_kind_is_told(told: Trail, body: Body) -> None:
     """There is a line for each kind that may stand in a tree, also if its words are gone."""
     happened = Happened(receipt=ReceiptId("receipt_x"), at=NOON, body=body)
     family = str(body.kind).partition(".")[0]
-    if family in {"tool", "relay", "content"} or body.kind is Kind.RUN_RECORDED:
+    if family in {"tool", "relay", "approver", "content"} or body.kind is Kind.RUN_RECORDED:
         return  # told with its call, or by its items; or in no tree
 
     (line,) = tell(told, happened)

@@ -18,6 +18,7 @@ from batonpass.model.run import RunState
 from batonpass.testing.builders import ANA
 from batonpass.testing.clock import NOON
 from batonpass.testing.conformance.charging import one_call, request
+from batonpass.testing.conformance.deciding import decided, held
 from batonpass.testing.conformance.keeping import kept
 from tests.unit.audit.forging import Forger
 from tests.unit.model.examples import DIGEST, RUN_KEY, an_id
@@ -190,10 +191,18 @@ DERIVED: dict[str, dict[str, Any]] = {
         "public_key": RUN_KEY,
         "relay": None,
         "status": KeyStatus.REVOKED,
+        "principal": "user:eve",
     },
+    "held_calls": {"run": an_id("run", 9), "receipt": an_id("receipt", 9)},
+    "decided_calls": {"run": an_id("run", 9), "receipt": an_id("receipt", 9), "approved": False},
 }
 # What names a row, and what people call it.
-NAMES = {"stated": ("item", "statement"), "cached": ("call", "cached result")}
+NAMES = {
+    "stated": ("item", "statement"),
+    "cached": ("call", "cached result"),
+    "held_calls": ("call", "held call"),
+    "decided_calls": ("call", "decided call"),
+}
 CHANGES = [
     pytest.param(table, column, value, id=f"the {column} of one of the {table}")
     for table, columns in DERIVED.items()
@@ -208,6 +217,14 @@ def keeping(forger: Forger) -> CallId:
     return next(iter(forger.tables.cached))
 
 
+def waiting(forger: Forger) -> CallId:
+    """Return a root's call about which somebody decided; it is held and decided about if there is none."""
+    if not forger.tables.held_calls:
+        root = forger.scribe.start()
+        decided(forger.scribe, held(forger.scribe, root))
+    return next(iter(forger.tables.held_calls))
+
+
 def row_of(forger: Forger, table: str) -> tuple[str, Any]:
     """Return the key and value of the row that the tests change."""
     wanted = {
@@ -216,6 +233,8 @@ def row_of(forger: Forger, table: str) -> tuple[str, Any]:
         "handoffs": forger.handoff,
         "stated": content_of(forger, "lead", 1),
         "cached": keeping(forger),
+        "held_calls": waiting(forger),
+        "decided_calls": waiting(forger),
         "keys": forger.scribe.identity.signer.key,
     }[table]
     return wanted, getattr(forger.tables, table)[wanted]
@@ -256,7 +275,9 @@ def test_a_row_that_no_receipt_supports_is_found(table: str) -> None:
     assert invented == found.value.stream
 
 
-@pytest.mark.parametrize("table", ["runs", "handoffs", "stated", "cached", "keys"], ids="a row of {}".format)
+@pytest.mark.parametrize(
+    "table", ["runs", "handoffs", "stated", "cached", "keys", "held_calls", "decided_calls"], ids="a row of {}".format
+)
 def test_a_row_that_is_gone_is_found(table: str) -> None:
     """A removed row is counted."""
     forger = Forger()

@@ -1,11 +1,9 @@
-"""What a person does about a handoff: answer, approve, judge, try again, settle, withdraw."""
+"""What a person does about a handoff: answer, judge, try again, settle, withdraw."""
 
 import re
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 
-import click
 import pytest
 
 from batonpass.cli import handoff_acting
@@ -178,47 +176,6 @@ def test_a_question_is_answered(desk: Desk, lead: LiveRun) -> None:
         handoff.baton().revision,
     )
     assert f"editor {handoff.id[-4:]} · offered · answered by user:bob · revision 1\n" == done.stdout
-
-
-def test_an_approval_is_unproven(desk: Desk, lead: LiveRun) -> None:
-    """It says who, by default whoever is logged in, and that no key proves it."""
-    lead.hand_off("mailer", "Tell everybody", hold=True)
-    held = desk.words("handoff", "show", "mailer")
-    done = desk.run("handoff", "approve", "mailer", "--reason", "they know")
-
-    assert ("mailer", True) == (done.stdout.split()[0], done.stdout.endswith("approved by user:tess (unproven)\n"))
-    assert "approval    waits for somebody: batonpass handoff approve " in held
-    assert '\napproval    by user:tess · unproven: no approver\'s key signed: "they know"\n' in desk.words(
-        "handoff", "show", "mailer"
-    )
-
-
-def test_a_person_is_shown_what_is_approved(desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal the handoff is shown first, and the digest of exactly that is kept."""
-    lead.hand_off("mailer", "Tell everybody", hold=True)
-    monkeypatch.setattr(handoff_acting, "is_person", lambda: True)
-    done = desk.run("handoff", "approve", "mailer", typed="y\n")
-    approval = desk.answer("handoff", "show", "mailer")["approval"]["acts"][0]
-    *shown, said = click.unstyle(done.stdout).splitlines(keepends=True)
-
-    assert (sha256("".join(shown).encode()).hexdigest(), True) == (approval["shown"], approval["looked_ms"] >= 0)
-    assert said.endswith("approved by user:tess (unproven)\n")
-
-
-def test_a_person_may_say_no(desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever does not confirm has approved nothing."""
-    handoff = lead.hand_off("mailer", "Tell everybody", hold=True)
-    monkeypatch.setattr(handoff_acting, "is_person", lambda: True)
-
-    assert (130, State.HELD) == (desk.run("handoff", "approve", "mailer", typed="n\n").exit_code, handoff.state)
-
-
-def test_a_denial_says_why(desk: Desk, lead: LiveRun) -> None:
-    """A held handoff that is denied is over, and its reason is shown."""
-    lead.hand_off("mailer", "Tell everybody", hold=True)
-    desk.words("handoff", "deny", "mailer", "--reason", "not today")
-
-    assert '\napproval    denied by user:tess: "not today"\n' in desk.words("handoff", "show", "mailer")
 
 
 def test_a_command_decides(desk: Desk, lead: LiveRun) -> None:

@@ -1,4 +1,4 @@
-"""Judging: approve or deny what is held; verify, refute or accept unverified what was delivered."""
+"""Judging: verify, refute or accept unverified what was delivered; and deciding about what is held."""
 
 import sys
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import pytest
 
 from batonpass.errors import HandoffEndedError, IllegalTransitionError, InvalidValueError
 from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.judging import approve, run_check, run_command
+from batonpass.handoff.judging import run_check, run_command
 from batonpass.handoff.run import LiveRun
 from batonpass.model.items import WorkItem
 from batonpass.model.kinds import Method
@@ -209,12 +209,14 @@ def test_reasons_say_something(lead: LiveRun, text: str) -> None:
 def test_what_is_held_is_approved_or_denied(lead: LiveRun, relay: Relay) -> None:
     """The approval keeps the digest of what was shown and for how long; a denial ends it."""
     one, two = lead.hand_off("editor", "one", hold=True), lead.hand_off("editor", "two", hold=True)
-    approve(relay.desk, one.id, by=ANA, reason="fine", shown=b"screen", looked_ms=1200)
+    screen = one.material()
+    one.approve(by=ANA, reason="fine", shown=screen, looked_ms=1200)
     two.deny(by=ANA, reason="too risky")
     (approved,) = bodies(relay, "handoff.approved")
 
     assert (State.OFFERED, State.DENIED, "too risky") == (one.state, two.state, two.result().reason)
-    assert (sha256(b"screen").hexdigest(), 1200, False) == (approved.shown, approved.looked_ms, approved.proven)
+    seen = sha256(screen.text.encode()).hexdigest()
+    assert (seen, 1200, False) == (approved.shown, approved.looked_ms, approved.proven)
 
 
 def test_what_is_not_held_is_neither(lead: LiveRun, relay: Relay) -> None:

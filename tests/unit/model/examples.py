@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.model.bodies import (
+    ApproverEnrolled,
+    ApproverRevoked,
     Body,
     Carried,
     Changed,
@@ -37,6 +39,7 @@ from batonpass.model.bodies import (
     Method,
     Outcome,
     Part,
+    Proof,
     Relation,
     RelayEnrolled,
     RelayRevoked,
@@ -52,11 +55,13 @@ from batonpass.model.bodies import (
     SessionResumed,
     SessionSaved,
     Settlement,
+    ToolApproved,
     ToolCached,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
     ToolHeld,
+    ToolRefused,
     ToolRequested,
     VerificationFailed,
     VerificationPassed,
@@ -85,7 +90,7 @@ from batonpass.model.label import SourceType
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Mode, Receipt
-from batonpass.model.run import Cached, Handoff, Run, RunState, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 
@@ -121,12 +126,15 @@ REF: Final = ContentRef(id=CONTENT, digest=content_digest(SALT, b"words"), size=
 WORDS: Final = Content(name="task", ref=REF, salt=SALT, body=b"words")
 
 CHARGED: Final = Charge(account=StreamId(HANDOFF), unit=Unit.CALLS, amount=1)
+PROOF: Final = Proof(key=RELAY_KEY, at=AT, signature="ab" * 64)
 FOUND: Final = Found(place="context", rule="override.ignore", count=2, score=900)
 DECIDED: Final = Carried(item=CONTENT, digest=DIGEST, part=Part.DECISION)
 DECLINED: Final = HandoffId(an_id("handoff", 2))
 REVIEWER: Final = AgentId("reviewer")
 _ON: Final[Any] = {"handoff": HANDOFF}
 _BY_ANA: Final[Any] = {**_ON, "by": ANA}
+_HELD: Final[Any] = {"gate": Gate.CONFIRM, "until": LATER, "proven": True}
+_SHOWN: Final[Any] = {"shown": DIGEST, "looked_ms": 1200, "proof": PROOF}
 _OF_CHILD: Final[Any] = {**_ON, "parent": PARENT, "run": CHILD, "attempt": 1}
 _CLOSED: Final[Any] = {"children": (HEAD,), "effects": (CALL,), "unverified": (DECLINED,)}
 _JUDGED: Final[Any] = {
@@ -174,8 +182,7 @@ BODIES: Final[dict[Kind, Body]] = {
             unverified=(DECLINED,),
             flags=("would_hold.renew",),
             rule="renew",
-            gate=Gate.APPROVE,
-            until=LATER,
+            **_HELD,
         ),
         HandoffContextSanitized(
             **_ON,
@@ -206,11 +213,9 @@ BODIES: Final[dict[Kind, Body]] = {
             error="timeout",
             to=EDITOR,
         ),
-        HandoffHeld(
-            **_ON, attempt=1, ended=HEAD, reason="call.irreversible", call=CALL, gate=Gate.CONFIRM, until=LATER
-        ),
-        HandoffApproved(**_BY_ANA, shown=DIGEST, looked_ms=1200, proven=True),
-        HandoffDenied(**_BY_ANA),
+        HandoffHeld(**_ON, **_HELD, attempt=1, ended=HEAD, reason="call.irreversible", call=CALL),
+        HandoffApproved(**_BY_ANA, **_SHOWN),
+        HandoffDenied(**_BY_ANA, **_SHOWN),
         HandoffAsked(**_BY_ANA, error=ErrorType.DATA_GAP, check="gap.inputs", question=DIGEST),
         HandoffAnswered(**_BY_ANA, revision=1),
         HandoffDeclined(**_BY_ANA, code="no-time"),
@@ -281,10 +286,15 @@ BODIES: Final[dict[Kind, Body]] = {
             key=DIGEST,
             reads=True,
             tiers=("irreversible",),
+            proven=True,
         ),
+        ToolApproved(run=PARENT, call=CALL, by=ANA, **_SHOWN),
+        ToolRefused(run=PARENT, call=CALL, by=ANA, **_SHOWN),
         RelayEnrolled(relay=RELAY, public_key=RUN_KEY),
         RelayRotated(relay=RELAY, old_key=RUN_KEY, public_key=NEW_KEY),
         RelayRevoked(relay=RELAY, public_key=RUN_KEY),
+        ApproverEnrolled(principal=ANA, public_key=RUN_KEY),
+        ApproverRevoked(principal=ANA, public_key=RUN_KEY),
         ContentErased(contents=(CONTENT,), by=ANA),
     )
 }
@@ -311,6 +321,8 @@ RUN: Final = Run(
     series="quarterly",
     session=SESSION,
 )
+HELD_CALL: Final = HeldCall(call=CALL, run=PARENT, receipt=RECEIPT)
+DECIDED_CALL: Final = DecidedCall(call=CALL, run=PARENT, receipt=RECEIPT, approved=True)
 CACHED: Final = Cached(call=CALL, key=DIGEST, receipt=RECEIPT, until=LATER)
 OFFER: Final = Handoff(
     id=HANDOFF,
@@ -336,6 +348,7 @@ KEY: Final = Key(
     public_key=RUN_KEY,
     relay=RELAY,
     status=KeyStatus.ACTIVE,
+    principal=ANA,
 )
 SEAL: Final = Seal(size=5, previous=2, root=DIGEST, note="seal", frontier=bytes(64))
 
@@ -343,7 +356,7 @@ SEAL: Final = Seal(size=5, previous=2, root=DIGEST, note="seal", frontier=bytes(
 def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
-        case ("relay" | "content", *_):
+        case ("relay" | "approver" | "content", *_) | ("tool", _, "approved" | "refused"):
             return StreamId(RELAY)
         case ("tool" | "checkpoint", *_):
             return StreamId(CHILD)

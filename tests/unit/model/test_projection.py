@@ -18,6 +18,7 @@ from batonpass.model.bodies import (
     RunClosed,
     RunRecorded,
     RunStarted,
+    ToolHeld,
     UnknownBody,
 )
 from batonpass.model.ids import AgentId, ContentId, KeyId, PrincipalId, PublicKey, RunId, StreamId
@@ -45,15 +46,18 @@ from tests.unit.model.examples import (
     CHILD,
     CONTENT,
     DECIDED,
+    DECIDED_CALL,
     DIGEST,
     EDITOR,
     HANDOFF,
     HEAD,
+    HELD_CALL,
     LATER,
     NEW_KEY,
     PARENT,
     REF,
     RELAY,
+    RELAY_KEY,
     REVIEWER,
     RUN_KEY,
     SESSION,
@@ -150,8 +154,8 @@ EXPECTED: dict[Kind, Projection] = {
         run_ended=ended(RunState.SUSPENDED),
         handoff_moved=moved(Event.HOLD, attempt=1, ends=CHILD),
     ),
-    Kind.HANDOFF_APPROVED: Projection(handoff_moved=moved(Event.APPROVE)),
-    Kind.HANDOFF_DENIED: Projection(handoff_moved=moved(Event.DENY)),
+    Kind.HANDOFF_APPROVED: Projection(handoff_moved=moved(Event.APPROVE), proven_by=RELAY_KEY),
+    Kind.HANDOFF_DENIED: Projection(handoff_moved=moved(Event.DENY), proven_by=RELAY_KEY),
     Kind.HANDOFF_ASKED: Projection(handoff_moved=moved(Event.ASK)),
     Kind.HANDOFF_ANSWERED: Projection(handoff_moved=moved(Event.ANSWER)),
     Kind.HANDOFF_DECLINED: Projection(handoff_moved=moved(Event.DECLINE)),
@@ -186,12 +190,18 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.SESSION_SAVED: NOTHING,
     Kind.SESSION_RESUMED: NOTHING,
     Kind.TOOL_HELD: NOTHING,
+    Kind.TOOL_APPROVED: Projection(call_decided=DECIDED_CALL, proven_by=RELAY_KEY),
+    Kind.TOOL_REFUSED: Projection(call_decided=replace(DECIDED_CALL, approved=False), proven_by=RELAY_KEY),
     Kind.RELAY_ENROLLED: Projection(key_added=an_enrolled(RUN_KEY)),
     Kind.RELAY_ROTATED: Projection(
         key_added=an_enrolled(NEW_KEY),
         key_changed=KeyChanged(key=digest_of(RUN_KEY), status=KeyStatus.RETIRED),
     ),
     Kind.RELAY_REVOKED: Projection(key_changed=KeyChanged(key=digest_of(RUN_KEY), status=KeyStatus.REVOKED)),
+    Kind.APPROVER_ENROLLED: Projection(
+        key_added=replace(an_enrolled(RUN_KEY), role=KeyRole.APPROVER, relay=None, principal=ANA)
+    ),
+    Kind.APPROVER_REVOKED: Projection(key_changed=KeyChanged(key=digest_of(RUN_KEY), status=KeyStatus.REVOKED)),
     Kind.CONTENT_ERASED: Projection(erased=(CONTENT,)),
 }
 
@@ -272,6 +282,15 @@ def test_a_held_offer_begins_held() -> None:
     held = replace(OFFERED, carrier=Carrier.WORKER, state=State.HELD, seq=7, scope=None, key=None, deadline=None)
 
     assert held == project(a_receipt(body, seq=7), DIGEST).handoff_opened
+
+
+def test_a_held_call_of_a_root_waits() -> None:
+    """A root has no handoff that could wait, so its call does; any other run's handoff waits instead."""
+    body = BODIES[Kind.TOOL_HELD]
+    assert isinstance(body, ToolHeld)
+    own = a_receipt(replace(body, run=PARENT), stream=StreamId(PARENT))
+
+    assert Projection(call_held=HELD_CALL) == project(own, DIGEST)
 
 
 def test_a_second_attempt_opens_a_run_of_that_attempt() -> None:

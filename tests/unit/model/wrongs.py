@@ -14,14 +14,17 @@ from tests.unit.model.examples import (
     CHILD,
     CONTENT,
     DECIDED,
+    DECIDED_CALL,
     DECLINED,
     FOUND,
     HANDOFF,
     HEAD,
+    HELD_CALL,
     KEY,
     LEASE,
     OFFER,
     PARENT,
+    PROOF,
     REF,
     RELAY,
     RUN,
@@ -101,6 +104,12 @@ _CALL: Final[Wrong] = {"run": NOT_IDS, "call": NOT_IDS}
 _NOT_CHARGES: Final = ([CHARGED], (CHARGED, CHARGED), ("calls",), None)
 _NOT_CHANGES: Final = [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))]
 _ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
+_APPROVER: Final[Wrong] = {"principal": (*NOT_PRINCIPALS, "agent:editor"), "public_key": NOT_DIGESTS}
+_DECISION: Final[Wrong] = {
+    "shown": NOT_OPTIONAL_DIGESTS,
+    "looked_ms": NOT_OPTIONAL_NUMBERS,
+    "proof": ("ab" * 64, 7, {"key": RELAY}),
+}
 
 _NOT_GATES: Final = tuple(wrong for wrong in NOT_MEMBERS if wrong is not None)
 WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
@@ -138,6 +147,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "rule": NOT_OPTIONAL_CODES,
         "gate": _NOT_GATES,
         "until": NOT_OPTIONAL_TIMES,
+        "proven": NOT_FLAGS,
     },
     Kind.HANDOFF_CONTEXT_SANITIZED: {
         "handoff": NOT_IDS,
@@ -171,14 +181,10 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "call": NOT_OPTIONAL_IDS,
         "gate": _NOT_GATES,
         "until": NOT_OPTIONAL_TIMES,
-    },
-    Kind.HANDOFF_APPROVED: {
-        **_BY_WHOM,
-        "shown": NOT_OPTIONAL_DIGESTS,
-        "looked_ms": NOT_OPTIONAL_NUMBERS,
         "proven": NOT_FLAGS,
     },
-    Kind.HANDOFF_DENIED: _BY_WHOM,
+    Kind.HANDOFF_APPROVED: {**_BY_WHOM, **_DECISION},
+    Kind.HANDOFF_DENIED: {**_BY_WHOM, **_DECISION},
     Kind.HANDOFF_ASKED: {**_BY_WHOM, "error": NOT_MEMBERS, "check": NOT_CODES, "question": NOT_DIGESTS},
     Kind.HANDOFF_ANSWERED: {**_BY_WHOM, "revision": NOT_COUNTS},
     Kind.HANDOFF_DECLINED: {**_BY_WHOM, "code": NOT_CODES},
@@ -242,10 +248,15 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "key": NOT_DIGESTS,
         "reads": NOT_FLAGS,
         "tiers": NOT_LISTS_OF_CODES,
+        "proven": NOT_FLAGS,
     },
+    Kind.TOOL_APPROVED: {**_CALL, "by": NOT_PRINCIPALS, **_DECISION},
+    Kind.TOOL_REFUSED: {**_CALL, "by": NOT_PRINCIPALS, **_DECISION},
     Kind.RELAY_ENROLLED: _ENROLMENT,
     Kind.RELAY_ROTATED: {**_ENROLMENT, "old_key": NOT_DIGESTS},
     Kind.RELAY_REVOKED: _ENROLMENT,
+    Kind.APPROVER_ENROLLED: _APPROVER,
+    Kind.APPROVER_REVOKED: _APPROVER,
     Kind.CONTENT_ERASED: {
         "contents": ((), [CONTENT], (CONTENT, CONTENT), ("words",), None),
         "by": NOT_PRINCIPALS,
@@ -285,6 +296,12 @@ WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
             "session": NOT_OPTIONAL_IDS,
         },
     ),
+    (
+        PROOF,
+        {"key": NOT_DIGESTS, "at": NOT_TIMES, "signature": ("", "ab" * 63, "AB" * 64, "g" * 128, b"ab" * 64, None)},
+    ),
+    (HELD_CALL, {"call": NOT_IDS, "run": NOT_IDS, "receipt": NOT_IDS}),
+    (DECIDED_CALL, {"call": NOT_IDS, "run": NOT_IDS, "receipt": NOT_IDS, "approved": NOT_FLAGS}),
     (CACHED, {"call": NOT_IDS, "key": NOT_DIGESTS, "receipt": NOT_IDS, "until": NOT_TIMES}),
     (
         OFFER,
@@ -325,6 +342,7 @@ WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
             "public_key": NOT_DIGESTS,
             "relay": NOT_OPTIONAL_IDS,
             "status": NOT_MEMBERS,
+            "principal": NOT_PRINCIPALS[:-1],
         },
     ),
     (
@@ -359,6 +377,7 @@ WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
 )
 # A value that others hold says whose field it is.
 NAMES: Final[Mapping[tuple[str, str], str]] = {
+    **{("Proof", name): f"proof.{name}" for name in ("key", "at", "signature")},
     **{("ChildHead", name): f"children.{name}" for name in ("run", "seq", "head")},
     **{("Found", name): f"found.{name}" for name in ("place", "rule", "count", "score")},
     **{("Carried", name): f"carries.{name}" for name in ("item", "digest", "part")},

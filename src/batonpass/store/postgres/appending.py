@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg.types.numeric import Int8
@@ -18,6 +18,7 @@ from batonpass.errors import (
     NotFoundError,
     OfferedAlreadyError,
     StaleHeadError,
+    UnknownApproverError,
     UnknownRelayError,
 )
 from batonpass.model.entry import Entry
@@ -34,6 +35,9 @@ LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
 _APPEND: Final = QUERIES["append"]
 _ADD_CACHED: Final = QUERIES["add_cached"]
+_ADD_HELD_CALL: Final = QUERIES["add_held_call"]
+_ADD_DECIDED_CALL: Final = QUERIES["add_decided_call"]
+_REQUIRE_APPROVER: Final = QUERIES["require_approver"]
 _COUNT_WRITTEN: Final = QUERIES["count_written"]
 _TAKEN: Final = re.compile(r"=\((?P<id>[^)]*)\)")
 
@@ -56,15 +60,27 @@ def require_fitting(entries: Sequence[Entry]) -> None:
 
 def write(connection: Connection, entries: Sequence[Entry]) -> None:
     """Write entries in one commit. Raises an error of the driver; `refusal` says what it means."""
-    if len(entries) == 1 and entries[0].change.cached is None:
+    if len(entries) == 1 and not any(_beside(entries[0].change)):
         connection.execute(_APPEND, _arguments(entries[0]), prepare=True)
         return
     # A pipeline sends all without waiting for answers, the commit too: after a refusal the server skips the rest.
     with connection.pipeline(), connection.transaction():
         for entry in entries:
             connection.execute(_APPEND, _arguments(entry), prepare=True)
-            if (cached := entry.change.cached) is not None:
-                connection.execute(_ADD_CACHED, _cached_row(cached), prepare=True)
+            for query, row in _beside(entry.change):
+                connection.execute(query, row, prepare=True)
+
+
+def _beside(change: Projection) -> Iterator[tuple[LiteralString, dict[str, object]]]:
+    """Yield what is written besides what the function writes, in the same transaction."""
+    if change.cached is not None:
+        yield _ADD_CACHED, _cached_row(change.cached)
+    if change.call_held is not None:
+        yield _ADD_HELD_CALL, asdict(change.call_held)
+    if change.call_decided is not None:
+        yield _ADD_DECIDED_CALL, asdict(change.call_decided)
+    if change.proven_by is not None:
+        yield _REQUIRE_APPROVER, {"key": change.proven_by}
 
 
 class Append:
@@ -116,7 +132,7 @@ def refusal(error: psycopg.Error, entries: Sequence[Entry]) -> BatonpassError | 
     match error.sqlstate:
         case "23505":
             return DuplicateReceiptError(taken["id"] if (taken := _TAKEN.search(detail)) else "an id")
-        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005" | "BP006" | "BP007" | "BP008":
+        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005" | "BP006" | "BP007" | "BP008" | "BP009":
             try:
                 _refuse(error.sqlstate, json.loads(detail), entries)
             except BatonpassError as refused:
@@ -145,6 +161,8 @@ def _refuse(state: str, detail: Mapping[str, Any], entries: Sequence[Entry]) -> 
             raise LeaseLostError(detail["handoff"])
         case "BP008":
             raise BudgetExhaustedError(detail["account"], detail["unit"], detail["used"], detail["most"])
+        case "BP009":
+            raise UnknownApproverError(detail["key"])
         case _:
             raise NotFoundError(detail["what"], detail["id"])
 

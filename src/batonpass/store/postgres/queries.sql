@@ -8,7 +8,7 @@ WHERE
     schemaname = ANY (current_schemas(false))
     AND tablename IN (
         'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'touches', 'runs', 'handoffs', 'leases',
-        'statements', 'keys', 'seals', 'cached', 'held', 'charged'
+        'statements', 'keys', 'seals', 'cached', 'held', 'charged', 'held_calls', 'decided_calls'
     );
 
 -- name: lock_schema
@@ -35,8 +35,8 @@ SELECT id, root_key FROM ledger;
 INSERT INTO ledger ("only", id, root_key) VALUES (1, %(id)s, %(root_key)s) ON CONFLICT DO NOTHING RETURNING id;
 
 -- name: add_key
-INSERT INTO keys (id, role, public_key, relay, status)
-VALUES (%(id)s, %(role)s, %(public_key)s, %(relay)s, %(status)s);
+INSERT INTO keys (id, role, public_key, relay, status, principal)
+VALUES (%(id)s, %(role)s, %(public_key)s, %(relay)s, %(status)s, %(principal)s);
 
 -- name: append
 SELECT batonpass_append(
@@ -67,6 +67,21 @@ SELECT batonpass_append(
 INSERT INTO cached (call, key, receipt, until)
 SELECT %(call)b, %(key)b, %(receipt)b, %(until)b
 WHERE NOT EXISTS (SELECT FROM cached WHERE call = %(call)b AND receipt = %(receipt)b);
+
+-- name: add_held_call
+INSERT INTO held_calls (call, run, receipt)
+SELECT %(call)b, %(run)b, %(receipt)b
+WHERE NOT EXISTS (SELECT FROM held_calls WHERE call = %(call)b AND receipt = %(receipt)b);
+
+-- Of two that decide at once, the second waits here for the first one's commit, and is then refused.
+-- name: add_decided_call
+INSERT INTO decided_calls (call, run, receipt, approved)
+SELECT %(call)b, %(run)b, %(receipt)b, %(approved)b
+WHERE NOT EXISTS (SELECT FROM decided_calls WHERE call = %(call)b AND receipt = %(receipt)b);
+
+-- After the append of its transaction, whose lock keeps a revocation waiting for our commit, or waited for that one's.
+-- name: require_approver
+SELECT batonpass_require_approver(%(key)b);
 
 -- name: count_written
 SELECT count(*)
@@ -112,7 +127,7 @@ SELECT
         FROM unnest(
             '{
                 ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
-                cached,held,charged
+                cached,held,charged,held_calls,decided_calls
             }'::regclass[]
         ) AS name
     );
@@ -199,6 +214,21 @@ SELECT call, key, receipt, until FROM cached WHERE key = %(key)s ORDER BY call D
 -- name: find_all_cached
 SELECT call, key, receipt, until FROM cached;
 
+-- name: find_held_calls
+SELECT call, run, receipt FROM held_calls ORDER BY call;
+
+-- name: find_waiting_calls
+SELECT held_calls.call, held_calls.run, held_calls.receipt
+FROM held_calls JOIN runs ON runs.id = held_calls.run
+WHERE runs.state = 'open' AND NOT EXISTS (SELECT FROM decided_calls WHERE decided_calls.call = held_calls.call)
+ORDER BY held_calls.call;
+
+-- name: find_decided_call
+SELECT call, run, receipt, approved FROM decided_calls WHERE call = %(call)s;
+
+-- name: find_decided_calls
+SELECT call, run, receipt, approved FROM decided_calls ORDER BY call;
+
 -- name: get_run
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs WHERE id = %(id)s;
@@ -262,7 +292,7 @@ WHERE %(root)s::text IS NULL OR root = %(root)s
 ORDER BY number;
 
 -- name: find_keys
-SELECT id, role, public_key, relay, status FROM keys ORDER BY role DESC, id;
+SELECT id, role, public_key, relay, status, principal FROM keys ORDER BY role DESC, id;
 
 -- name: find_seals
 SELECT size, previous, root, note, frontier FROM seals ORDER BY size;

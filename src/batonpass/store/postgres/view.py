@@ -13,6 +13,7 @@ from batonpass.model.content import StoredContent
 from batonpass.model.ids import (
     RECEIPT,
     AgentId,
+    CallId,
     ContentId,
     Digest,
     HandoffId,
@@ -26,7 +27,7 @@ from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, Event, sources
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Cached, Handoff, Run, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
@@ -188,6 +189,20 @@ class PostgresView:
         if account is None:
             return self._stream("find_all_charged", _NOTHING, rows.charged)
         return self._all("find_charged", {"account": account}, rows.charged)
+
+    def find_held_calls(self) -> Iterator[HeldCall]:
+        """Yield the calls of roots that are held or were, oldest first."""
+        return self._stream("find_held_calls", _NOTHING, rows.held_call)
+
+    def find_waiting_calls(self) -> Iterator[HeldCall]:
+        """Yield the calls of open roots that wait for somebody to let them be made, oldest first."""
+        return self._stream("find_waiting_calls", _NOTHING, rows.held_call)
+
+    def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
+        """Yield what was decided about a root's held call, or about all, oldest first."""
+        if call is None:
+            return self._stream("find_decided_calls", _NOTHING, rows.decided_call)
+        return self._all("find_decided_call", {"call": call}, rows.decided_call)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

@@ -98,7 +98,7 @@ FROM handoffs WHERE id = ?;
 INSERT INTO statements (item, root, digest, author, at) VALUES (?, ?, ?, ?, ?);
 
 -- name: add_key
-INSERT INTO keys (id, role, public_key, relay, status) VALUES (?, ?, ?, ?, ?);
+INSERT INTO keys (id, role, public_key, relay, status, principal) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: change_key
 UPDATE keys SET status = ? WHERE id = ? RETURNING id;
@@ -110,7 +110,7 @@ INSERT INTO seals (size, previous, root, note, frontier) VALUES (?, ?, ?, ?, ?) 
 SELECT 1 FROM seals WHERE size = ?;
 
 -- name: get_key
-SELECT id, role, public_key, relay, status FROM keys WHERE id = ?;
+SELECT id, role, public_key, relay, status, principal FROM keys WHERE id = ?;
 
 -- name: get_stream
 SELECT id, root, seq, head, epoch, open FROM streams WHERE id = ?;
@@ -235,6 +235,27 @@ SELECT call, key, receipt, until FROM cached WHERE key = ? ORDER BY call DESC;
 -- name: find_all_cached
 SELECT call, key, receipt, until FROM cached;
 
+-- name: add_held_call
+INSERT INTO held_calls (call, run, receipt) VALUES (?, ?, ?);
+
+-- name: find_held_calls
+SELECT call, run, receipt FROM held_calls ORDER BY call;
+
+-- name: find_waiting_calls
+SELECT held_calls.call, held_calls.run, held_calls.receipt
+FROM held_calls JOIN runs ON runs.id = held_calls.run
+WHERE runs.state = 'open' AND NOT EXISTS (SELECT 1 FROM decided_calls WHERE decided_calls.call = held_calls.call)
+ORDER BY held_calls.call;
+
+-- name: add_decided_call
+INSERT INTO decided_calls (call, run, receipt, approved) VALUES (?, ?, ?, ?);
+
+-- name: find_decided_call
+SELECT call, run, receipt, approved FROM decided_calls WHERE call = ?;
+
+-- name: find_decided_calls
+SELECT call, run, receipt, approved FROM decided_calls ORDER BY call;
+
 -- name: get_run
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs WHERE id = ?;
@@ -333,7 +354,7 @@ SELECT item, root, digest, author, at FROM statements ORDER BY rowid;
 SELECT item, root, digest, author, at FROM statements WHERE root = :root ORDER BY rowid;
 
 -- name: find_keys
-SELECT id, role, public_key, relay, status FROM keys ORDER BY role DESC, id;
+SELECT id, role, public_key, relay, status, principal FROM keys ORDER BY role DESC, id;
 
 -- name: find_seals
 SELECT size, previous, root, note, frontier FROM seals ORDER BY size;

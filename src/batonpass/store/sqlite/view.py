@@ -15,6 +15,7 @@ from batonpass.model.ids import (
     CONTENT,
     RECEIPT,
     AgentId,
+    CallId,
     ContentId,
     Digest,
     HandoffId,
@@ -28,7 +29,7 @@ from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Cached, Handoff, Run, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
@@ -218,6 +219,20 @@ class SqliteView:
         if account is None:
             return self._find("find_all_charged", (), rows.charged)
         return self._find("find_charged", (account,), rows.charged)
+
+    def find_held_calls(self) -> Iterator[HeldCall]:
+        """Yield the calls of roots that are held or were, oldest first."""
+        return self._find("find_held_calls", (), rows.held_call)
+
+    def find_waiting_calls(self) -> Iterator[HeldCall]:
+        """Yield the calls of open roots that wait for somebody to let them be made, oldest first."""
+        return self._find("find_waiting_calls", (), rows.held_call)
+
+    def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
+        """Yield what was decided about a root's held call, or about all, oldest first."""
+        if call is None:
+            return self._find("find_decided_calls", (), rows.decided_call)
+        return self._find("find_decided_call", (call,), rows.decided_call)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

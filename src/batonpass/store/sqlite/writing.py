@@ -18,7 +18,15 @@ from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.stream import Stream
 from batonpass.store import rows
-from batonpass.store.admission import is_there, next_state, require_anchor, require_fence, require_next, require_within
+from batonpass.store.admission import (
+    is_there,
+    next_state,
+    require_anchor,
+    require_approver,
+    require_fence,
+    require_next,
+    require_within,
+)
 from batonpass.store.sql import Queries
 from batonpass.store.sqlite import leasing
 
@@ -120,9 +128,13 @@ def _find_stream(connection: apsw.Connection, stream: StreamId) -> Stream | None
     return None if row is None else rows.stream(row)
 
 
+def _find_key(connection: apsw.Connection, key: KeyId) -> Key | None:
+    row = connection.execute(QUERIES["get_key"], (key,)).fetchone()
+    return None if row is None else rows.key(row)
+
+
 def _require_active(connection: apsw.Connection, relay_key: KeyId) -> None:
-    row = connection.execute(QUERIES["get_key"], (relay_key,)).fetchone()
-    key = None if row is None else rows.key(row)
+    key = _find_key(connection, relay_key)
     if key is None or key.role is not KeyRole.RELAY or key.status is not KeyStatus.ACTIVE:
         raise UnknownRelayError(relay_key, enrolled=key is not None)
 
@@ -144,17 +156,28 @@ def _apply(connection: apsw.Connection, change: Projection, token: int | None) -
         _move_handoff(connection, change.handoff_moved, token)
     for stated in change.stated:
         _add_statement(connection, stated)
-    if change.cached is not None:
-        _add_cached(connection, change.cached)
-    for charge in change.charges:
-        connection.execute(_CHARGE, (charge.account, charge.unit, charge.amount))
+    _apply_to_calls(connection, change)
     _apply_to_keys(connection, change)
     for content in change.erased:
         connection.execute(QUERIES["erase_content"], (content,))
         connection.execute(QUERIES["erase_touch"], (content,))
 
 
+def _apply_to_calls(connection: apsw.Connection, change: Projection) -> None:
+    if change.cached is not None:
+        _add_cached(connection, change.cached)
+    if (held := change.call_held) is not None:
+        _add_call(connection, "add_held_call", (held.call, held.run, held.receipt))
+    if (decided := change.call_decided) is not None:
+        values = (decided.call, decided.run, decided.receipt, decided.approved)
+        _add_call(connection, "add_decided_call", values)
+    for charge in change.charges:
+        connection.execute(_CHARGE, (charge.account, charge.unit, charge.amount))
+
+
 def _apply_to_keys(connection: apsw.Connection, change: Projection) -> None:
+    if change.proven_by is not None:
+        require_approver(_find_key(connection, change.proven_by), change.proven_by)
     if change.key_added is not None:
         add_key(connection, change.key_added)
     if change.key_changed is not None:
@@ -262,17 +285,22 @@ def _add_statement(connection: apsw.Connection, stated: Stated) -> None:
 
 
 def _add_cached(connection: apsw.Connection, cached: Cached) -> None:
-    values = (cached.call, cached.key, cached.receipt, rows.micros(cached.until))
+    _add_call(connection, "add_cached", (cached.call, cached.key, cached.receipt, rows.micros(cached.until)))
+
+
+def _add_call(connection: apsw.Connection, query: str, values: tuple[str | int, ...]) -> None:
+    """Write something about a call that is written once."""
     try:
-        connection.execute(QUERIES["add_cached"], values)
+        connection.execute(QUERIES[query], values)
     except apsw.ConstraintError:
-        raise DuplicateReceiptError(cached.call) from None
+        raise DuplicateReceiptError(str(values[0])) from None
 
 
 def add_key(connection: apsw.Connection, key: Key) -> None:
     """Write a new key."""
     try:
-        connection.execute(QUERIES["add_key"], (key.id, key.role, key.public_key, key.relay, key.status))
+        values = (key.id, key.role, key.public_key, key.relay, key.status, key.principal)
+        connection.execute(QUERIES["add_key"], values)
     except apsw.ConstraintError:
         raise DuplicateReceiptError(key.id) from None
 

@@ -9,6 +9,7 @@ Subclass it in your test suite and give it a `store` fixture that returns an emp
 
 from batonpass.testing.conformance.appending import Appending
 from batonpass.testing.conformance.charging import Charging
+from batonpass.testing.conformance.deciding import Deciding
 from batonpass.testing.conformance.deriving import Deriving
 from batonpass.testing.conformance.enrolling import Enrolling
 from batonpass.testing.conformance.keeping import Keeping
@@ -20,6 +21,6 @@ from batonpass.testing.conformance.touching import Touching
 
 
 class LedgerStoreConformance(
-    Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching, Keeping, Charging
+    Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching, Keeping, Charging, Deciding
 ):
     """What a `LedgerStore` promises."""

@@ -1,0 +1,74 @@
+"""The calls of roots that wait for somebody, beside the handoffs that do."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from batonpass.audit.lookup import ending, read_receipt, read_texts, telling_length
+from batonpass.audit.waiting import find_waiting_calls
+from batonpass.cli.printing import paint, say, table
+from batonpass.cli.words import exact, minute
+from batonpass.model.bodies import ToolHeld
+from batonpass.model.ids import RunId
+from batonpass.model.run import Run
+from batonpass.store.port import LedgerView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingCall:
+    """A root's call that waits: which, of whom, since when, and on what."""
+
+    held: ToolHeld
+    run: Run
+    at: datetime
+    target: str | None
+
+
+def read_waiting_calls(view: LedgerView, root: RunId | None = None) -> list[WaitingCall]:
+    """Return the calls of roots that wait, the latest first."""
+    found = []
+    for waiting in find_waiting_calls(view, root=root):
+        receipt = read_receipt(view.get_receipt(waiting.receipt))
+        if isinstance(receipt.body, ToolHeld):
+            target = read_texts(view, receipt).get("target")
+            words = None if target is None else target.first_line
+            run = view.get_run(waiting.run)
+            found.append(WaitingCall(held=receipt.body, run=run, at=receipt.at, target=words))
+    return found
+
+
+def say_waiting(calls: list[WaitingCall]) -> None:
+    """Print calls as a table of their own."""
+    if not calls:
+        return
+    say()
+    length = telling_length([each.held.call for each in calls])
+    table(
+        [
+            [
+                ending(each.held.call, length),
+                f"{each.run.agent} {ending(each.run.id)}",
+                paint("held", "yellow"),
+                minute(each.at),
+                f"{each.held.tool} {each.target or ''}".rstrip(),
+            ]
+            for each in calls
+        ],
+        header=("call", "root run", "state", "since", "tool"),
+    )
+
+
+def waiting_facts(each: WaitingCall) -> dict[str, object]:
+    """Return a waiting call for programs."""
+    held = each.held
+    return {
+        "call": held.call,
+        "run": held.run,
+        "agent": each.run.agent,
+        "state": "held",
+        "tool": held.tool,
+        "target": each.target,
+        "rule": held.rule,
+        "gate": held.gate,
+        "proven": held.proven,
+        "at": exact(each.at),
+    }

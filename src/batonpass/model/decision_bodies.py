@@ -1,0 +1,112 @@
+"""What receipts about decisions say: somebody let what waited go on, or did not, and how far that is proven."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Final
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import require_digest, require_instance, require_integer, require_utc, shorten
+from batonpass.model.ids import (
+    CALL,
+    HANDOFF,
+    RUN,
+    CallId,
+    Digest,
+    HandoffId,
+    KeyId,
+    PrincipalId,
+    RunId,
+    require_id,
+    require_principal,
+)
+from batonpass.model.kinds import Kind
+
+_SIGNATURE_DIGITS: Final = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The signature of an approver's key over a ruling, which docs/spec/keys.md spells out."""
+
+    key: KeyId
+    at: datetime  # when it was decided, by the clock where it was signed
+    signature: str  # 64 bytes in lower-case hexadecimal
+
+    def __post_init__(self) -> None:
+        require_digest("proof.key", self.key)
+        require_utc("proof.at", self.at)
+        given = self.signature
+        if not isinstance(given, str) or len(given) != _SIGNATURE_DIGITS or given.strip("0123456789abcdef"):
+            raise InvalidValueError("proof.signature", f"{shorten(given)} is not 128 lower-case hexadecimal digits")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Who decided, having been shown what, for how long."""
+
+    by: PrincipalId
+    shown: Digest | None = None  # what was on the screen; None if nothing was shown
+    looked_ms: int | None = None  # from the moment it was shown until the answer
+    proof: Proof | None = None  # None: it is only said to be theirs
+
+    def __post_init__(self) -> None:
+        require_principal("by", self.by)
+        if self.shown is not None:
+            require_digest("shown", self.shown)
+        if self.looked_ms is not None:
+            require_integer("looked_ms", self.looked_ms)
+        if self.proof is not None:
+            require_instance("proof", self.proof, Proof)
+
+    @property
+    def proven(self) -> bool:
+        """Return whether an approver's key signed it; whether that signature is good is for a verifier to say."""
+        return self.proof is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfHandoff(Decision):
+    handoff: HandoffId
+
+    def __post_init__(self) -> None:
+        Decision.__post_init__(self)
+        require_id("handoff", self.handoff, HANDOFF)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffApproved(_OfHandoff):
+    """Somebody let a held handoff go on."""
+
+    kind: ClassVar = Kind.HANDOFF_APPROVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffDenied(_OfHandoff):
+    """Somebody did not let a held handoff go on."""
+
+    kind: ClassVar = Kind.HANDOFF_DENIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfCall(Decision):
+    run: RunId  # the root whose call it is
+    call: CallId
+
+    def __post_init__(self) -> None:
+        Decision.__post_init__(self)
+        require_id("run", self.run, RUN)
+        require_id("call", self.call, CALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolApproved(_OfCall):
+    """Somebody let a root's held call be made."""
+
+    kind: ClassVar = Kind.TOOL_APPROVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRefused(_OfCall):
+    """Somebody did not let a root's held call be made, for good."""
+
+    kind: ClassVar = Kind.TOOL_REFUSED

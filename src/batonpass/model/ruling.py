@@ -1,0 +1,117 @@
+"""A hold, and what an approver signs about it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from batonpass.model.bodies import (
+    Gate,
+    HandoffApproved,
+    HandoffDenied,
+    HandoffHeld,
+    HandoffInitiated,
+    ToolApproved,
+    ToolHeld,
+    ToolRefused,
+)
+from batonpass.model.ids import AgentId, CallId, Digest, HandoffId, LedgerId, PrincipalId, RunId
+
+Decided: TypeAlias = HandoffApproved | HandoffDenied | ToolApproved | ToolRefused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Something that waits for somebody: a handoff, at its offer or for a call of its attempt, or a root's call."""
+
+    receipt: Digest  # which says that it waits: this very hold, and no later one
+    gate: Gate
+    rule: str | None = None
+    until: datetime | None = None
+    proven: bool = False  # it takes a decision that an approver's key signed
+    worker: AgentId  # whose work waits
+    handoff: HandoffId | None = None
+    offer: Digest | None = None  # the receipt of the handoff's offer
+    run: RunId | None = None  # the run that wanted to make the call
+    call: CallId | None = None
+    key: Digest | None = None  # of tool, arguments and the how-manyth such call it is
+
+    @property
+    def name(self) -> str:
+        """Return what people name it by: the handoff, or the call of a root."""
+        return str(self.handoff or self.call)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What an approver signs: one decision about one hold in one ledger."""
+
+    ledger: LedgerId
+    hold: Hold
+    approved: bool
+    by: PrincipalId
+    at: datetime
+    shown: Digest | None = None
+    looked_ms: int | None = None
+
+
+def is_approval(body: Decided) -> bool:
+    """Return whether a decision lets something go on."""
+    return isinstance(body, HandoffApproved | ToolApproved)
+
+
+def ruling_of(ledger: LedgerId, hold: Hold, body: Decided, at: datetime) -> Ruling:
+    """Return what must have been signed for a decision to be proven."""
+    return Ruling(
+        ledger=ledger,
+        hold=hold,
+        approved=is_approval(body),
+        by=body.by,
+        at=at,
+        shown=body.shown,
+        looked_ms=body.looked_ms,
+    )
+
+
+def hold_of_offer(body: HandoffInitiated, receipt: Digest) -> Hold:
+    """Return the hold of a handoff that was held at its offer."""
+    return Hold(
+        receipt=receipt,
+        gate=body.gate or Gate.NONE,
+        rule=body.rule,
+        until=body.until,
+        proven=body.proven,
+        worker=body.to,
+        handoff=body.handoff,
+        offer=receipt,
+    )
+
+
+def hold_of_attempt(body: HandoffHeld, receipt: Digest, *, to: AgentId, offer: Digest, key: Digest | None) -> Hold:
+    """Return the hold of a handoff whose attempt stopped before a call."""
+    return Hold(
+        receipt=receipt,
+        gate=body.gate or Gate.NONE,
+        rule=body.reason,
+        until=body.until,
+        proven=body.proven,
+        worker=to,
+        handoff=body.handoff,
+        offer=offer,
+        run=body.ended.run,
+        call=body.call,
+        key=key,
+    )
+
+
+def hold_of_call(body: ToolHeld, receipt: Digest, *, agent: AgentId) -> Hold:
+    """Return the hold of a root's call."""
+    return Hold(
+        receipt=receipt,
+        gate=body.gate,
+        rule=body.rule,
+        proven=body.proven,
+        worker=agent,
+        run=body.run,
+        call=body.call,
+        key=body.key,
+    )

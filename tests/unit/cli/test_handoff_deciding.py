@@ -1,0 +1,195 @@
+"""Approving and denying what waits, from the command line."""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import click
+import pytest
+
+from batonpass.cli import handoff_deciding
+from batonpass.errors import CallDeniedError, CallSuspendedError
+from batonpass.handoff.run import LiveRun
+from batonpass.handoff.tools import tool
+from batonpass.model.lifecycle import State
+from batonpass.relay import Relay
+from tests.unit.cli.desk import Desk
+from tests.unit.cli.handoffs import a_desk
+
+
+@tool(reversible=False, target="place")
+def deploy(place: str) -> str:
+    """Pretend to deploy."""
+    return f"deployed {place}"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    (tmp_path / "batonpass.toml").write_text("[policy]\nenforce = true\n", encoding="utf-8")
+    return a_desk(tmp_path)
+
+
+@pytest.fixture
+def relay(desk: Desk) -> Iterator[Relay]:
+    with desk.relay() as opened:
+        yield opened
+
+
+@pytest.fixture
+def lead(relay: Relay) -> LiveRun:
+    return relay.start("Fix", by="user:ana", constraints=["never on Fridays"])
+
+
+def test_an_approval_is_unproven(desk: Desk, lead: LiveRun) -> None:
+    """It says who, by default whoever is logged in, and that no key proves it."""
+    lead.hand_off("mailer", "Tell everybody", hold=True)
+    held = desk.words("handoff", "show", "mailer")
+    done = desk.run("handoff", "approve", "mailer", "--reason", "they know")
+
+    assert ("mailer", True) == (done.stdout.split()[0], done.stdout.endswith("approved by user:tess (unproven)\n"))
+    assert "approval    waits for somebody: batonpass handoff approve " in held
+    assert '\napproval    by user:tess · unproven: no approver\'s key signed: "they know"\n' in desk.words(
+        "handoff", "show", "mailer"
+    )
+
+
+def test_a_person_is_shown_what_is_approved(desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the handoff is shown first, and the digest of exactly that is kept."""
+    lead.hand_off("mailer", "Tell everybody", hold=True)
+    monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
+    done = desk.run("handoff", "approve", "mailer", typed="y\n")
+    approval = desk.answer("handoff", "show", "mailer")["approval"]["acts"][0]
+    *shown, said = click.unstyle(done.stdout).splitlines(keepends=True)
+
+    assert (sha256("".join(shown).encode()).hexdigest(), True) == (approval["shown"], approval["looked_ms"] >= 0)
+    assert said.endswith("approved by user:tess (unproven)\n")
+
+
+def test_a_person_may_say_no(desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever does not confirm has approved nothing."""
+    handoff = lead.hand_off("mailer", "Tell everybody", hold=True)
+    monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
+
+    assert (130, State.HELD) == (desk.run("handoff", "approve", "mailer", typed="n\n").exit_code, handoff.state)
+
+
+def test_a_denial_says_why(desk: Desk, lead: LiveRun) -> None:
+    """A held handoff that is denied is over, and its reason is shown."""
+    lead.hand_off("mailer", "Tell everybody", hold=True)
+    desk.words("handoff", "deny", "mailer", "--reason", "not today")
+
+    assert '\napproval    denied by user:tess: "not today"\n' in desk.words("handoff", "show", "mailer")
+
+
+def held(lead: LiveRun, place: str = "prod") -> str:
+    with pytest.raises(CallSuspendedError) as suspended:
+        lead.call(deploy, place)
+    return suspended.value.call
+
+
+def test_a_held_call_of_a_root_is_listed(desk: Desk, lead: LiveRun) -> None:
+    """It waits beside the handoffs that wait, with what it would be made on; decided, it is gone from there."""
+    call = held(lead)
+    shown = desk.words("handoff", "list", "--state", "held")
+    told = desk.answer("handoff", "list", "--open")
+
+    assert [call[-4:], "lead", lead.id[-4:], "held"] == shown.splitlines()[-1].split()[:4]
+    assert 'deploy "prod"' in shown
+    assert [(call, lead.id, "deploy", "tier.irreversible")] == [
+        (each["call"], each["run"], each["tool"], each["rule"]) for each in told
+    ]
+    assert [] == desk.answer("handoff", "list", "--state", "held", "--root", relay_of_another(desk))
+    desk.words("handoff", "deny", call, "--reason", "no")
+    assert [] == desk.answer("handoff", "list", "--state", "held")
+
+
+def relay_of_another(desk: Desk) -> str:
+    """Return another root."""
+    with desk.relay() as relay:
+        return relay.start("Other", by="user:ben").id
+
+
+def test_a_root_goes_on_with_what_another_process_let_be_made(desk: Desk, lead: LiveRun) -> None:
+    """The command records it where it may write; the root's next such call sees it."""
+    call = held(lead)
+    with pytest.raises(CallSuspendedError) as again:
+        lead.call(deploy, "prod")
+    done = desk.run("handoff", "approve", call[-6:], "--reason", "it is time")
+
+    assert (call, 0, f"call {call[-4:]} · approved by user:tess (unproven)\n") == (
+        again.value.call,
+        done.exit_code,
+        done.stdout,
+    )
+    assert "deployed prod" == lead.call(deploy, "prod")
+    assert 'approved  by user:tess · unproven: no approver\'s key signed: "it is time"' in desk.words("why", call)
+    assert "held: tier.irreversible · approved by user:tess (unproven)" in desk.words("trail", "last")
+
+
+def test_a_refused_call_is_refused_for_good(desk: Desk, lead: LiveRun) -> None:
+    """The root gets an error that says who, and the record a denial."""
+    call = held(lead)
+    desk.words("handoff", "deny", call, "--reason", "never")
+
+    for _ in range(2):
+        with pytest.raises(CallDeniedError, match="user:tess did not let deploy be made"):
+            lead.call(deploy, "prod")
+    again = desk.run("handoff", "approve", call)
+    assert (1, True) == (again.exit_code, f"user:tess refused {call} already" in again.stderr)
+
+
+def test_an_id_that_names_nothing_or_too_much_is_refused(desk: Desk, lead: LiveRun) -> None:
+    """Neither a handoff nor a held call: the sentence says where to look."""
+    held(lead)
+
+    assert [1, 1, 1] == [
+        desk.run("handoff", "approve", given).exit_code for given in ("nobody", "call_" + "0" * 26, "last")
+    ]
+
+
+def test_a_call_is_meant_by_its_tool_if_one_waits(desk: Desk, lead: LiveRun) -> None:
+    """Two calls of a tool are listed to choose from; so are a call and an agent of that name."""
+    held(lead)
+    held(lead, "staging")
+    two = desk.run("handoff", "approve", "deploy")
+    lead.hand_off("deploy", "Deploy it", hold=True)
+    both = desk.run("handoff", "approve", "deploy")
+
+    assert ([1, 1], [3, 4]) == (
+        [two.exit_code, both.exit_code],
+        [len(done.stderr.splitlines()) for done in (two, both)],
+    )
+
+
+def test_what_is_shown_of_a_call_is_all_that_is_material(
+    desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks for whom, tool, arguments and target, rule and gate, and what binds it; all of it made harmless."""
+    call = held(lead, "prod\x1b[2J\u202e")
+    monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
+    shown = desk.run("handoff", "deny", call, "--reason", "no", typed="n\n").stdout
+
+    for part in (
+        f"lead {lead.id[-4:]} ← user:ana",
+        "who wants Fix",
+        "deploy · changes something: irreversible",
+        "on        prod\\x1b[2J\\u202e",
+        'place = "prod\\u001b[2J\\u202e"',
+        "gate      rule tier.irreversible · a person lets it go on",
+        "bound by  never on Fridays",
+    ):
+        assert part in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_an_approval_that_takes_a_proof_is_refused_without_one(desk: Desk, relay: Relay) -> None:
+    """Whoever says yes without a terminal proves nothing, and the sentence says what would."""
+    (desk.directory / "batonpass.toml").write_text("[policy]\nenforce = true\nproven = true\n", encoding="utf-8")
+    with desk.relay() as strict:
+        handoff = strict.start("Fix", by="user:ana").hand_off("mailer", "Tell everybody", hold=True)
+    for more in (["--yes"], ["--json"], []):
+        done = desk.run("handoff", "approve", "mailer", *more)
+        assert (1, True) == (done.exit_code, "batonpass approver add user:tess" in done.output)
+
+    assert State.HELD is relay.handoff(handoff.id).state
+    assert 0 == desk.run("handoff", "deny", "mailer", "--reason", "no").exit_code
