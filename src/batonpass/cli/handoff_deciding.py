@@ -12,7 +12,7 @@ from batonpass.cli.handoff_chosen import by_option, is_person, reason_option, sa
 from batonpass.cli.opening import opened_relay, viewed
 from batonpass.cli.options import Command, json_option, ledger_option
 from batonpass.cli.passphrase import unlock
-from batonpass.cli.printing import paint, say, say_json, tell
+from batonpass.cli.printing import is_terminal, paint, say, say_json, tell
 from batonpass.errors import UnprovenError
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
@@ -43,7 +43,7 @@ def approve(held: str, *, by: str, reason: str | None, yes: bool, as_json: bool)
     whoever decides has an approver's key here, its passphrase is asked for, and the key signs what was shown, for how
     long, and what was decided. Otherwise it is recorded as unproven.
     """
-    _decide(held, approved=True, by=by, reason=reason, asks=not yes and not as_json and is_person(), as_json=as_json)
+    _decide(held, approved=True, by=by, reason=reason, asks=not yes and not as_json and can_be_asked(), as_json=as_json)
 
 
 @click.command()
@@ -58,7 +58,16 @@ def deny(held: str, *, by: str, reason: str, yes: bool, as_json: bool) -> None:
 
     On a terminal it is shown and signed as for an approval.
     """
-    _decide(held, approved=False, by=by, reason=reason, asks=not yes and not as_json and is_person(), as_json=as_json)
+    _decide(
+        held, approved=False, by=by, reason=reason, asks=not yes and not as_json and can_be_asked(), as_json=as_json
+    )
+
+
+def can_be_asked() -> bool:
+    """Return whether somebody is there. Raises `UsageError` if they could answer, and could not be shown anything."""
+    if is_person() and not is_terminal():
+        raise click.UsageError("what is to be decided cannot be shown: the output is no terminal; say --yes, unproven")
+    return is_person()
 
 
 def _decide(held: str, *, approved: bool, by: str, reason: str | None, asks: bool, as_json: bool) -> None:

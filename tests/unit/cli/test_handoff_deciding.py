@@ -56,7 +56,7 @@ def test_an_approval_is_unproven(desk: Desk, lead: LiveRun) -> None:
 def test_a_person_is_shown_what_is_approved(desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the handoff is shown first, and the digest of exactly that is kept."""
     lead.hand_off("mailer", "Tell everybody", hold=True)
-    monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
+    monkeypatch.setattr(handoff_deciding, "can_be_asked", lambda: True)
     done = desk.run("handoff", "approve", "mailer", typed="y\n")
     approval = desk.answer("handoff", "show", "mailer")["approval"]["acts"][0]
     *shown, said = click.unstyle(done.stdout).splitlines(keepends=True)
@@ -68,7 +68,7 @@ def test_a_person_is_shown_what_is_approved(desk: Desk, lead: LiveRun, monkeypat
 def test_a_person_may_say_no(desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever does not confirm has approved nothing."""
     handoff = lead.hand_off("mailer", "Tell everybody", hold=True)
-    monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
+    monkeypatch.setattr(handoff_deciding, "can_be_asked", lambda: True)
 
     assert (130, State.HELD) == (desk.run("handoff", "approve", "mailer", typed="n\n").exit_code, handoff.state)
 
@@ -166,7 +166,7 @@ def test_what_is_shown_of_a_call_is_all_that_is_material(
 ) -> None:
     """Who asks for whom, tool, arguments and target, rule and gate, and what binds it; all of it made harmless."""
     call = held(lead, "prod\x1b[2J\u202e")
-    monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
+    monkeypatch.setattr(handoff_deciding, "can_be_asked", lambda: True)
     shown = desk.run("handoff", "deny", call, "--reason", "no", typed="n\n").stdout
 
     for part in (
@@ -193,3 +193,12 @@ def test_an_approval_that_takes_a_proof_is_refused_without_one(desk: Desk, relay
 
     assert State.HELD is relay.handoff(handoff.id).state
     assert 0 == desk.run("handoff", "deny", "mailer", "--reason", "no").exit_code
+
+
+def test_what_cannot_be_shown_is_not_asked(desk: Desk, lead: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody types, and the output goes into a file: nobody would see what they approve."""
+    handoff = lead.hand_off("mailer", "Tell everybody", hold=True)
+    monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
+    done = desk.run("handoff", "approve", "mailer", typed="y\n")
+
+    assert (2, True, State.HELD) == (done.exit_code, "the output is no terminal" in done.stderr, handoff.state)

@@ -43,6 +43,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "rule": None,
         "gate": None,
         "until": None,
+        "proven": False,
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}
     assert {
         "task": "Make total() round\n half-even ",
