@@ -15,7 +15,7 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path, monkeypatch: 
     expected = {path.relative_to(SOURCES).as_posix() for path in files(PACKAGE)}
     assert "batonpass/py.typed" in expected
     # The examples that the demonstrations play.
-    played = ("freight", "quarterly_analysis", "sessions", "support")
+    played = ("freight", "poisoned", "quarterly_analysis", "sessions", "support")
     expected |= {f"batonpass/demo/{name}.py" for name in played}
 
     with ZipFile(tmp_path / build_wheel(str(tmp_path))) as wheel:

@@ -35,6 +35,7 @@ from batonpass.model.content import Place
 from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, RunId
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Handoff, Run, RunState
+from batonpass.model.taint import is_made_of_outside
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _CHUNK: Final = 500
@@ -255,6 +256,7 @@ def _tell_call(receipt: Receipt, body: ToolRequested, lines: _Lines, after: _Aft
         flags=body.flags if done is None else (*body.flags, *done.flags),
         reads=body.reads,
         reversible=body.reversible,
+        external=ended is not None and is_made_of_outside(ended),
         cost=0 if done is None else done.cost,
         changed=0 if done is None else len(done.changes),
         in_doubt=over and outcome is None and settled is None and again is None and not body.reads,

@@ -23,6 +23,7 @@ from batonpass.model.bodies import (
     HandoffContextSanitized,
     HandoffDeclined,
     HandoffDenied,
+    HandoffEndorsed,
     HandoffExpired,
     HandoffFailed,
     HandoffHeld,
@@ -35,12 +36,14 @@ from batonpass.model.bodies import (
     Outcome,
     Part,
     RunClosed,
+    RunEndorsed,
     RunGap,
     RunRecorded,
     RunRekeyed,
     RunRelaxed,
     RunSettled,
     RunStarted,
+    RunTainted,
     SessionResumed,
     SessionSaved,
     Settlement,
@@ -135,7 +138,7 @@ def tell(trail: Trail, told: Happened | Called) -> tuple[Line, ...]:
         case Happened(body=VerificationPassed() | VerificationFailed() | VerificationRepeated() as verdict):
             return (_verdict(told, verdict),)
         case _:
-            return (_run_line(trail, told) or _session_line(told) or _act(trail, told),)
+            return (_run_line(trail, told) or _outside_line(told) or _session_line(told) or _act(trail, told),)
 
 
 def _item(part: Part, words: str, *notes: Note) -> Line:
@@ -190,6 +193,8 @@ def _besides(trail: Trail, call: Called) -> Iterator[Note]:
         yield Note(f"{'completed' if call.late else 'failed'} late: evidence, and no result", Tone.WARN)
     if call.kept_by is not None:
         yield Note(f"kept: {name_of(trail, call.kept_by)} did not make it again", Tone.GOOD)
+    if call.external:
+        yield Note(f"from outside: {ending(call.id)}", Tone.WARN)
     if call.changed:
         yield Note(f"changed {call.changed} file{'s' * (call.changed != 1)}")
     if call.cost:
@@ -204,6 +209,8 @@ def _offer(trail: Trail, body: HandoffInitiated) -> Line:
         notes.append(Note(f"may {handoff.may.bare}", Tone.PLAIN))
     if body.carries:
         notes.append(Note(f"carries {len(body.carries)}"))
+    if body.taint:
+        notes.append(Note(f"knows from outside: {', '.join(map(ending, body.taint))}", Tone.WARN))
     if body.missing:
         notes.append(Note(f"missing: {', '.join(body.missing)}", Tone.WARN))
     if body.unverified:
@@ -260,7 +267,8 @@ def _run_line(trail: Trail, told: Happened) -> Line | None:
         case HandoffAccepted() as body:
             found = (Note(f"validation found {', '.join(body.problems)}", Tone.WARN),) if body.problems else ()
             would = (Note("would have asked", Tone.WARN),) if body.would_ask else ()
-            line = Line("accepted", f"attempt {body.attempt}", (*found, *would))
+            tainted = (Note("begins tainted", Tone.WARN),) if body.label is not None and body.label.is_external else ()
+            line = Line("accepted", f"attempt {body.attempt}", (*found, *would, *tainted))
         case HandoffContextSanitized() as body:
             rules = tuple(Note(f"{found.place}: {found.rule} ×{found.count}", Tone.WARN) for found in body.found)
             line = Line(f"scanned: {body.action}", f"as {body.label}", rules, Tone.WARN if rules else Tone.QUIET)
@@ -279,6 +287,18 @@ def _run_line(trail: Trail, told: Happened) -> Line | None:
         case _:
             pass
     return line
+
+
+def _outside_line(told: Happened) -> Line | None:
+    """Return what came from outside by another way than a call, and who answered for it."""
+    match told.body:
+        case RunTainted() as body:
+            came = "" if body.handoff is None else f"with the result of {ending(body.handoff)}"
+            return Line("tainted", came, (Note(", ".join(map(ending, body.sources))),), Tone.WARN)
+        case RunEndorsed() | HandoffEndorsed() as body:
+            return Line("endorsed", ending(body.source), (Note(f"by {body.by}"), *_reason(told)), Tone.WARN)
+        case _:
+            return None
 
 
 def _session_line(told: Happened) -> Line | None:

@@ -50,6 +50,7 @@ class Called:
     flags: tuple[str, ...] = ()
     reads: bool = False
     reversible: bool = False
+    external: bool = False  # what it returned came from outside
     cost: int = 0  # in millionths
     changed: int = 0  # files
     in_doubt: bool = False

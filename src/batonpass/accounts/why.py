@@ -243,6 +243,9 @@ def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run) -> Iterato
         yield Fact(label="held", text=f"from the beginning{rule}{limit}", receipt=offer.id, at=offer.at)
     if body.flags:
         yield Fact(label="flagged", text=", ".join(body.flags), receipt=offer.id, at=offer.at)
+    if body.taint:
+        named = ", ".join(ending(source) for source in body.taint)
+        yield Fact(label="from outside", text=f"its sender knew {named}", receipt=offer.id, at=offer.at)
     if body.missing:
         yield Fact(label="missing", text=f"{', '.join(body.missing)}: reported, not refused", receipt=offer.id)
     if body.unverified:
@@ -258,7 +261,9 @@ def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
         if isinstance(receipt.body, HandoffAccepted):
             found = ", ".join(receipt.body.problems) or "nothing wrong"
             asks = " · would have asked" if receipt.body.would_ask else ""
-            text = f"attempt {run.attempt} by {name_of(run)} · validation found {found}{asks}"
+            label = receipt.body.label
+            tainted = " · began tainted" if label is not None and label.is_external else ""
+            text = f"attempt {run.attempt} by {name_of(run)} · validation found {found}{asks}{tainted}"
             yield Fact(label="accepted", text=text, receipt=receipt.id, at=receipt.at)
 
 

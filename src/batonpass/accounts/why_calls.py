@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from batonpass.accounts.binding import Binding
+from batonpass.accounts.outside import taint_facts
 from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line
 from batonpass.accounts.why_constraints import constraint_fact, quoted_sentence
 from batonpass.accounts.why_hops import GONE, brief_of, decision, name_of, offer_of, principal_of, quoted, read_hops
@@ -119,7 +120,7 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
     rules = (
         (body.rule,)
         if isinstance(body, ToolDenied | ToolHeld)
-        else tuple(flag.partition(".")[2] for flag in body.flags)
+        else tuple(flag.partition(".")[2] for flag in body.flags if flag.partition(".")[0] in _WOULD)
     )
     decided = tuple(_decide(case, rule) for rule in rules)
     denied = isinstance(body, ToolDenied | ToolHeld)
@@ -136,6 +137,7 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
         facts=(
             Fact(label="tried" if denied else "called", text=case.what, receipt=receipt.id, at=receipt.at),
             *(fact for each in decided for fact in each.facts),
+            *_labelled(case),
             *_settled(case),
             *_decided(case),
             *(() if denied else (_outcome(case),)),
@@ -144,6 +146,20 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
         principal=principal,
         intent=intent,
     )
+
+
+def _labelled(case: _Case) -> Iterator[Fact]:
+    """Yield the label of a call, what had come from outside to its run, and whose words stand in its arguments."""
+    if isinstance(case.body, ToolDenied) or case.body.label is None:
+        return
+    label = case.body.label
+    readers = "" if label.readers is None else f" · may be read by {', '.join(label.readers) or 'nobody'}"
+    yield Fact(label="label", text=f"{label.integrity}{readers}", receipt=case.receipt.id, at=case.receipt.at)
+    if label.is_external:
+        yield from taint_facts(case.view, case.run.id, case.run.root, case.receipt.id)
+    if case.body.untrusted:
+        whose = ", ".join(ending(source) for source in case.body.untrusted)
+        yield Fact(label="arguments", text=f"contain words of {whose}", receipt=case.receipt.id, at=case.receipt.at)
 
 
 def _verdict(body: ToolRequested | ToolDenied | ToolHeld) -> Verdict:
@@ -158,8 +174,9 @@ def _allowed(case: _Case) -> str:
         return f"{called}; enforced, and no constraint, budget or earlier change stood against it; no grant is recorded"
     flags = case.body.flags if isinstance(case.body, ToolRequested) else ()
     would = [
-        f"{_WOULD.get(flag.partition('.')[0], flag.partition('.')[0])} by rule {flag.partition('.')[2]}"
+        f"{_WOULD[flag.partition('.')[0]]} by rule {flag.partition('.')[2]}"
         for flag in flags
+        if flag.partition(".")[0] in _WOULD
     ]
     if not would:
         return f"{called}; no grant: observed, so nothing was enforced, and nothing was flagged"
@@ -178,6 +195,8 @@ def _decide(case: _Case, rule: str) -> _Decided:
             found = _by_change(case)
         case "budget":
             found = _by_budget(case)
+        case "taint" if REASON in case.texts:
+            found = _Decided(words=f"tried {case.what} after content from outside had reached it; rule taint")
         case _:
             pass
     if found is None and REASON in case.texts:

@@ -8,6 +8,7 @@ from batonpass.agents.preparing import read_piece
 from batonpass.agents.tools import ToolDefinition
 from batonpass.briefing.quoting import new_marker, quoted
 from batonpass.handoff.tools import tool
+from batonpass.model.label import SourceType
 
 
 @tool("read_artifact", reads=True)
@@ -23,6 +24,7 @@ def read_artifact(ref: str, start: int = 0) -> str:
     return read_piece(here.run.sync, here.store, ref, start)
 
 
+@tool("remember", reversible=True)
 async def remember(text: str) -> str:
     """Keep something for later conversations.
 
@@ -46,6 +48,10 @@ async def recall(query: str) -> str:
     found = await AgentMemory(here.store).find(here.run.agent, query)
     if not found:
         return "Nothing was kept about that."
+    outside = [entry.item for entry in found if entry.source_type is SourceType.EXTERNAL]
+    if outside:
+        # Kept by a run that had read what came from outside: whoever recalls it has read it as well.
+        await here.run.take_in(*outside)
     marker = new_marker([entry.text for entry in found])
     told = (
         quoted(marker, "memory", entry.text, source=str(entry.source_type), trust=str(entry.trust_level))

@@ -74,7 +74,10 @@ class AgentRunner:
             series=session,
         )
         try:
-            answer = await self._answer(relay, root, agent_def, prompt=user_input, messages=earlier)
+            if earlier is not None and earlier.tainted:
+                await root.take_in(earlier.run)
+            messages = None if earlier is None else earlier.messages
+            answer = await self._answer(relay, root, agent_def, prompt=user_input, messages=messages)
             if session is not None:
                 await root.checkpoint(answer.messages)
             root.give(answer.report)

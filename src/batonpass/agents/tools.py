@@ -51,7 +51,7 @@ class ToolRegistry:
                 name=name or declared_of(function).name,
                 function=function,
                 description=description or (function.__doc__ or "").strip(),
-                external=external,
+                external=external or declared_of(function).external,
             )
         )
 

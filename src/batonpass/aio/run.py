@@ -12,8 +12,9 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 from batonpass.aio.faces import Face, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
 from batonpass.errors import HandoffError
-from batonpass.handoff.calling import Begun, Replayed, begin_call, fail_call, finish_call
+from batonpass.handoff.calling import Begun, Replayed, begin_call
 from batonpass.handoff.context import entered
+from batonpass.handoff.finishing import fail_call, finish_call
 from batonpass.handoff.handoff import LiveHandoff, Result, pauses
 from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.resuming import Resumption
@@ -23,6 +24,7 @@ from batonpass.handoff.tools import ToolCall, declared_of, is_async
 from batonpass.model.baton import Baton
 from batonpass.model.ids import AgentId, PrincipalId, RunId
 from batonpass.model.items import Item, Report
+from batonpass.model.label import Label, Source
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import State
 from batonpass.model.session import SessionState
@@ -81,6 +83,7 @@ class AsyncHandoff(Face[LiveHandoff]):
     material = twin(LiveHandoff.material)
     approve = twin(LiveHandoff.approve)
     deny = twin(LiveHandoff.deny)
+    endorse = twin(LiveHandoff.endorse)
     refute = twin(LiveHandoff.refute)
     accept_unverified = twin(LiveHandoff.accept_unverified)
     retry = twin(LiveHandoff.retry)
@@ -219,6 +222,16 @@ class AsyncRun(Face[LiveRun]):
         return self.sync.notes
 
     @property
+    def label(self) -> Label:
+        """Return how far all that it knows is trusted, and who may read it."""
+        return self.sync.label
+
+    @property
+    def taint(self) -> tuple[Source, ...]:
+        """Return what came to it from outside, and nobody endorsed."""
+        return self.sync.taint
+
+    @property
     def said(self) -> Report | None:
         """Return what was reported so far."""
         return self.sync.said
@@ -231,6 +244,8 @@ class AsyncRun(Face[LiveRun]):
     checkpoint = twin(LiveRun.checkpoint)
     messages = twin(LiveRun.messages)
     deny = twin(LiveRun.deny)
+    take_in = twin(LiveRun.take_in)
+    endorse = twin(LiveRun.endorse)
     remember = twin(LiveRun.remember)
     save_session = twin(LiveRun.save_session)
     settle = twin(LiveRun.settle)
@@ -276,7 +291,7 @@ class AsyncRun(Face[LiveRun]):
 
         def not_made(begun: Begun | Replayed) -> None:
             if isinstance(begun, Begun):
-                fail_call(desk, holding, begun, asyncio.CancelledError(), made=False)
+                fail_call(desk, holding, begun, planned, asyncio.CancelledError(), made=False)
 
         begun = await in_thread(lambda: begin_call(desk, holding, planned), undo=not_made)
         if isinstance(begun, Replayed):
@@ -285,7 +300,7 @@ class AsyncRun(Face[LiveRun]):
             with entered(begun.context(self.id)):
                 result, cancelled = await _made(function, args, kwargs)
         except BaseException as error:
-            await in_thread(functools.partial(fail_call, desk, holding, begun, error))
+            await in_thread(functools.partial(fail_call, desk, holding, begun, planned, error))
             raise
         await in_thread(lambda: finish_call(desk, holding, begun, planned, result))
         if cancelled:

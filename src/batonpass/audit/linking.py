@@ -194,6 +194,7 @@ class Linker:
         rule = RULES.get(type(receipt.body))
         if rule is not None:
             rule(Facts(self.derived, self._memory, receipt), receipt.body)
+        self._memory.taints.require(receipt)
 
     # Step 9: the derived rows can follow.
     def _fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
@@ -211,6 +212,7 @@ class Linker:
             memory.anchors[HandoffId(receipt.stream)] = {digest}
         memory.items.remember(receipt)
         memory.holds.remember(receipt, digest, self.derived)
+        memory.taints.remember(receipt)
         match receipt.body:
             case ToolRequested() as body:
                 memory.calls.setdefault(body.run, set()).add(body.call)

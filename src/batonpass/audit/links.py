@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from batonpass.audit.carrying import CarriedItems
 from batonpass.audit.rulings import DECISIONS, Holds, require_decision
+from batonpass.audit.tainting import Taints
 from batonpass.errors import UnlinkedError
 from batonpass.model.bodies import (
     ApproverEnrolled,
@@ -59,6 +60,7 @@ class Memory:
     anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # what the next attempt may hang from
     batons: dict[HandoffId, tuple[Digest, int]] = field(default_factory=dict)  # the latest revision, and its number
     items: CarriedItems = field(default_factory=CarriedItems)
+    taints: Taints = field(default_factory=Taints)
     calls: dict[RunId, set[CallId]] = field(default_factory=dict)  # requested, no outcome yet
     erased: dict[ContentId, ReceiptId] = field(default_factory=dict)
     public_keys: dict[KeyId, bytes] = field(default_factory=dict)

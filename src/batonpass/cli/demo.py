@@ -11,7 +11,7 @@ import click
 
 from batonpass.cli.options import Command
 from batonpass.cli.printing import Painted, paint, say
-from batonpass.demo import delivery, pull_request, story, two_sessions
+from batonpass.demo import delivery, poisoning, pull_request, story, two_sessions
 from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Line, Step, Tone
 
 _COLOURS: Final = {Tone.GOOD: "green", Tone.BAD: "red"}
@@ -79,6 +79,23 @@ def of_pull_request(keep: Path | None) -> None:
         say()
         say(f"Look around: cd {keep}")
         say(f"  batonpass blame {pull_request.NAME} --all")
+        say("  batonpass trail last")
+
+
+@command.command("poisoned")
+@keep_option
+def of_poisoned(keep: Path | None) -> None:
+    """Let an agent read a page that tells it to pay, hold the payment, and trace it to the page."""
+    with _place(keep) as directory:
+        _show(_numbered(poisoning.play_poisoned(directory)))
+    say()
+    say("The page was read, quoted and obeyed; no money moved by it, because nobody had named that account before.")
+    if keep is not None:
+        say()
+        say(f"Look around: cd {keep}")
+        say(f"  batonpass taint {poisoning.CLERK}")
+        say(f"  batonpass why {poisoning.CLERK}")
+        say(f"  batonpass handoff show {poisoning.CLERK}")
         say("  batonpass trail last")
 
 

@@ -14,6 +14,7 @@ from batonpass.cli.exits import NO
 from batonpass.cli.handoff_acting import COMMANDS
 from batonpass.cli.handoff_brief import show_briefing
 from batonpass.cli.handoff_deciding import approve, deny
+from batonpass.cli.handoff_endorsing import endorse
 from batonpass.cli.handoff_facts import account_facts, handoff_facts
 from batonpass.cli.handoff_proving import carriage_facts, say_carriage
 from batonpass.cli.handoff_sheet import room
@@ -115,7 +116,7 @@ def show(handoff: str, *, proof: bool, as_json: bool) -> None:
         say(line)
 
 
-for each in (show_briefing, approve, deny, *COMMANDS):
+for each in (show_briefing, approve, deny, *COMMANDS, endorse):
     command.add_command(each)
 
 

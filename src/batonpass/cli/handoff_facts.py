@@ -12,6 +12,7 @@ from batonpass.cli.showing import run_facts, text_facts
 from batonpass.cli.words import exact
 from batonpass.model.bodies import HandoffApproved, HandoffDenied, HandoffHeld
 from batonpass.model.ids import time_of
+from batonpass.model.label import Label
 from batonpass.model.lifecycle import State
 from batonpass.model.run import Handoff
 from batonpass.wire.documents import to_document
@@ -77,6 +78,8 @@ def account_facts(account: Account) -> dict[str, object]:
             "items": [{"id": item.item, "digest": item.digest, "part": item.part} for item in body.carries],
             "missing": list(body.missing),
         },
+        "label": _label(body.label),
+        "taint": list(account.offer.taint),
         "earlier": {
             "attempts": len(account.earlier.attempts),
             "kept": len(account.earlier.finished),
@@ -92,6 +95,12 @@ def account_facts(account: Account) -> dict[str, object]:
     }
 
 
+def _label(label: Label | None) -> dict[str, object] | None:
+    if label is None:
+        return None
+    return {"integrity": label.integrity, "readers": None if label.readers is None else list(label.readers)}
+
+
 def _attempt(attempt: Attempt) -> dict[str, object]:
     closed = attempt.closed
     return {
@@ -102,6 +111,7 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
         "recorded_by": [{"relay": relay, "relay_key": key} for relay, key in attempt.recorders],
         "problems": [] if attempt.acceptance is None else list(attempt.acceptance.problems),
         "would_ask": attempt.acceptance is not None and attempt.acceptance.would_ask,
+        "label": None if attempt.acceptance is None else _label(attempt.acceptance.label),
         "calls": [_call(call) for call in attempt.calls],
         "kept": 0 if closed is None else closed.kept,
         "effects": [] if closed is None else list(closed.effects),

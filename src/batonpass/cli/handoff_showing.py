@@ -105,6 +105,9 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     sheet.packed("carries", _carried(account) or ["nothing but the task"])
     if missing := account.offer.initiated.missing:
         sheet.row("missing", paint(", ".join(missing), "yellow"))
+    if taint := account.offer.taint:
+        named = f"its sender knew {', '.join(map(ending, taint))}: `batonpass taint {ending(handoff.id)}`"
+        sheet.row("outside", paint(named, "yellow"))
     sheet.rows("decided", list(decision_rows(account)), newest=True)
     sheet.rows("earlier", list(_earlier(account)))
     sheet.rows("children", [_child_row(child) for child in account.children])

@@ -18,6 +18,7 @@ _NOUNS: Final = {
     "session": "Sessions: what comes along to the next one, and what changed.",
     "trail": "The trail: a whole tree as it happened.",
     "why": "Why something was allowed, denied or held.",
+    "taint": "Where a text from outside entered, and what it reached.",
     "policy": "Policies: check the file, explain it, try it on what is recorded.",
     "receipt": "Receipts: one signed record of anything.",
     "ledger": "The ledger: verify, seal, export, erase.",

@@ -57,13 +57,13 @@ _TIDIED: Final = _FIXED.replace(
 )
 
 
-@tool(target="path")
+@tool(target="path", reversible=True)
 def write_file(path: str, text: str) -> int:
     """Write a file."""
     return Path(path).write_text(text, encoding="utf-8")
 
 
-@tool(reads=True)
+@tool(reads=True, external=True)
 def read_ticket(number: int) -> str:
     """Fetch a ticket, which anybody can write."""
     return f"ticket {number}: {_TICKET}"

@@ -31,6 +31,7 @@
     │   ├── NotApproverError       handoff.not_approver
     │   ├── UnprovenError          handoff.unproven
     │   ├── HoldChangedError       handoff.hold_changed
+    │   ├── NotPersonError         handoff.not_person
     │   └── RunnerError            handoff.runner
     ├── CallError
     │   ├── CallInDoubtError       call.in_doubt
@@ -151,6 +152,7 @@ from batonpass.errors.handing import (
     KeyReusedError,
     NotApproverError,
     NotEntitledError,
+    NotPersonError,
     PolicyRefusedError,
     RunnerError,
     UnprovenError,
@@ -267,6 +269,7 @@ __all__ = [
     "NotApproverError",
     "NotEntitledError",
     "NotFoundError",
+    "NotPersonError",
     "OfferedAlreadyError",
     "OutcomeUnknownError",
     "PolicyFileError",

@@ -172,6 +172,17 @@ class HoldChangedError(HandoffError):
         self.held = held
 
 
+class NotPersonError(HandoffError):
+    """Somebody who is no person tried to endorse what came from outside."""
+
+    code = "handoff.not_person"
+
+    def __init__(self, source: str, by: str) -> None:
+        super().__init__(f"{by} may not endorse {source}: only a person answers for it, such as user:ana")
+        self.source = source
+        self.by = by
+
+
 class UnverifiedError(PolicyRefusedError):
     """The policy does not let a lead go on with results that nobody verified."""
 

@@ -15,6 +15,7 @@ from batonpass.model.rules import (
     AGENTS,
     DEPTH,
     METHOD,
+    READERS,
     RENEW,
     REQUIRE,
     STRICTNESS,
@@ -82,6 +83,7 @@ class HandoffFacts:
     unverified: int = 0  # results that it builds on and nobody verified or accepted
     has_method: bool = True  # somebody can tell whether the result holds
     is_verbatim: bool = False  # its task is, word for word, a text from outside
+    may_read: bool = True  # whoever is asked is among the readers of all that the sender knows
 
 
 def tiers_of_call(*, reads: bool, reversible: bool | None, external: bool, costly: bool) -> tuple[Tier, ...]:
@@ -213,7 +215,7 @@ def _lack(name: str, facts: HandoffFacts, policy: Policy, demand: Demand, lack: 
 
 
 def _find_limits(facts: HandoffFacts, policy: Policy) -> Iterator[Decision]:
-    """Yield that somebody is asked who may not be, or that a chain is too long.
+    """Yield that somebody is asked who may not be, or may not read what comes along, or that a chain is too long.
 
     The offer itself refuses what is too deep, by the same field of the `HandoffPolicy`; here it is only counted.
     """
@@ -229,6 +231,9 @@ def _find_limits(facts: HandoffFacts, policy: Policy) -> Iterator[Decision]:
         yield Decision(
             gate=Gate.DENY, rule=DEPTH, line=policy.lines.get(DEPTH), sentence=sentence, force=Force.REPORTED
         )
+    if not facts.may_read:
+        sentence = f"{facts.to} is not among those who may read all that the sender knows"
+        yield Decision(gate=Gate.APPROVE, rule=READERS, line=None, sentence=sentence)
     every = policy.renew_every
     if every is not None and facts.depth % every == 0:
         sentence = f"{facts.to} would be {facts.depth} hops below the root; every {every} a person renews the grant"

@@ -18,6 +18,7 @@ from batonpass.handoff.offers import REPORT
 from batonpass.ledger.standing import child_head, close_out
 from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, Outcome
 from batonpass.model.ids import HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.label import named_sources
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Mode
 from batonpass.model.run import Handoff
@@ -58,18 +59,21 @@ def close_run(
     contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
     if error is not None:
         contents.append(desk.text(MESSAGE, words_of(error)))
-    body = close_out(
-        holding.working.run,
-        outcome,
-        children,
-        effects=tuple(holding.effects),
-        unverified=unverified,
-        kept=holding.kept,
-        gives=tuple(map(ref_of, holding.found())),
-        flags=flags,
-        error=None if error is None else code_of(error),
-    )
-    holding.ended = desk.recording.end(holding.working, body, tuple(contents))
+    with holding.taint.lock:
+        body = close_out(
+            holding.working.run,
+            outcome,
+            children,
+            effects=tuple(holding.effects),
+            unverified=unverified,
+            kept=holding.kept,
+            gives=tuple(map(ref_of, holding.found())),
+            flags=flags,
+            error=None if error is None else code_of(error),
+            label=holding.taint.label,
+            taint=named_sources(holding.id, holding.taint.entered),
+        )
+        holding.ended = desk.recording.end(holding.working, body, tuple(contents))
 
 
 def _flags(holding: Holding) -> tuple[str, ...]:

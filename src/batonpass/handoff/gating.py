@@ -18,6 +18,7 @@ from batonpass.guard.gates import (
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.tools import Declared, ToolCall
+from batonpass.handoff.vetting import Vetted, judge_taint
 from batonpass.ledger.standing import need
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import Body, ChildHead, HandoffHeld, ToolHeld
@@ -43,8 +44,10 @@ def tiers_of(declared: Declared) -> tuple[Tier, ...]:
     )
 
 
-def judge(desk: Desk, holding: Holding, call: ToolCall[Any], target: str | None, key: Digest) -> tuple[Decision, ...]:
-    """Return what the policy says about a call; nothing about one that somebody let be made."""
+def judge(
+    desk: Desk, holding: Holding, call: ToolCall[Any], target: str | None, key: Digest, *, aim: Digest
+) -> tuple[Decision, ...]:
+    """Return what taint and the policy say about a call; nothing about one that somebody let be made."""
     if key in holding.resumption.approved:
         return ()
     facts = CallFacts(
@@ -55,11 +58,18 @@ def judge(desk: Desk, holding: Holding, call: ToolCall[Any], target: str | None,
         tiers=tiers_of(call.declared),
         depth=depth_of(desk, holding),
     )
-    return judge_call(facts, desk.gates)
+    return (*judge_taint(desk, holding, facts, aim), *judge_call(facts, desk.gates))
 
 
 def suspend(
-    desk: Desk, holding: Holding, call: ToolCall[Any], key: Digest, decision: Decision, *, arguments: Content
+    desk: Desk,
+    holding: Holding,
+    call: ToolCall[Any],
+    key: Digest,
+    decision: Decision,
+    *,
+    arguments: Content,
+    vetted: Vetted,
 ) -> CallSuspendedError:
     """Record that a call waits for somebody, and end the attempt: nobody waits for a person. Return what to raise.
 
@@ -76,6 +86,9 @@ def suspend(
         reads=call.declared.reads,
         tiers=tuple(str(tier) for tier in tiers_of(call.declared)),
         proven=takes_proof(desk.gates, decision.gate),
+        target=vetted.aim,
+        label=vetted.label,
+        untrusted=vetted.untrusted,
     )
     contents = [arguments, desk.text("reason", decision.sentence)]
     if (target := call.target) is not None:
@@ -126,6 +139,7 @@ def judge_offer(
             unverified=unverified,
             has_method=has_method(brief),
             is_verbatim=is_verbatim(task, items),
+            may_read=holding.taint.base.may_read(f"agent:{to}"),
         ),
         desk.gates,
     )

@@ -18,11 +18,13 @@ from batonpass.handoff.noting import record_items
 from batonpass.handoff.offers import Offer
 from batonpass.handoff.outcomes import DELIVERED, Result, learn, learn_own, read_result
 from batonpass.handoff.running import Runner, run_to_end
+from batonpass.handoff.tainting import endorse_in_handoff
 from batonpass.model.baton import Baton
 from batonpass.model.bodies import Method, Settlement
 from batonpass.model.checks import as_member
 from batonpass.model.ids import AgentId, CallId, HandoffId
 from batonpass.model.items import WorkItem
+from batonpass.model.label import Source, named_sources
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import Handoff
@@ -120,7 +122,7 @@ class LiveHandoff:
             # Somebody ended the attempt meanwhile. What went wrong inside says more than that.
             if error is None:
                 raise
-        if self._parent is None or just_ended is None or not learn_own(self._parent, just_ended):
+        if self._parent is None or just_ended is None or not learn_own(self._desk, self._parent, just_ended):
             self._learn()
 
     def accept(self, *, lease: Lease | None = None) -> "LiveRun":
@@ -177,7 +179,8 @@ class LiveHandoff:
 
     def answer(self, text: str, *, by: str | None = None) -> None:
         """Answer what its receiver asked: the next revision of the baton."""
-        receiving.answer(self._desk, self.id, text, by=by or self._caller())
+        taint = () if self._parent is None else named_sources(self._parent.id, self._parent.taint.entered)
+        receiving.answer(self._desk, self.id, text, by=by or self._caller(), taint=taint)
 
     def decline(
         self, reason: str, *, code: str = "declined", by: str | None = None, lease: Lease | None = None
@@ -211,6 +214,13 @@ class LiveHandoff:
     ) -> None:
         """Do not let it go on if it is held."""
         self._decide(approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
+
+    def endorse(self, source: Source, *, by: str, reason: str) -> None:
+        """Let content from outside be treated as somebody's own by every attempt at it from now on.
+
+        Raises `NotPersonError`, and `NotFoundError` if that content reached no attempt at it.
+        """
+        endorse_in_handoff(self._desk, self.id, source, by=by, reason=reason)
 
     def verify(
         self,

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from batonpass.handoff.resuming import NOTHING, PastCall, Resumption
+from batonpass.handoff.taint import Taint
 from batonpass.ledger.standing import Working
 from batonpass.model.baton import INHERITED, Baton
 from batonpass.model.bodies import Carried, Part, ToolHeld
@@ -49,6 +50,7 @@ class Holding:
     kept: int = 0
     depth: int | None = None  # hops below the root, once somebody asked
     held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait; only a root goes on then
+    taint: Taint = field(default_factory=Taint)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property

@@ -12,9 +12,11 @@ from batonpass.handoff.offers import author_of
 from batonpass.handoff.resuming import MESSAGES
 from batonpass.model.bodies import CheckpointSaved, RunRecorded, RunRelaxed
 from batonpass.model.checks import require_instance
+from batonpass.model.content import Content
 from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId
 from batonpass.model.items import Artifact, Item, ItemValue, Statement
 from batonpass.model.kinds import Part
+from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import State
 
 _RELAXABLE = frozenset({Part.CONSTRAINT, Part.EXCLUSION})
@@ -32,11 +34,25 @@ def record_items(
     if holding.replaying:
         return tuple(item for item, _ in noted)
     items = tuple(item for item, _ in noted)
-    body = RunRecorded(run=holding.id, by=author, items=tuple(map(ref_of, items)))
-    fill_gap(desk, holding)
-    desk.recording.record(holding.working, body, tuple(content for _, content in noted))
+    write_items(desk, holding, items, tuple(content for _, content in noted), by=author)
     holding.add(*items)
     return items
+
+
+def write_items(
+    desk: Desk, holding: Holding, items: tuple[Item, ...], contents: tuple[Content, ...], *, by: PrincipalId
+) -> None:
+    """Record items with the label of whoever says them; what came from outside reaches the run with that."""
+    taint = holding.taint
+    with taint.lock:
+        outside = [item.id for item in items if item.part is Part.UNTRUSTED]
+        own = taint.label if by.startswith("agent:") else Label(SourceType.USER_INPUT)
+        label = own.joined(Label(SourceType.EXTERNAL)) if outside else own
+        fill_gap(desk, holding)
+        body = RunRecorded(run=holding.id, by=by, items=tuple(map(ref_of, items)), label=label)
+        written = desk.recording.record(holding.working, body, contents)
+        taint.enter(outside, written.receipt.id)
+        taint.unread.update(outside)
 
 
 def state_intent(
@@ -75,12 +91,11 @@ def attach(
         media_type=kept.ref.media_type,
         source=source or f"agent:{holding.agent}",
         untrusted=untrusted,
+        label=SourceType.EXTERNAL if untrusted or holding.taint else None,
     )
     item, content = desk.item(value, author_of(holding.agent), 1)
     if not holding.replaying:
-        body_ = RunRecorded(run=holding.id, by=author_of(holding.agent), items=(ref_of(item),))
-        fill_gap(desk, holding)
-        desk.recording.record(holding.working, body_, (content, kept))
+        write_items(desk, holding, (item,), (content, kept), by=author_of(holding.agent))
     holding.add(item)
     return item
 
@@ -135,8 +150,10 @@ def checkpoint(desk: Desk, holding: Holding, messages: object) -> None:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValueError("messages", f"are not JSON: {error}") from None
     content = desk.json(MESSAGES, data)
-    fill_gap(desk, holding)
-    desk.recording.record(holding.working, CheckpointSaved(run=holding.id, after=holding.last_call), (content,))
+    with holding.taint.lock:
+        fill_gap(desk, holding)
+        saved = CheckpointSaved(run=holding.id, after=holding.last_call, label=holding.taint.label)
+        desk.recording.record(holding.working, saved, (content,))
 
 
 def read_messages(desk: Desk, holding: Holding) -> object | None:

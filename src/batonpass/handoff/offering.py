@@ -1,7 +1,7 @@
 """Offering a task: the whole baton and the state in one commit, before anything of the child runs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -27,10 +27,11 @@ from batonpass.handoff.offers import BRIEF, TASK, Offer, author_of, read_offer
 from batonpass.handoff.sanitising import take_context
 from batonpass.handoff.starting import find_statements
 from batonpass.model.baton import Baton, Brief, missing_parts
-from batonpass.model.bodies import Gate, HandoffFailed, HandoffInitiated, Relation
+from batonpass.model.bodies import Gate, HandoffFailed, HandoffInitiated, Part, Relation
 from batonpass.model.checks import require_instance, require_text, require_utc
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item, ItemValue
+from batonpass.model.label import Label, SourceType, named_sources
 from batonpass.model.lifecycle import WAITING, Carrier, State
 from batonpass.model.policy import UNRULED, HandoffPolicy
 from batonpass.model.run import Handoff
@@ -185,6 +186,9 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         missing = (*missing, ABRIDGED)
     handoff = new_handoff_id(desk.clock.now())
     state = WAITING[asked.carrier] if decision is None and not asked.hold else State.HELD
+    contents = [desk.text(TASK, asked.task), *(content for _, content in noted), *context.contents]
+    if asked.brief != Brief():
+        contents.append(desk.json(BRIEF, encode_brief(asked.brief)))
     body = HandoffInitiated(
         handoff=handoff,
         run=holding.id,
@@ -205,11 +209,10 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         until=hold_until(desk) if state is State.HELD else None,
         proven=state is State.HELD and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
     )
-    contents = [desk.text(TASK, asked.task), *(content for _, content in noted), *context.contents]
-    if asked.brief != Brief():
-        contents.append(desk.json(BRIEF, encode_brief(asked.brief)))
-    fill_gap(desk, holding)
-    signed = desk.recording.record(holding.working, body, tuple(contents))
+    with holding.taint.lock:
+        body = _labelled(holding, body)
+        fill_gap(desk, holding)
+        signed = desk.recording.record(holding.working, body, tuple(contents))
     if context.found or (context.item is not None and context.scanned):
         desk.recording.record(holding.working, context.body(handoff, holding))
     # Said once: a lead with a thousand children does not say it a thousand times.
@@ -230,8 +233,24 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         key=key,
         deadline=asked.deadline,
     )
-    offer = Offer(handoff=opened, initiated=body, revision=signed.digest, baton=_baton(holding, asked, body, items))
+    offer = Offer(
+        handoff=opened,
+        initiated=body,
+        revision=signed.digest,
+        baton=_baton(holding, asked, body, items),
+        receipt=signed.receipt.id,
+        taint=body.taint,
+    )
     return Offered(handoff=opened, offer=offer)
+
+
+def _labelled(holding: Holding, body: HandoffInitiated) -> HandoffInitiated:
+    """Return an offer with the label of all that its sender knows, and with what of that came from outside."""
+    taint = holding.taint
+    outside = (item.item for item in body.carries if item.part is Part.UNTRUSTED and item.item not in taint.endorsed)
+    sources = named_sources(holding.id, (*taint.entered, *outside))
+    label = taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base
+    return replace(body, label=label, taint=sources)
 
 
 def _judge(

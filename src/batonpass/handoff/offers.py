@@ -11,15 +11,18 @@ from batonpass.model.bodies import (
     Carried,
     HandoffAnswered,
     HandoffAsked,
+    HandoffEndorsed,
     HandoffInitiated,
     Part,
     RunRecorded,
 )
 from batonpass.model.content import ContentRef, StoredContent, content_digest
-from batonpass.model.ids import AgentId, ContentId, Digest, PrincipalId, RunId, StreamId
+from batonpass.model.ids import AgentId, ContentId, Digest, PrincipalId, ReceiptId, RunId, StreamId
 from batonpass.model.items import Item, Report, Statement
+from batonpass.model.label import Source
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Handoff, Stated
+from batonpass.model.taint import offered_taint
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt
@@ -46,6 +49,9 @@ class Offer:
     asked: tuple[HandoffAsked, ...] = ()
     broken: frozenset[ContentId] = frozenset()  # contents that are not what their receipts committed to
     open_question: str | None = None  # asked and not answered yet
+    receipt: ReceiptId | None = None  # of the offer itself
+    taint: tuple[Source, ...] = ()  # what came from outside with it, or with an answer
+    endorsed: frozenset[Source] = frozenset()  # of that, by people who acted on the handoff
     tampered: bool = False  # its task, its brief or an answer is not what its receipt committed to
 
 
@@ -85,6 +91,9 @@ def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
         asked=tuple(known.body for known, _ in history if isinstance(known.body, HandoffAsked)),
         broken=broken,
         open_question=_open_question([known for known, _ in history], contents),
+        receipt=receipt.id,
+        taint=tuple(dict.fromkeys((*offered_taint(body), *_answered_taint(history)))),
+        endorsed=frozenset(known.body.source for known, _ in history if isinstance(known.body, HandoffEndorsed)),
         tampered=any(_is_tampered(known, contents) for known in (receipt, *(known for known, _ in history))),
     )
 
@@ -151,6 +160,12 @@ def read_report_of(view: LedgerView, run: RunId) -> Report | None:
 def read_words(view: LedgerView, ref: ContentRef | None) -> str:
     """Return a text that a receipt names, or that it is gone."""
     return "" if ref is None else _words(ref, {ref.id: view.get_content(ref.id)})
+
+
+def _answered_taint(history: Sequence[tuple[Receipt, Digest]]) -> Iterator[Source]:
+    for known, _ in history:
+        if isinstance(known.body, HandoffAnswered):
+            yield from known.body.taint
 
 
 def _history(view: LedgerView, handoff: Handoff) -> list[tuple[Receipt, Digest]]:

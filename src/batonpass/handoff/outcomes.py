@@ -7,6 +7,7 @@ from typing import Any, Final
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.offers import REPORT, author_of, read_items, read_offer, read_report, read_words
+from batonpass.handoff.tainting import take_result
 from batonpass.model.bodies import HandoffCompleted, HandoffFailed, Kind, Part
 from batonpass.model.ids import HandoffId, RunId, StreamId
 from batonpass.model.items import Item, Report
@@ -101,6 +102,7 @@ def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
         )
         found, _ = read_items(view, unknown, contents)
     parent.learned.add(known.run)
+    take_result(desk, parent, receipt)
     if known.state is State.COMPLETED:
         parent.watched.add(handoff)
     parent.add(*found)
@@ -117,7 +119,7 @@ def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
         )
 
 
-def learn_own(parent: Holding, child: Holding) -> bool:
+def learn_own(desk: Desk, parent: Holding, child: Holding) -> bool:
     """Let a parent know what a child gave back that was closed here just now, without reading what is at hand.
 
     Return whether that could be done; else `learn` has to.
@@ -129,6 +131,8 @@ def learn_own(parent: Holding, child: Holding) -> bool:
         return True
     receipt = child.ended.receipt
     parent.learned.add(child.id)
+    take_result(desk, parent, receipt)
+    parent.taint.passages.update(child.taint.passages)
     parent.add(*child.found())
     if isinstance(receipt.body, HandoffCompleted):
         parent.watched.add(handoff)

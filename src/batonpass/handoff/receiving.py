@@ -27,13 +27,24 @@ from batonpass.handoff.holding import Holding
 from batonpass.handoff.holds import require_proven
 from batonpass.handoff.lineage import read_lineage
 from batonpass.handoff.offers import ANSWER, QUESTION, Offer, author_of, is_intact, read_offer, read_words
-from batonpass.handoff.resuming import NOTHING, read_resumption
+from batonpass.handoff.resuming import NOTHING, Resumption, read_resumption
+from batonpass.handoff.taint import Taint
 from batonpass.ledger.standing import Acceptance, Working
 from batonpass.model.baton import Answer
-from batonpass.model.bodies import Body, ChildHead, ErrorType, HandoffAnswered, HandoffAsked, HandoffDeclined, Kind
+from batonpass.model.bodies import (
+    Body,
+    ChildHead,
+    ErrorType,
+    HandoffAnswered,
+    HandoffAsked,
+    HandoffDeclined,
+    Kind,
+    Part,
+)
 from batonpass.model.checks import require_text
 from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId, StreamId
 from batonpass.model.items import Artifact
+from batonpass.model.label import Source
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import Handoff
@@ -122,7 +133,7 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
         known = find_answer(desk, examined.offer.handoff, problem.question)
         if known is not None:
             # Nobody is asked the same thing twice in one tree.
-            answer(desk, handoff, known.answer, by=known.by)
+            answer(desk, handoff, known[0].answer, by=known[0].by, taint=known[1])
         if known is None or lease is not None:
             # A question ends a lease: with its answer, the handoff waits for a worker again.
             raise HandoffAskedError(handoff, problem.question)
@@ -131,20 +142,19 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
     with desk.store.view() as view:
         require_proven(view, offer.handoff, offer.initiated)
         offered = decode_receipt(view.get_receipt_at(StreamId(offer.handoff.parent), offer.handoff.seq).payload)
+        resumption = read_resumption(view, offer.handoff)
     desk.secrets.fetch(offer.handoff.root)
+    taint = taint_of(offer, resumption, parent)
     working = desk.recording.accept(
         handoff,
         mode=offered.mode,
         session=offered.session,
-        acceptance=_said(examined, lease, desk.gates.digest),
+        acceptance=_said(examined, lease, desk.gates.digest, taint),
     )
     if parent is not None:
         parent.begun.add(working.run.id)
-    resumption = NOTHING
-    if offer.handoff.attempt > 0:
-        with desk.store.view() as view:
-            resumption = read_resumption(view, offer.handoff)
-    holding = Holding(working=working, baton=offer.baton, resumption=resumption, resumed=working.run.attempt > 1)
+    resumed = working.run.attempt > 1
+    holding = Holding(working=working, baton=offer.baton, resumption=resumption, resumed=resumed, taint=taint)
     holding.add(*offer.baton.items)
     holding.handed_off.update(child.id for child in resumption.children)
     return holding
@@ -158,26 +168,46 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
     examined = examine_own(desk, offer)
     if examined.asking.question is not None:
         raise StaleHeadError(offer.handoff.id, 0)
+    taint = taint_of(offer, NOTHING, parent)
     working = desk.recording.accept(
         offer.handoff.id,
         mode=parent.working.mode,
         session=parent.working.session,
-        acceptance=_said(examined, None, desk.gates.digest),
+        acceptance=_said(examined, None, desk.gates.digest, taint),
         known=(offer.handoff, offer.handoff.initiated, parent.principal),
     )
     parent.begun.add(working.run.id)
-    holding = Holding(working=working, baton=offer.baton)
+    holding = Holding(working=working, baton=offer.baton, taint=taint)
     holding.add(*offer.baton.items)
     return holding
 
 
-def _said(examined: Examined, lease: Lease | None, policy: Digest | None) -> Acceptance:
+def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> Taint:
+    """Return what an attempt begins with from outside: with the offer, and by the attempts before it."""
+    endorsed = {*offer.endorsed, *past.endorsed}
+    if offer.initiated.label is not None and offer.handoff.parent not in offer.taint:
+        # Carried in quarantine, and not among what taints: its sender knew that somebody had endorsed it.
+        outside = (item.id for item in offer.baton.items if item.part is Part.UNTRUSTED)
+        endorsed.update(item for item in outside if item not in offer.taint)
+    taint = Taint(endorsed=endorsed, cleared={*past.cleared})
+    taint.learn(offer.initiated.label)
+    taint.enter(offer.taint, offer.receipt)
+    for source, receipt in past.taint.items():
+        taint.enter((source,), receipt)
+    taint.unread.update(taint.entered)
+    if parent is not None:
+        taint.passages.update(parent.taint.passages)
+    return taint
+
+
+def _said(examined: Examined, lease: Lease | None, policy: Digest | None, taint: Taint) -> Acceptance:
     return Acceptance(
         baton=examined.offer.revision,
         problems=tuple(dict.fromkeys(problem.check for problem in examined.problems)),
         would_ask=examined.asking.would_ask is not None,
         token=None if lease is None else lease.token,
         policy=policy,
+        label=taint.label,
     )
 
 
@@ -234,25 +264,28 @@ def ask(
     desk.recording.act(handoff, asked, (content,), token=None if lease is None else lease.token)
 
 
-def answer(desk: Desk, handoff: HandoffId, text: str, *, by: str) -> None:
-    """Answer what the receiver asked: the next revision of the baton."""
+def answer(desk: Desk, handoff: HandoffId, text: str, *, by: str, taint: tuple[Source, ...] = ()) -> None:
+    """Answer what the receiver asked: the next revision of the baton, with what whoever answers knew from outside."""
     require_text("answer", text)
     with desk.store.view() as view:
         revision = read_offer(view, view.get_handoff(handoff)).baton.revision + 1
-    body = HandoffAnswered(handoff=handoff, by=PrincipalId(by), revision=revision)
+    body = HandoffAnswered(handoff=handoff, by=PrincipalId(by), revision=revision, taint=taint)
     desk.recording.act(handoff, lambda _, __: body, (desk.text(ANSWER, text),))
 
 
-def find_answer(desk: Desk, handoff: Handoff, question: str) -> Answer | None:
-    """Return the answer that the same question got elsewhere in the tree; None if it was not asked, or not answered."""
+def find_answer(desk: Desk, handoff: Handoff, question: str) -> tuple[Answer, tuple[Source, ...]] | None:
+    """Return the answer that the same question got elsewhere in the tree, and what came from outside with it.
+
+    None if it was not asked, or not answered.
+    """
     asked = desk.secrets.digest(handoff.root, b"question", question.encode())
     with desk.store.view() as view:
         for stored in view.find_receipts(ReceiptQuery(root=handoff.root, kind=Kind.HANDOFF_ASKED)):
             body = decode_receipt(stored.payload).body
             if isinstance(body, HandoffAsked) and body.question == asked and body.handoff != handoff.id:
-                answers = read_offer(view, view.get_handoff(body.handoff)).baton.answers
-                if found := [known for known in answers if known.question == question]:
-                    return found[-1]
+                offer = read_offer(view, view.get_handoff(body.handoff))
+                if found := [known for known in offer.baton.answers if known.question == question]:
+                    return found[-1], offer.taint
     return None
 
 

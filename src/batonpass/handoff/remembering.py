@@ -9,16 +9,16 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Final
 
-from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding, ref_of
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.noting import write_items
 from batonpass.handoff.offers import author_of, read_items
 from batonpass.model.bodies import Kind, RunRecorded
 from batonpass.model.checks import require_text
-from batonpass.model.ids import AgentId, Digest, RunId
+from batonpass.model.ids import AgentId, ContentId, Digest, RunId
 from batonpass.model.items import Artifact, Item, label_of
 from batonpass.model.kinds import Part
-from batonpass.model.label import SourceType, join
+from batonpass.model.label import SourceType
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -30,6 +30,7 @@ _FILES: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED})
 class Memory:
     """Something that an agent kept: the words, whose they are, when and in which run it kept them."""
 
+    item: ContentId
     text: str
     source_type: SourceType
     at: datetime
@@ -59,9 +60,7 @@ def remember(desk: Desk, holding: Holding, text: str) -> Item:
     )
     item, content = desk.item(value, author_of(holding.agent), 1)
     if not holding.replaying:
-        fill_gap(desk, holding)
-        body = RunRecorded(run=holding.id, by=author_of(holding.agent), items=(ref_of(item),))
-        desk.recording.record(holding.working, body, (content, kept))
+        write_items(desk, holding, (item,), (content, kept), by=author_of(holding.agent))
     return item
 
 
@@ -79,7 +78,8 @@ def find_memories(view: LedgerView, agent: AgentId) -> Iterator[Memory]:
             if is_memory(item) and isinstance(item.value, Artifact):
                 body = view.get_content(item.value.body).body
                 if body is not None:
-                    yield Memory(text=body.decode(), source_type=label_of(item), at=item.at, run=RunId(receipt.stream))
+                    run = RunId(receipt.stream)
+                    yield Memory(item=item.id, text=body.decode(), source_type=label_of(item), at=item.at, run=run)
 
 
 def is_memory(item: Item) -> bool:
@@ -89,13 +89,10 @@ def is_memory(item: Item) -> bool:
 
 def _label(view: LedgerView, holding: Holding, text: str) -> SourceType:
     """Return whose words an agent keeps: the human's own where it heard them itself, else a model's, or worse."""
-    with holding.lock:
-        notes = tuple(holding.notes.values())
     if holding.baton is None and any(text.strip() in words for words in _said(view, holding)):
         return SourceType.USER_INPUT
     # A model that has read what came from outside may say it in other words: a summary launders nothing.
-    tainted = any(item.part is Part.UNTRUSTED for item in notes)
-    return join(SourceType.LLM_GENERATED, SourceType.EXTERNAL) if tainted else SourceType.LLM_GENERATED
+    return SourceType.EXTERNAL if holding.taint else SourceType.LLM_GENERATED
 
 
 def _said(view: LedgerView, holding: Holding) -> Iterator[str]:

@@ -22,9 +22,12 @@ from batonpass.model.bodies import (
     ToolRequested,
 )
 from batonpass.model.content import ContentRef
-from batonpass.model.ids import CallId, Digest, RunId, StreamId
+from batonpass.model.ids import CallId, Digest, ReceiptId, RunId, StreamId
+from batonpass.model.label import Source
 from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.model.rules import TAINT
 from batonpass.model.run import Handoff, Run
+from batonpass.model.taint import brought_by, endorsed_by
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -65,6 +68,9 @@ class Resumption:
     messages: ContentRef | None = None
     held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, and waiting
     approved: frozenset[Digest] = frozenset()  # the keys of held calls that somebody let be made
+    cleared: frozenset[tuple[str, Digest]] = frozenset()  # of those held for taint: tool and target
+    taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # what came from outside
+    endorsed: frozenset[Source] = frozenset()
 
     @property
     def kept_for(self) -> timedelta:
@@ -102,9 +108,13 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
     calls: dict[CallId, PastCall] = {}
     held: dict[CallId, ToolHeld] = {}
     messages: ContentRef | None = None
+    taint: dict[Source, ReceiptId] = {}
+    endorsed: set[Source] = set()
     for run in attempts:
         for receipt in _receipts(view, StreamId(run.id)):
             _take(calls, receipt)
+            taint.update(dict.fromkeys(brought_by(receipt), receipt.id))
+            endorsed.update(source for source in (endorsed_by(receipt),) if source is not None)
             if isinstance(receipt.body, ToolCached):
                 calls[receipt.body.call] = _cached(view, receipt, receipt.body)
             if isinstance(receipt.body, CheckpointSaved):
@@ -127,6 +137,13 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
         messages=messages,
         held=MappingProxyType(held),
         approved=frozenset(body.key for call, body in held.items() if call in let),
+        cleared=frozenset(
+            (body.tool, body.target)
+            for call, body in held.items()
+            if call in let and body.rule == TAINT and body.target is not None
+        ),
+        taint=MappingProxyType(taint),
+        endorsed=frozenset(endorsed),
     )
 
 

@@ -8,10 +8,11 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.asking_for import asked_for
-from batonpass.handoff.calling import Replayed, begin_call, deny_call, fail_call, finish_call
+from batonpass.handoff.calling import Replayed, begin_call, deny_call
 from batonpass.handoff.closing import close_run
 from batonpass.handoff.context import entered
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.finishing import fail_call, finish_call
 from batonpass.handoff.handoff import Answerer, LiveHandoff, Runner
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.noting import (
@@ -28,6 +29,7 @@ from batonpass.handoff.remembering import remember
 from batonpass.handoff.resuming import Resumption
 from batonpass.handoff.retrying import settle_own
 from batonpass.handoff.sessions import save_session
+from batonpass.handoff.tainting import endorse, take_in
 from batonpass.handoff.tools import ToolCall, declared_of, is_async, name_of
 from batonpass.model.baton import Baton, Budget
 from batonpass.model.bodies import Outcome, Relation, Settlement
@@ -46,6 +48,7 @@ from batonpass.model.items import (
     Report,
     WorkItem,
 )
+from batonpass.model.label import Label, Source
 from batonpass.model.lifecycle import Carrier
 from batonpass.model.policy import HandoffPolicy
 from batonpass.model.session import SessionState
@@ -189,7 +192,7 @@ class LiveRun:
             with entered(begun.context(self.id)):
                 result = function(*args, **kwargs)
         except BaseException as error:
-            fail_call(self._desk, self._holding, begun, error)
+            fail_call(self._desk, self._holding, begun, planned, error)
             raise
         finish_call(self._desk, self._holding, begun, planned, result)
         return result
@@ -200,6 +203,27 @@ class LiveRun:
         What comes along is derived from receipts: a root that died without saving can be resumed all the same.
         """
         return save_session(self._desk, self._holding)
+
+    @property
+    def label(self) -> Label:
+        """Return how far all that it knows is trusted, and who may read it."""
+        return self._holding.taint.label
+
+    @property
+    def taint(self) -> tuple[Source, ...]:
+        """Return what came to it from outside, and nobody endorsed."""
+        return tuple(self._holding.taint.entered)
+
+    def take_in(self, *sources: Source) -> None:
+        """Write down that content from outside reached it some other way than by a call, a baton or a result."""
+        take_in(self._desk, self._holding, sources)
+
+    def endorse(self, what: Item | Source, *, by: str, reason: str) -> None:
+        """Let content from outside be treated as a person's own, here and in whatever comes of it from now on.
+
+        Raises `NotPersonError`, and `NotFoundError` if it does not taint this run.
+        """
+        endorse(self._desk, self._holding, what.id if isinstance(what, Item) else what, by=by, reason=reason)
 
     def deny(self, tool: str, arguments: object, *, rule: str) -> None:
         """Write down that a call was refused before it was made: malformed arguments, a rule of the caller's."""

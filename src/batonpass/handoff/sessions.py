@@ -19,8 +19,11 @@ from batonpass.ledger.standing import child_head
 from batonpass.model.bodies import Carried, ChildHead, SessionResumed, SessionSaved
 from batonpass.model.ids import ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId
 from batonpass.model.items import Artifact, Constraint, Decision, ItemValue
+from batonpass.model.label import named_sources
 from batonpass.model.session import Kept, Revisit, Said, SessionState, Stop, session_of
+from batonpass.model.taint import is_made_of_outside
 from batonpass.store.port import LedgerView
+from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import encode_item
 
 # A decision that is open again is put as a question by nobody in particular.
@@ -95,7 +98,22 @@ def inherit(
     return sort_out(left, stops, at, session=session, anew=anew, checks=desk.checks), heads
 
 
-def resumed(run: RunId, state: SessionState, heads: tuple[ChildHead, ...]) -> SessionResumed:
+def find_said_outside(desk: Desk, state: SessionState) -> frozenset[ItemValue]:
+    """Return what of all that comes along was said by runs that knew content from outside: no session launders it."""
+    outside: set[ItemValue] = set()
+    kept = [(one.said.source, one.value) for one in state.kept]
+    revisited = [(one.said.source, one.question) for one in state.revisit]
+    with desk.store.view() as view:
+        for source, value in (*kept, *revisited):
+            introduced = None if source is None else view.get_content(source.item).receipt
+            if introduced is not None and is_made_of_outside(decode_receipt(view.get_receipt(introduced).payload)):
+                outside.add(value)
+    return frozenset(outside)
+
+
+def resumed(
+    run: RunId, state: SessionState, heads: tuple[ChildHead, ...], outside: Iterable[ContentId] = ()
+) -> SessionResumed:
     """Return what the receipt says of what came along."""
     return SessionResumed(
         run=run,
@@ -107,6 +125,7 @@ def resumed(run: RunId, state: SessionState, heads: tuple[ChildHead, ...]) -> Se
         in_flight=_in_flight(state),
         bytes=state.bytes,
         oldest=state.oldest,
+        taint=named_sources(run, outside),
     )
 
 

@@ -13,9 +13,11 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.offers import read_items, read_offer, statement_item
 from batonpass.handoff.outcomes import learn
+from batonpass.handoff.receiving import taint_of
 from batonpass.handoff.remembering import is_memory
 from batonpass.handoff.resuming import read_resumption, read_runs
-from batonpass.handoff.sessions import carried_from, inherit, read_session, resumed
+from batonpass.handoff.sessions import carried_from, find_said_outside, inherit, read_session, resumed
+from batonpass.handoff.tainting import take_receipt
 from batonpass.model.bodies import (
     Carried,
     HandoffInitiated,
@@ -29,6 +31,7 @@ from batonpass.model.checks import require_text
 from batonpass.model.content import Content
 from batonpass.model.ids import ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId
 from batonpass.model.items import Item, ItemValue
+from batonpass.model.label import Label, SourceType, named_sources
 from batonpass.model.receipt import Mode, Receipt, StoredReceipt
 from batonpass.model.run import RunState
 from batonpass.model.session import NO_SESSION, SessionState, Stop
@@ -51,11 +54,12 @@ def start_run(
     session: SessionId | None = None,
     contents: tuple[Content, ...] = (),
     resumes: Sequence[Stop] = (),
+    labelled: bool = True,
 ) -> Holding:
     """Begin a root run: the human's words, unless nobody heard them, and what they say besides, in one commit.
 
     What comes along is that of the roots that a session stopped at, of a root that is continued, or of the last one of
-    a series.
+    a series. Whoever records what another program did, and cannot tell what reached it, says nothing of labels.
     """
     if intent is not None:
         require_text("intent", intent)
@@ -65,6 +69,7 @@ def start_run(
     stops = tuple(resumes) or (() if continues is None else (Stop(continues),))
     resumed_session = session if resumes else None
     state, heads = inherit(desk, stops, session=resumed_session, anew=said) if stops else (NO_SESSION, ())
+    outside = find_said_outside(desk, state) if stops and labelled else frozenset()
     now = desk.clock.now()
     told = dict.fromkeys(said, (principal, now))
     for one in carried_from(state, now):
@@ -76,6 +81,8 @@ def start_run(
     noted = [
         desk.item(value, author, number, said_at=at) for number, (value, (author, at)) in enumerate(told.items(), 1)
     ]
+    tainted = [item for item, _ in noted if item.value in outside]
+    kept = partial(resumed, state=state, heads=heads, outside=[item.id for item in tainted])
     working = desk.recording.start(
         intent,
         agent=agent,
@@ -85,14 +92,24 @@ def start_run(
         continues=last,
         series=series,
         policy=desk.gates.digest,
+        label=Label(SourceType.USER_INPUT) if labelled else None,
         contents=(secret, *shared, *contents),
-        items=tuple((item.part, content) for item, content in noted),
-        resumed=partial(resumed, state=state, heads=heads) if stops else None,
+        items=tuple((item.part, content) for item, content in noted if item not in tainted),
+        items_label=_label_of([item for item, _ in noted if item not in tainted]) if labelled else None,
+        items_from_outside=tuple((item.part, content) for item, content in noted if item in tainted),
+        resumed=kept if stops else None,
     )
     desk.secrets.keep(working.run.root, secret.body, shared[0].body if shared else None)
     holding = Holding(working=working, session=state)
     holding.add(*(item for item, _ in noted))
+    holding.taint.enter(named_sources(working.run.id, (item.id for item in tainted)), None)
     return holding
+
+
+def _label_of(items: Sequence[Item]) -> Label:
+    """Return the label of what comes along: the principal's own words, or those of agents as well."""
+    agents = any(item.by.startswith("agent:") for item in items)
+    return Label(SourceType.LLM_GENERATED if agents else SourceType.USER_INPUT)
 
 
 def _shared_secret(desk: Desk, last: RunId | None, session: SessionId | None) -> tuple[Content, ...]:
@@ -180,11 +197,14 @@ def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
         holding.add(*offer.baton.items)
         holding.resumption = read_resumption(view, handoff)
         holding.handed_off.update(child.id for child in holding.resumption.children)
+        holding.taint = taint_of(offer, holding.resumption)
     else:
         holding.resumption = read_runs(view, [run], StreamId(run.id))
+        holding.taint.cleared.update(holding.resumption.cleared)
     noted: list[Carried] = []
     reported: set[HandoffId] = set()
     for receipt in map(_decoded, view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))):
+        take_receipt(holding.taint, receipt)
         match receipt.body:
             case RunRecorded() as body:
                 noted += [item for item in body.items if item.part is not Part.INTENT]

@@ -1,7 +1,7 @@
 """Tools: functions that a run calls, and what is declared about them."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
@@ -13,7 +13,8 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.values import plain, readable
 from batonpass.model.checks import require_code, require_instance
-from batonpass.model.ids import require_agent
+from batonpass.model.ids import PrincipalId, require_agent
+from batonpass.model.label import Label, SourceType
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -34,6 +35,7 @@ class Declared:
     reads: bool = False  # it changes nothing
     external: bool = False  # what it reads or changes is not ours
     costly: bool = False
+    readers: tuple[PrincipalId, ...] | None = None  # who may read what it returns; None: everybody
     cache_for: timedelta | None = None  # for so long its result is given again, in the same session or series
     credential: str | None = None  # the name of the one that it acts with
     cost: Callable[[Any], Decimal | int] | None = None
@@ -44,6 +46,9 @@ class Declared:
         require_agent("tool", self.name)
         if self.credential is not None:
             require_code("credential", self.credential)
+        if self.readers is not None:
+            object.__setattr__(self, "readers", tuple(self.readers))
+        require_instance("label", self.label, Label)
         if self.reads and self.target is not None:
             raise InvalidValueError("target", f"{self.name} is declared to change nothing")
         if self.cache_for is None:
@@ -56,6 +61,11 @@ class Declared:
             )
         if self.external:
             raise InvalidValueError("cache_for", f"what {self.name} returns came from outside: it is fetched anew")
+
+    @property
+    def label(self) -> Label:
+        """Return the label of what it returns."""
+        return Label(SourceType.EXTERNAL if self.external else SourceType.TOOL_OUTPUT, self.readers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +121,7 @@ def tool(
     cache_for: timedelta | None = None,
     costly: bool = False,
     credential: str | None = None,
+    readers: Iterable[str] | None = None,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -129,6 +140,7 @@ def tool(
     cache_for: timedelta | None = None,
     costly: bool = False,
     credential: str | None = None,
+    readers: Iterable[str] | None = None,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -137,7 +149,8 @@ def tool(
 
     `target` is the name of the argument that says what is changed, or a function of the arguments.
     `reversible=False` says that it cannot be undone; without it, nobody said. `external` says that what it reads or
-    changes is not ours, `costly` that it is dear: a policy may want somebody to let such a call be made.
+    changes is not ours, `costly` that it is dear: a policy may want somebody to let such a call be made. A run that
+    calls what is external is tainted from then on. `readers` may read what it returns, such as `agent:lead`.
     `credential` is the name of one that the relay fetches for the call and nobody writes down: the tool finds it in
     `current_call().credential`.
     With `cache_for`, the same call in the same session or series gets the recorded result for so long; not if it is
@@ -156,6 +169,7 @@ def tool(
             cache_for=cache_for,
             costly=costly,
             credential=credential,
+            readers=None if readers is None else tuple(map(PrincipalId, readers)),
             cost=cost,
             encode=encode,
             decode=decode,

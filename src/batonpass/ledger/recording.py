@@ -11,11 +11,11 @@ from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.standing import (
     Acceptance,
     Working,
-    carried,
     child_head,
     close_out,
     head_of,
     need,
+    noted,
     opened,
     standing,
 )
@@ -29,7 +29,6 @@ from batonpass.model.bodies import (
     HandoffRetried,
     Outcome,
     Part,
-    RunRecorded,
     RunRekeyed,
     RunStarted,
     ToolCompleted,
@@ -53,6 +52,7 @@ from batonpass.model.ids import (
     new_run_id,
 )
 from batonpass.model.key import RunKeys, Signer
+from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import WAITING, Carrier, State
 from batonpass.model.receipt import SIGNED_BY_RUN, Mode, SignedReceipt
 from batonpass.model.run import Handoff
@@ -87,14 +87,16 @@ class Recording:
         continues: RunId | None = None,
         series: str | None = None,
         policy: Digest | None = None,
+        label: Label | None = None,
         contents: tuple[Content, ...] = (),
         items: tuple[tuple[Part, Content], ...] = (),
+        items_label: Label | None = None,
+        items_from_outside: tuple[tuple[Part, Content], ...] = (),
         resumed: Callable[[RunId], Body] | None = None,
     ) -> Working:
         """Begin a root run for a principal's intent, with what the principal says besides, in one commit.
 
-        Without an intent, what the principal said is not known, and nobody says it instead.
-        `resumed` gets the run's id and says what comes along from where others stopped.
+        Without an intent, nobody says one instead. `resumed` says of a run's id what comes along from earlier ones.
         """
         at = self._clock.now()
         run = new_run_id(at)
@@ -110,6 +112,7 @@ class Recording:
                 continues=continues,
                 series=series,
                 policy=policy,
+                label=label,
             ),
             root=run,
             anchor=self._genesis(),
@@ -122,10 +125,8 @@ class Recording:
         drafts = [started]
         if resumed is not None:
             drafts.append(replace(started, new=False, body=resumed(run), contents=()))
-        if items:
-            recorded = RunRecorded(run=run, by=principal, items=carried(items))
-            contents = tuple(content for _, content in items)
-            drafts.append(replace(started, new=False, body=recorded, contents=contents))
+        for given, whose in ((items, items_label), (items_from_outside, Label(SourceType.EXTERNAL))):
+            drafts += noted(started, run, principal, given, whose)
         signed, *_ = self._ledger.append(*drafts)
         self._run_keys.keep(run, 1, signer)
         return opened(signed)
@@ -177,6 +178,7 @@ class Recording:
                     problems=said.problems,
                     would_ask=said.would_ask,
                     policy=said.policy,
+                    label=said.label,
                 ),
                 root=offered.root,
                 anchor=anchor,
@@ -201,18 +203,18 @@ class Recording:
 
     def finish(self, working: Working, call: CallId, result: str | bytes) -> None:
         """Record what a call returned."""
-        content = new_content("result", result, self._clock.now())
-        self.record(working, ToolCompleted(run=working.run.id, call=call), (content,))
+        body = ToolCompleted(run=working.run.id, call=call)
+        self.record(working, body, (new_content("result", result, self._clock.now()),))
 
     def fail_call(self, working: Working, call: CallId, error: str, message: str) -> None:
         """Record how a call failed."""
-        content = new_content("message", message, self._clock.now())
-        self.record(working, ToolFailed(run=working.run.id, call=call, error=error), (content,))
+        failed = ToolFailed(run=working.run.id, call=call, error=error)
+        self.record(working, failed, (new_content("message", message, self._clock.now()),))
 
     def close(self, working: Working, outcome: Outcome = Outcome.COMPLETED, *, report: str | None = None) -> None:
         """End a run: its last receipt lists every child's head, so that the root proves the whole tree."""
-        contents = () if report is None else (new_content("report", report, self._clock.now()),)
-        self.end(working, close_out(working.run, outcome, self.children(working.run.id)), contents)
+        said = () if report is None else (new_content("report", report, self._clock.now()),)
+        self.end(working, close_out(working.run, outcome, self.children(working.run.id)), said)
 
     def end(self, working: Working, body: Body, contents: tuple[Content, ...]) -> SignedReceipt:
         """Write a run's last receipt and forget its key."""

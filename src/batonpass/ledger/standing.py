@@ -1,8 +1,10 @@
 """Where runs and handoffs stand, as the next receipt about them has to say it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from batonpass.errors import NotFoundError
+from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import (
     Body,
     Carried,
@@ -12,9 +14,11 @@ from batonpass.model.bodies import (
     Outcome,
     Part,
     RunClosed,
+    RunRecorded,
 )
 from batonpass.model.content import Content
-from batonpass.model.ids import CallId, Digest, HandoffId, RunId, SessionId, StreamId
+from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId, RunId, SessionId, StreamId
+from batonpass.model.label import Label, Source
 from batonpass.model.projection import project
 from batonpass.model.receipt import Mode, SignedReceipt
 from batonpass.model.run import Handoff, Run
@@ -41,6 +45,7 @@ class Acceptance:
     would_ask: bool = False
     token: int | None = None
     policy: Digest | None = None  # under which the run stands
+    label: Label | None = None  # of what the run begins with
 
 
 def carried(items: tuple[tuple[Part, Content], ...]) -> tuple[Carried, ...]:
@@ -59,11 +64,19 @@ def close_out(
     gives: tuple[Carried, ...] = (),
     flags: tuple[str, ...] = (),
     error: str | None = None,
+    label: Label | None = None,
+    taint: tuple[Source, ...] = (),
 ) -> Body:
     """Return the last thing to be said about a run: of a root, how it ended; of an attempt, whether it delivered."""
     if run.handoff is None or run.parent is None:
         return RunClosed(
-            run=run.id, outcome=outcome, children=children, effects=effects, unverified=unverified, flags=flags
+            run=run.id,
+            outcome=outcome,
+            children=children,
+            effects=effects,
+            unverified=unverified,
+            flags=flags,
+            label=label,
         )
     if outcome is Outcome.COMPLETED:
         return HandoffCompleted(
@@ -77,6 +90,8 @@ def close_out(
             kept=kept,
             gives=gives,
             flags=flags,
+            label=label,
+            taint=taint,
         )
     return HandoffFailed(
         handoff=run.handoff,
@@ -90,6 +105,8 @@ def close_out(
         gives=gives,
         flags=flags,
         error=error,
+        label=label,
+        taint=taint,
     )
 
 
@@ -127,3 +144,12 @@ def need(ended: ChildHead | None, handoff: Handoff) -> ChildHead:
     if ended is None:
         raise NotFoundError("running attempt at handoff", handoff.id)
     return ended
+
+
+def noted(
+    started: Draft, run: RunId, by: PrincipalId, items: tuple[tuple[Part, Content], ...], label: Label | None
+) -> Iterator[Draft]:
+    """Yield what a principal says besides at the start of a run, as the next receipt of its stream."""
+    if items:
+        recorded = RunRecorded(run=run, by=by, items=carried(items), label=label)
+        yield replace(started, new=False, body=recorded, contents=tuple(content for _, content in items))

@@ -21,6 +21,7 @@ from batonpass.model.handoff_acts import (
     HandoffAsked,
     HandoffCancelled,
     HandoffDeclined,
+    HandoffEndorsed,
     HandoffExpired,
     HandoffHeld,
     HandoffLapsed,
@@ -65,12 +66,14 @@ from batonpass.model.relay_bodies import (
 from batonpass.model.run_bodies import (
     CheckpointSaved,
     RunClosed,
+    RunEndorsed,
     RunGap,
     RunRecorded,
     RunRekeyed,
     RunRelaxed,
     RunSettled,
     RunStarted,
+    RunTainted,
 )
 from batonpass.model.session_bodies import SessionResumed, SessionSaved
 from batonpass.model.tool_bodies import (
@@ -105,6 +108,7 @@ __all__ = [
     "HandoffContextSanitized",
     "HandoffDeclined",
     "HandoffDenied",
+    "HandoffEndorsed",
     "HandoffExpired",
     "HandoffFailed",
     "HandoffHeld",
@@ -124,12 +128,14 @@ __all__ = [
     "RelayRevoked",
     "RelayRotated",
     "RunClosed",
+    "RunEndorsed",
     "RunGap",
     "RunRecorded",
     "RunRekeyed",
     "RunRelaxed",
     "RunSettled",
     "RunStarted",
+    "RunTainted",
     "Sanitising",
     "SessionResumed",
     "SessionSaved",
@@ -166,6 +172,8 @@ Body: TypeAlias = (
     | RunRecorded
     | RunRelaxed
     | RunSettled
+    | RunTainted
+    | RunEndorsed
     | RunGap
     | RunClosed
     | CheckpointSaved
@@ -186,6 +194,7 @@ Body: TypeAlias = (
     | HandoffRetried
     | HandoffReplaced
     | HandoffSettled
+    | HandoffEndorsed
     | HandoffLate
     | VerificationPassed
     | VerificationFailed

@@ -26,6 +26,7 @@ from batonpass.model.ids import (
     require_principal,
 )
 from batonpass.model.kinds import ChildHead, ErrorType, Gate, Kind, Method, Settlement, require_hold
+from batonpass.model.label import Source, require_source, require_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +86,11 @@ class HandoffAnswered(_ByWhom):
 
     kind: ClassVar = Kind.HANDOFF_ANSWERED
     revision: int
+    taint: tuple[Source, ...] = ()  # what whoever answers knew from outside, and nobody endorsed
 
     def __post_init__(self) -> None:
         _ByWhom.__post_init__(self)
+        require_sources("taint", self.taint)
         require_integer("revision", self.revision, least=1)
 
 
@@ -176,6 +179,18 @@ class HandoffSettled(_ByWhom):
         _ByWhom.__post_init__(self)
         require_id("call", self.call, CALL)
         require_member("settlement", self.settlement, Settlement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffEndorsed(_ByWhom):
+    """Somebody says that content from outside may be treated as theirs, by every attempt at a handoff from now on."""
+
+    kind: ClassVar = Kind.HANDOFF_ENDORSED
+    source: Source
+
+    def __post_init__(self) -> None:
+        _ByWhom.__post_init__(self)
+        require_source("source", self.source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

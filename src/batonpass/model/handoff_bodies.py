@@ -47,7 +47,7 @@ from batonpass.model.kinds import (
     require_children,
     require_hold,
 )
-from batonpass.model.label import SourceType
+from batonpass.model.label import Label, Source, SourceType, require_label, require_sources
 from batonpass.model.lifecycle import WAITING, Carrier, State
 
 
@@ -74,6 +74,8 @@ class HandoffInitiated:
     gate: Gate | None = None  # who has to let it go on
     until: datetime | None = None  # when it is denied, if nobody has by then
     proven: bool = False  # it takes a decision that an approver's key signed
+    label: Label | None = None  # of all that its sender knew
+    taint: tuple[Source, ...] = ()  # what of that came from outside, and nobody endorsed
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -102,6 +104,8 @@ class HandoffInitiated:
             require_code("rule", self.rule)
         require_hold(self.gate, self.until)
         require_instance("proven", self.proven, bool)
+        require_label("label", self.label)
+        require_sources("taint", self.taint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +124,7 @@ class HandoffAccepted:
     problems: tuple[str, ...] = ()  # what validation found and did not stop it
     would_ask: bool = False  # it would have asked; a budget, or mere observation, kept it from it
     policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
+    label: Label | None = None  # of what it begins with
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -135,6 +140,7 @@ class HandoffAccepted:
         require_instance("would_ask", self.would_ask, bool)
         if self.policy is not None:
             require_digest("policy", self.policy)
+        require_label("label", self.label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +155,8 @@ class _CloseOut:
     kept: int = 0  # calls whose results came from an earlier attempt
     gives: tuple[Carried, ...] = ()  # what it found out and attached: its parent hands that on
     flags: tuple[str, ...] = ()  # what is wrong with the result: a constraint it breaks, a target it left untouched
+    label: Label | None = None  # of what it gives back
+    taint: tuple[Source, ...] = ()  # what it took in from outside, and nobody endorsed
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -161,6 +169,8 @@ class _CloseOut:
         require_integer("kept", self.kept)
         require_carried("gives", self.gives)
         require_codes("flags", self.flags)
+        require_label("label", self.label)
+        require_sources("taint", self.taint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

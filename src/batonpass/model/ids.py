@@ -135,6 +135,11 @@ def require_id(field: str, value: AnyId, prefix: str) -> AnyId:
     return require_match(field, value, _PATTERNS[prefix], f"a {prefix} id")
 
 
+def pattern_of(*prefixes: str) -> re.Pattern[str]:
+    """Return what ids with one of these prefixes look like."""
+    return re.compile(f"(?:{'|'.join(prefixes)})_{_BODY}")
+
+
 def require_ids(field: str, values: tuple[AnyId, ...], prefix: str) -> None:
     """Refuse what is not a tuple of different ids with this prefix."""
     for value in require_instance(field, values, tuple):

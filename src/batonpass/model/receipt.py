@@ -16,6 +16,7 @@ from batonpass.model.bodies import (
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
+    RunTainted,
     ToolApproved,
     ToolRefused,
     UnknownBody,
@@ -64,6 +65,8 @@ SIGNED_BY_RUN: Final = frozenset(
         Kind.RUN_RECORDED,
         Kind.RUN_RELAXED,
         Kind.RUN_SETTLED,
+        Kind.RUN_TAINTED,
+        Kind.RUN_ENDORSED,
         Kind.RUN_GAP,
         Kind.RUN_CLOSED,
         Kind.CHECKPOINT_SAVED,
@@ -154,7 +157,8 @@ class Receipt:
             case ApproverEnrolled() | ApproverRevoked() | ToolApproved() | ToolRefused():
                 return self.relay
             case (
-                HandoffInitiated()
+                RunTainted()
+                | HandoffInitiated()
                 | HandoffContextSanitized()
                 | HandoffAccepted()
                 | HandoffCompleted()

@@ -34,7 +34,9 @@ REQUIRE: Final = "require"
 AGENTS: Final = "agents"
 DEPTH: Final = "depth"
 RENEW: Final = "renew"
-RESERVED: Final = frozenset({TIER, METHOD, VERIFICATION, VERBATIM, REQUIRE, AGENTS, DEPTH, RENEW})
+TAINT: Final = "taint"
+READERS: Final = "readers"
+RESERVED: Final = frozenset({TIER, METHOD, VERIFICATION, VERBATIM, REQUIRE, AGENTS, DEPTH, RENEW, TAINT, READERS})
 
 
 class Tier(StrEnum):

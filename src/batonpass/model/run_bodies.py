@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_code, require_codes, require_digest, require_integer, require_member
 from batonpass.model.ids import (
     CALL,
@@ -23,6 +24,7 @@ from batonpass.model.ids import (
 )
 from batonpass.model.ids import HANDOFF as HANDOFF_PREFIX
 from batonpass.model.kinds import Carried, ChildHead, Kind, Outcome, Settlement, require_carried, require_children
+from batonpass.model.label import Label, Source, require_label, require_source, require_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class RunStarted:
     continues: RunId | None = None  # the root whose decisions, questions and verified outputs come along
     series: str | None = None  # the name under which such roots follow each other
     policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
+    label: Label | None = None  # of what it begins with; one that has none says nothing of labels later, either
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -49,6 +52,7 @@ class RunStarted:
             require_code("series", self.series)
         if self.policy is not None:
             require_digest("policy", self.policy)
+        require_label("label", self.label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +76,13 @@ class RunRecorded:
     run: RunId
     by: PrincipalId
     items: tuple[Carried, ...]
+    label: Label | None = None  # whose words these count as
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_principal("by", self.by)
         require_carried("items", self.items)
+        require_label("label", self.label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,39 @@ class RunSettled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunTainted:
+    """Content from outside reached a run by another way than a call of its own: with a result, or a memory."""
+
+    kind: ClassVar = Kind.RUN_TAINTED
+    run: RunId
+    sources: tuple[Source, ...]
+    handoff: HandoffId | None = None  # with whose result it came
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_sources("sources", self.sources)
+        if not self.sources:
+            raise InvalidValueError("sources", "names nothing that came from outside")
+        if self.handoff is not None:
+            require_id("handoff", self.handoff, HANDOFF_PREFIX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEndorsed:
+    """Somebody says that content from outside may be treated as theirs, in a run and whatever comes of it later."""
+
+    kind: ClassVar = Kind.RUN_ENDORSED
+    run: RunId
+    source: Source
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_source("source", self.source)
+        require_principal("by", self.by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunGap:
     """The record has a gap here: so many calls were made while nothing could be written."""
 
@@ -135,9 +174,11 @@ class RunClosed:
     effects: tuple[CallId, ...] = ()  # the calls that changed something
     unverified: tuple[HandoffId, ...] = ()  # results that it went on with and nobody had verified or accepted
     flags: tuple[str, ...] = ()  # what is wrong with its result
+    label: Label | None = None  # of what it says in the end
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
+        require_label("label", self.label)
         require_member("outcome", self.outcome, Outcome)
         require_children(self.children)
         require_ids("effects", self.effects, CALL)
@@ -152,8 +193,10 @@ class CheckpointSaved:
     kind: ClassVar = Kind.CHECKPOINT_SAVED
     run: RunId
     after: CallId | None = None  # the last call that had an outcome then
+    label: Label | None = None  # of what was kept
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
+        require_label("label", self.label)
         if self.after is not None:
             require_id("after", self.after, CALL)

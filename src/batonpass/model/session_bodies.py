@@ -19,6 +19,7 @@ from batonpass.model.ids import (
 )
 from batonpass.model.ids import HANDOFF as HANDOFF_PREFIX
 from batonpass.model.kinds import Carried, ChildHead, Kind, require_carried, require_heads
+from batonpass.model.label import Source, require_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,7 @@ class SessionResumed:
     in_flight: tuple[HandoffId, ...] = ()  # handed off by those roots or by the ones before them, and not over
     bytes: int = 0  # how much it inherits
     oldest: datetime | None = None  # when the oldest of it was first said
+    taint: tuple[Source, ...] = ()  # what of it was said by runs that knew content from outside
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -71,3 +73,4 @@ class SessionResumed:
         require_integer("bytes", self.bytes)
         if self.oldest is not None:
             require_utc("oldest", self.oldest)
+        require_sources("taint", self.taint)

@@ -30,6 +30,7 @@ from batonpass.model.ids import (
     require_id,
 )
 from batonpass.model.kinds import Gate, Kind
+from batonpass.model.label import Label, Source, require_label, require_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,8 @@ class ToolRequested:
     tiers: tuple[str, ...] = ()  # how much depends on it, as its tool declares
     credential: Digest | None = None  # of the secret that it acts with, keyed with the tree's secret
     charges: tuple[Charge, ...] = ()  # what it uses up of the limits that it is under, counted before it is made
+    label: Label | None = None  # of all that its run knew then
+    untrusted: tuple[Source, ...] = ()  # whose words stand in its arguments, of those that came from outside
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -82,6 +85,8 @@ class ToolRequested:
         if self.credential is not None:
             require_digest("credential", self.credential)
         require_charges(self.charges)
+        require_label("label", self.label)
+        require_sources("untrusted", self.untrusted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +102,7 @@ class ToolCompleted:
     cache: Digest | None = None  # of tool and arguments, keyed with the session's secret: what finds the result again
     fresh_until: datetime | None = None  # from then on the call is made again
     charges: tuple[Charge, ...] = ()  # what is known only now, less what was set aside
+    label: Label | None = None  # of what it returned
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -107,6 +113,7 @@ class ToolCompleted:
         if self.cache is not None and self.fresh_until is not None:
             require_digest("cache", self.cache)
             require_utc("fresh_until", self.fresh_until)
+        require_label("label", self.label)
         require_codes("flags", self.flags)
         _require_changes(self.changes)
         require_charges(self.charges)
@@ -121,12 +128,14 @@ class ToolFailed:
     call: CallId
     error: str
     changes: tuple[Changed, ...] = ()  # the files that it changed before it failed
+    label: Label | None = None  # of what it said
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
         require_code("error", self.error)
         _require_changes(self.changes)
+        require_label("label", self.label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +193,11 @@ class ToolHeld:
     reads: bool = False
     tiers: tuple[str, ...] = ()
     proven: bool = False  # it takes a decision that an approver's key signed
+    target: Digest | None = (
+        None  # of what it would change, keyed as in a request; of a call that names none, of all of it
+    )
+    label: Label | None = None  # of all that its run knew then
+    untrusted: tuple[Source, ...] = ()  # whose words stand in its arguments, of those that came from outside
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -195,6 +209,10 @@ class ToolHeld:
         require_digest("key", self.key)
         require_instance("reads", self.reads, bool)
         require_codes("tiers", self.tiers)
+        if self.target is not None:
+            require_digest("target", self.target)
+        require_label("label", self.label)
+        require_sources("untrusted", self.untrusted)
 
 
 def _require_changes(changes: tuple[Changed, ...]) -> None:

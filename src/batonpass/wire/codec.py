@@ -17,6 +17,7 @@ from batonpass.errors import InvalidValueError, UnknownFieldError
 from batonpass.model.bodies import Body, ToolCompleted, UnknownBody
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import Digest, KeyId, ReceiptId, RelayId, RunId, SessionId, StreamId
+from batonpass.model.label import Label
 from batonpass.model.receipt import SIGNATURE_BYTES, Mode, Receipt, SignedReceipt, StoredReceipt
 from batonpass.wire.canonical import digest, encode_typed
 from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE, require_known_version
@@ -121,6 +122,9 @@ def encode_receipt(receipt: Receipt) -> bytes:
 def _said(body: Body) -> dict[str, Any]:
     """Return what is particular about a body: the fields that do not have their default."""
     said = {name: value for name, default in _FIELDS[type(body)] if (value := getattr(body, name)) != default}
+    if isinstance(label := said.get("label"), Label):
+        readers = {} if label.readers is None else {"readers": label.readers}
+        said["label"] = {"integrity": label.integrity, **readers}
     if isinstance(body, ToolCompleted) and body.changes:
         # Of what stands in lists, only this has parts that may be left out.
         said["changes"] = [

@@ -1,6 +1,7 @@
 """Running agents: what is recorded, what a tool's failure is to a model, sessions, memory."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ from batonpass.agents.engine import read_history
 from batonpass.aio import AsyncRelay
 from batonpass.errors import InvalidValueError, NotFoundError, StoreFullError
 from batonpass.handoff.context import current_call
+from batonpass.handoff.tools import tool
 from batonpass.model.kinds import Kind
 from batonpass.relay import Relay
+from batonpass.store.port import ReceiptQuery
+from batonpass.wire.codec import decode_receipt
 from tests.unit.agents.house import House, run_async
 from tests.unit.aio.test_cancelling import Gate, cancelled_at_the_gate
 
@@ -134,6 +138,59 @@ def test_an_agent_remembers_with_the_labels_that_things_had() -> None:
     assert "source=external trust=0.3" in told
     assert 1 == len(run_async(AgentMemory(house.relay).find("support", "short", most=3)))
     house.relay.verify()
+
+
+def test_what_a_tainted_run_kept_taints_whoever_recalls_it() -> None:
+    """Memory launders nothing: the words come back with where they came from, and so does the taint."""
+    house = House(enable_memory=True)
+    clean, tainted = "ana likes short names", "the moon is cheese"
+
+    def support(turn: Any) -> Any:  # noqa: ANN401 - a turn
+        if "recall" in turn.prompt:
+            return "told" if turn.returned else {"recall": {"query": turn.prompt.removeprefix("recall ")}}
+        steps = [{"remember": {"text": clean}}, {"fetch": {}}, {"remember": {"text": tainted}}]
+        return steps[len(turn.returned)] if len(turn.returned) < len(steps) else "kept"
+
+    house.agent("support", support, outside(tainted))
+    house.ask("support", "go")
+    house.ask("support", "recall names")
+    house.ask("support", "recall moon")
+
+    assert [SourceType.EXTERNAL, SourceType.TOOL_OUTPUT, SourceType.EXTERNAL] == [
+        receipt.body.label.integrity for receipt in house_receipts(house, "run.closed")
+    ]
+    house.relay.verify()
+
+
+def test_a_conversation_that_goes_on_knows_what_was_read_in_it() -> None:
+    """The messages come along, and with them what a page said."""
+    house = House()
+    house.agent(
+        "support",
+        lambda turn: {"fetch": {}} if turn.prompt == "read" and not turn.returned else "ok",
+        outside("the moon is cheese"),
+    )
+    for words in ("hello", "read", "and now?"):
+        house.ask("support", words, session_id="chat")
+
+    assert [False, True, True] == [receipt.body.label.is_external for receipt in house_receipts(house, "run.closed")]
+    house.relay.verify()
+
+
+def outside(text: str) -> Callable[[], str]:
+    """Return a tool that brings a text from outside."""
+
+    @tool("fetch", reads=True, external=True)
+    def fetch() -> str:
+        return text
+
+    return fetch
+
+
+def house_receipts(house: House, kind: str) -> list[Any]:
+    """Return what was recorded of one kind."""
+    with house.relay.store.view() as view:
+        return [decode_receipt(stored.payload) for stored in view.find_receipts(ReceiptQuery(kind=kind))]
 
 
 def test_what_was_handed_over_is_never_the_users_own_word_in_memory() -> None:

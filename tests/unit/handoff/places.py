@@ -18,6 +18,7 @@ from batonpass.model.bodies import Body
 from batonpass.model.ids import CallId
 from batonpass.model.policy import HandoffPolicy
 from batonpass.model.receipt import Receipt
+from batonpass.model.rules import Policy
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery
@@ -58,7 +59,7 @@ class Places:
     def relay(
         self,
         *,
-        policy: HandoffPolicy | None = None,
+        policy: HandoffPolicy | Policy | None = None,
         clock: Clock | None = None,
         keys_in_files: bool = False,
     ) -> Relay:

@@ -26,6 +26,7 @@ from batonpass.model.bodies import (
     HandoffContextSanitized,
     HandoffDeclined,
     HandoffDenied,
+    HandoffEndorsed,
     HandoffExpired,
     HandoffFailed,
     HandoffHeld,
@@ -45,12 +46,14 @@ from batonpass.model.bodies import (
     RelayRevoked,
     RelayRotated,
     RunClosed,
+    RunEndorsed,
     RunGap,
     RunRecorded,
     RunRekeyed,
     RunRelaxed,
     RunSettled,
     RunStarted,
+    RunTainted,
     Sanitising,
     SessionResumed,
     SessionSaved,
@@ -85,14 +88,9 @@ from batonpass.model.ids import (
     SessionId,
     StreamId,
 )
-from batonpass.model.key import Key, KeyRole, KeyStatus
-from batonpass.model.label import SourceType
-from batonpass.model.lease import Lease
+from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Mode, Receipt
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Stream
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -131,6 +129,10 @@ FOUND: Final = Found(place="context", rule="override.ignore", count=2, score=900
 DECIDED: Final = Carried(item=CONTENT, digest=DIGEST, part=Part.DECISION)
 DECLINED: Final = HandoffId(an_id("handoff", 2))
 REVIEWER: Final = AgentId("reviewer")
+LABEL: Final = Label(SourceType.EXTERNAL, (ANA, PrincipalId("user:bob")))
+_LABELLED: Final[Any] = {"label": LABEL}
+_TAINTED: Final[Any] = {**_LABELLED, "taint": (CALL, CONTENT)}
+_VETTED: Final[Any] = {**_LABELLED, "untrusted": (CONTENT,)}
 _ON: Final[Any] = {"handoff": HANDOFF}
 _BY_ANA: Final[Any] = {**_ON, "by": ANA}
 _HELD: Final[Any] = {"gate": Gate.CONFIRM, "until": LATER, "proven": True}
@@ -158,14 +160,17 @@ BODIES: Final[dict[Kind, Body]] = {
             continues=RunId(an_id("run", 3)),
             series="quarterly",
             policy=DIGEST,
+            **_LABELLED,
         ),
         RunRekeyed(run=PARENT, run_key=NEW_KEY),
-        RunRecorded(run=PARENT, by=ANA, items=(DECIDED,)),
+        RunRecorded(run=PARENT, by=ANA, items=(DECIDED,), **_LABELLED),
         RunRelaxed(run=PARENT, item=CONTENT, by=ANA),
         RunSettled(run=PARENT, by=ANA, call=CALL, settlement=Settlement.REPEAT),
+        RunTainted(run=PARENT, sources=(CALL, CONTENT), handoff=HANDOFF),
+        RunEndorsed(run=PARENT, source=CALL, by=ANA),
         RunGap(run=PARENT, calls=2),
-        RunClosed(run=PARENT, outcome=Outcome.FAILED, **_CLOSED, flags=("would_deny.constraint",)),
-        CheckpointSaved(run=CHILD, after=CALL),
+        RunClosed(run=PARENT, outcome=Outcome.FAILED, **_CLOSED, **_LABELLED, flags=("would_deny.constraint",)),
+        CheckpointSaved(run=CHILD, after=CALL, **_LABELLED),
         HandoffInitiated(
             handoff=HANDOFF,
             run=PARENT,
@@ -183,6 +188,7 @@ BODIES: Final[dict[Kind, Body]] = {
             flags=("would_hold.renew",),
             rule="renew",
             **_HELD,
+            **_TAINTED,
         ),
         HandoffContextSanitized(
             **_ON,
@@ -202,14 +208,16 @@ BODIES: Final[dict[Kind, Body]] = {
             problems=("gap.inputs",),
             would_ask=True,
             policy=DIGEST,
+            **_LABELLED,
         ),
-        HandoffCompleted(**_OF_CHILD, **_CLOSED, kept=2, gives=(DECIDED,), flags=("expects.untouched",)),
+        HandoffCompleted(**_OF_CHILD, **_CLOSED, kept=2, gives=(DECIDED,), flags=("expects.untouched",), **_TAINTED),
         HandoffFailed(
             **_OF_CHILD,
             **_CLOSED,
             kept=2,
             gives=(DECIDED,),
             flags=("expects.untouched",),
+            **_TAINTED,
             error="timeout",
             to=EDITOR,
         ),
@@ -217,7 +225,7 @@ BODIES: Final[dict[Kind, Body]] = {
         HandoffApproved(**_BY_ANA, **_SHOWN),
         HandoffDenied(**_BY_ANA, **_SHOWN),
         HandoffAsked(**_BY_ANA, error=ErrorType.DATA_GAP, check="gap.inputs", question=DIGEST),
-        HandoffAnswered(**_BY_ANA, revision=1),
+        HandoffAnswered(**_BY_ANA, revision=1, taint=(CALL,)),
         HandoffDeclined(**_BY_ANA, code="no-time"),
         HandoffLapsed(**_ON, attempt=1, ended=HEAD),
         HandoffExpired(**_ON, ended=HEAD),
@@ -225,6 +233,7 @@ BODIES: Final[dict[Kind, Body]] = {
         HandoffRetried(**_BY_ANA),
         HandoffReplaced(**_BY_ANA, to=REVIEWER),
         HandoffSettled(**_BY_ANA, call=CALL, settlement=Settlement.SKIP),
+        HandoffEndorsed(**_BY_ANA, source=CALL),
         HandoffLate(**_ON, run=CHILD, call=CALL, completed=True),
         VerificationPassed(**_JUDGED),
         VerificationFailed(**_JUDGED),
@@ -243,6 +252,7 @@ BODIES: Final[dict[Kind, Body]] = {
             tiers=("costly", "irreversible"),
             credential=DIGEST,
             charges=(CHARGED,),
+            **_VETTED,
         ),
         ToolCompleted(
             run=CHILD,
@@ -253,8 +263,11 @@ BODIES: Final[dict[Kind, Body]] = {
             cache=DIGEST,
             fresh_until=LATER,
             charges=(CHARGED,),
+            **_LABELLED,
         ),
-        ToolFailed(run=CHILD, call=CALL, error="timeout", changes=(Changed(change=CONTENT, after=DIGEST),)),
+        ToolFailed(
+            run=CHILD, call=CALL, error="timeout", changes=(Changed(change=CONTENT, after=DIGEST),), **_LABELLED
+        ),
         ToolDenied(run=CHILD, call=CALL, tool="write_file", rule="constraint"),
         ToolCached(
             run=CHILD,
@@ -276,6 +289,7 @@ BODIES: Final[dict[Kind, Body]] = {
             in_flight=(HANDOFF,),
             bytes=1200,
             oldest=AT,
+            taint=(CONTENT,),
         ),
         ToolHeld(
             run=CHILD,
@@ -287,6 +301,8 @@ BODIES: Final[dict[Kind, Body]] = {
             reads=True,
             tiers=("irreversible",),
             proven=True,
+            target=DIGEST,
+            **_VETTED,
         ),
         ToolApproved(run=PARENT, call=CALL, by=ANA, **_SHOWN),
         ToolRefused(run=PARENT, call=CALL, by=ANA, **_SHOWN),
@@ -306,51 +322,6 @@ BARE: Final[dict[Kind, Body]] = {
     )
     for kind, body in BODIES.items()
 }
-
-RUN: Final = Run(
-    id=CHILD,
-    root=PARENT,
-    parent=PARENT,
-    handoff=HANDOFF,
-    attempt=1,
-    agent=EDITOR,
-    principal=ANA,
-    state=RunState.COMPLETED,
-    started_at=AT,
-    ended_at=LATER,
-    series="quarterly",
-    session=SESSION,
-)
-HELD_CALL: Final = HeldCall(call=CALL, run=PARENT, receipt=RECEIPT)
-DECIDED_CALL: Final = DecidedCall(call=CALL, run=PARENT, receipt=RECEIPT, approved=True)
-CACHED: Final = Cached(call=CALL, key=DIGEST, receipt=RECEIPT, until=LATER)
-OFFER: Final = Handoff(
-    id=HANDOFF,
-    root=PARENT,
-    parent=PARENT,
-    to=EDITOR,
-    carrier=Carrier.CALLER,
-    state=State.RUNNING,
-    attempt=1,
-    run=CHILD,
-    initiated=DIGEST,
-    seq=2,
-    scope=StreamId(PARENT),
-    key=DIGEST,
-    deadline=LATER,
-)
-STATED: Final = Stated(item=CONTENT, root=PARENT, digest=DIGEST, by=ANA, at=AT)
-LEASE: Final = Lease(handoff=HANDOFF, holder="worker-1", token=3, until=LATER)
-STREAM: Final = Stream(id=StreamId(CHILD), root=PARENT, seq=3, head=DIGEST, epoch=1, open=True)
-KEY: Final = Key(
-    id=RELAY_KEY,
-    role=KeyRole.RELAY,
-    public_key=RUN_KEY,
-    relay=RELAY,
-    status=KeyStatus.ACTIVE,
-    principal=ANA,
-)
-SEAL: Final = Seal(size=5, previous=2, root=DIGEST, note="seal", frontier=bytes(64))
 
 
 def home_of(body: Body) -> StreamId:

@@ -6,7 +6,13 @@ from typing import Final
 import pytest
 
 from batonpass.errors import InvalidValueError
-from tests.unit.model.examples import HANDOFF, LATER, LEASE
+from tests.unit.model.examples import (
+    HANDOFF,
+    LATER,
+)
+from tests.unit.model.row_examples import (
+    LEASE,
+)
 from tests.unit.model.wrongs import NOT_AGENTS, NOT_IDS, NOT_NUMBERS, NOT_TIMES
 
 WRONG: Final[dict[str, tuple[object, ...]]] = {

@@ -41,17 +41,14 @@ from tests.unit.model.examples import (
     AT,
     BARE,
     BODIES,
-    CACHED,
     CHARGED,
     CHILD,
     CONTENT,
     DECIDED,
-    DECIDED_CALL,
     DIGEST,
     EDITOR,
     HANDOFF,
     HEAD,
-    HELD_CALL,
     LATER,
     NEW_KEY,
     PARENT,
@@ -64,6 +61,11 @@ from tests.unit.model.examples import (
     WORDS,
     a_receipt,
     an_id,
+)
+from tests.unit.model.row_examples import (
+    CACHED,
+    DECIDED_CALL,
+    HELD_CALL,
 )
 
 ROOT_RUN = Run(
@@ -130,6 +132,8 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_RECORDED: NOTHING,
     Kind.RUN_RELAXED: NOTHING,
     Kind.RUN_SETTLED: NOTHING,
+    Kind.RUN_TAINTED: NOTHING,
+    Kind.RUN_ENDORSED: NOTHING,
     Kind.RUN_GAP: NOTHING,
     Kind.RUN_CLOSED: Projection(closes=True, run_ended=ended(RunState.FAILED, PARENT)),
     Kind.CHECKPOINT_SAVED: NOTHING,
@@ -177,6 +181,7 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.HANDOFF_RETRIED: Projection(handoff_moved=moved(Event.RETRY)),
     Kind.HANDOFF_REPLACED: Projection(handoff_moved=moved(Event.REPLACE, to=REVIEWER)),
     Kind.HANDOFF_SETTLED: NOTHING,
+    Kind.HANDOFF_ENDORSED: NOTHING,
     Kind.HANDOFF_LATE: NOTHING,
     Kind.VERIFICATION_PASSED: Projection(handoff_moved=moved(Event.VERIFY, attempt=1)),
     Kind.VERIFICATION_FAILED: Projection(handoff_moved=moved(Event.REFUTE, attempt=1)),

@@ -27,23 +27,26 @@ from tests.unit.model.examples import (
     AT,
     BARE,
     BODIES,
-    CACHED,
     CHILD,
     DECIDED,
     HEAD,
-    KEY,
-    OFFER,
     RELAY,
-    RUN,
     RUN_KEY,
     SESSION,
-    STATED,
-    STREAM,
     a_receipt,
     an_id,
     names_of,
 )
-from tests.unit.model.wrongs import NAMES, STARTED, WRONG, WRONG_IN_BODIES
+from tests.unit.model.row_examples import (
+    CACHED,
+    KEY,
+    OFFER,
+    RUN,
+    STATED,
+    STREAM,
+)
+from tests.unit.model.row_wrongs import NAMES, STARTED, WRONG
+from tests.unit.model.wrongs import WRONG_IN_BODIES
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -2,42 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from batonpass.model.bodies import Changed, Kind, UnknownBody
+from batonpass.model.bodies import Changed, Kind
 from batonpass.model.lifecycle import State
 from tests.unit.model.examples import (
-    BODIES,
-    CACHED,
     CALL,
     CHARGED,
     CHILD,
     CONTENT,
     DECIDED,
-    DECIDED_CALL,
     DECLINED,
     FOUND,
     HANDOFF,
     HEAD,
-    HELD_CALL,
-    KEY,
-    LEASE,
-    OFFER,
     PARENT,
-    PROOF,
-    REF,
     RELAY,
-    RUN,
-    SEAL,
-    STATED,
-    STREAM,
-    WORDS,
-    a_receipt,
     an_id,
 )
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 Wrong = Mapping[str, Sequence[object]]
 
@@ -70,6 +52,13 @@ NOT_LISTS_OF_CODES: Final[Sequence[object]] = (["a"], ("a", "a"), ("Not a code",
 NOT_LISTS_OF_CALLS: Final[Sequence[object]] = ([CALL], (CALL, CALL), (CHILD,), CALL, None)
 NOT_LISTS_OF_HANDOFFS: Final[Sequence[object]] = ([DECLINED], (DECLINED, DECLINED), (CHILD,), DECLINED, None)
 
+NOT_LABELS: Final[Sequence[object]] = ("external", 7, ())
+NOT_SOURCES: Final = ("", "last", HANDOFF, 7, None)
+NOT_LISTS_OF_SOURCES: Final[Sequence[object]] = ([CALL], (CALL, CALL), (HANDOFF,), CALL, None)
+
+_LABELLED: Final[Wrong] = {"label": NOT_LABELS}
+_TAINTED: Final[Wrong] = {"label": NOT_LABELS, "taint": NOT_LISTS_OF_SOURCES}
+_VETTED: Final[Wrong] = {"label": NOT_LABELS, "untrusted": NOT_LISTS_OF_SOURCES}
 _BY_WHOM: Final[Wrong] = {"handoff": NOT_IDS, "by": NOT_PRINCIPALS}
 _ROOT_CLOSED: Final[Wrong] = {
     "children": NOT_HEADS,
@@ -85,6 +74,7 @@ _CLOSE_OUT: Final[Wrong] = {
     "kept": NOT_NUMBERS,
     "gives": NOT_ITEMS,
     **_ROOT_CLOSED,
+    **_TAINTED,
 }
 _VERIFICATION: Final[Wrong] = {
     **_BY_WHOM,
@@ -121,14 +111,17 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "continues": NOT_OPTIONAL_IDS,
         "series": NOT_OPTIONAL_CODES,
         "policy": NOT_OPTIONAL_DIGESTS,
+        **_LABELLED,
     },
     Kind.RUN_REKEYED: {"run": NOT_IDS, "run_key": NOT_DIGESTS},
-    Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS},
+    Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS, **_LABELLED},
     Kind.RUN_RELAXED: {"run": NOT_IDS, "item": NOT_IDS, "by": NOT_PRINCIPALS},
     Kind.RUN_SETTLED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "call": NOT_IDS, "settlement": NOT_MEMBERS},
+    Kind.RUN_TAINTED: {"run": NOT_IDS, "sources": ((), *NOT_LISTS_OF_SOURCES), "handoff": NOT_OPTIONAL_IDS},
+    Kind.RUN_ENDORSED: {"run": NOT_IDS, "source": NOT_SOURCES, "by": NOT_PRINCIPALS},
     Kind.RUN_GAP: {"run": NOT_IDS, "calls": NOT_COUNTS},
-    Kind.RUN_CLOSED: {"run": NOT_IDS, "outcome": NOT_MEMBERS, **_ROOT_CLOSED},
-    Kind.CHECKPOINT_SAVED: {"run": NOT_IDS, "after": NOT_OPTIONAL_IDS},
+    Kind.RUN_CLOSED: {"run": NOT_IDS, "outcome": NOT_MEMBERS, **_ROOT_CLOSED, **_LABELLED},
+    Kind.CHECKPOINT_SAVED: {"run": NOT_IDS, "after": NOT_OPTIONAL_IDS, **_LABELLED},
     Kind.HANDOFF_INITIATED: {
         "handoff": NOT_IDS,
         "run": NOT_IDS,
@@ -148,6 +141,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "gate": _NOT_GATES,
         "until": NOT_OPTIONAL_TIMES,
         "proven": NOT_FLAGS,
+        **_TAINTED,
     },
     Kind.HANDOFF_CONTEXT_SANITIZED: {
         "handoff": NOT_IDS,
@@ -170,6 +164,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "problems": NOT_LISTS_OF_CODES,
         "would_ask": NOT_FLAGS,
         "policy": NOT_OPTIONAL_DIGESTS,
+        **_LABELLED,
     },
     Kind.HANDOFF_COMPLETED: _CLOSE_OUT,
     Kind.HANDOFF_FAILED: {**_CLOSE_OUT, "error": NOT_OPTIONAL_CODES, "to": NOT_AGENTS[:-1]},
@@ -186,7 +181,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.HANDOFF_APPROVED: {**_BY_WHOM, **_DECISION},
     Kind.HANDOFF_DENIED: {**_BY_WHOM, **_DECISION},
     Kind.HANDOFF_ASKED: {**_BY_WHOM, "error": NOT_MEMBERS, "check": NOT_CODES, "question": NOT_DIGESTS},
-    Kind.HANDOFF_ANSWERED: {**_BY_WHOM, "revision": NOT_COUNTS},
+    Kind.HANDOFF_ANSWERED: {**_BY_WHOM, "revision": NOT_COUNTS, "taint": NOT_LISTS_OF_SOURCES},
     Kind.HANDOFF_DECLINED: {**_BY_WHOM, "code": NOT_CODES},
     Kind.HANDOFF_LAPSED: {"handoff": NOT_IDS, "attempt": NOT_COUNTS, "ended": (*NOT_A_HEAD, None)},
     Kind.HANDOFF_EXPIRED: {"handoff": NOT_IDS, "ended": NOT_A_HEAD},
@@ -194,6 +189,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.HANDOFF_RETRIED: _BY_WHOM,
     Kind.HANDOFF_REPLACED: {**_BY_WHOM, "to": NOT_AGENTS},
     Kind.HANDOFF_SETTLED: {**_BY_WHOM, "call": NOT_IDS, "settlement": NOT_MEMBERS},
+    Kind.HANDOFF_ENDORSED: {**_BY_WHOM, "source": NOT_SOURCES},
     Kind.HANDOFF_LATE: {"handoff": NOT_IDS, "run": NOT_IDS, "call": NOT_IDS, "completed": NOT_FLAGS},
     Kind.VERIFICATION_PASSED: _VERIFICATION,
     Kind.VERIFICATION_FAILED: _VERIFICATION,
@@ -211,6 +207,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "tiers": NOT_LISTS_OF_CODES,
         "credential": NOT_OPTIONAL_DIGESTS,
         "charges": _NOT_CHARGES,
+        **_VETTED,
     },
     Kind.TOOL_COMPLETED: {
         **_CALL,
@@ -220,8 +217,9 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "cache": NOT_DIGESTS,
         "fresh_until": NOT_OPTIONAL_TIMES,
         "charges": _NOT_CHARGES,
+        **_LABELLED,
     },
-    Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES, "changes": _NOT_CHANGES},
+    Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES, "changes": _NOT_CHANGES, **_LABELLED},
     Kind.TOOL_DENIED: {**_CALL, "tool": NOT_AGENTS, "rule": NOT_CODES},
     Kind.TOOL_CACHED: {
         **_CALL,
@@ -239,6 +237,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         **_SESSION,
         "bytes": NOT_NUMBERS,
         "oldest": NOT_OPTIONAL_TIMES,
+        "taint": NOT_LISTS_OF_SOURCES,
     },
     Kind.TOOL_HELD: {
         **_CALL,
@@ -249,6 +248,8 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "reads": NOT_FLAGS,
         "tiers": NOT_LISTS_OF_CODES,
         "proven": NOT_FLAGS,
+        "target": NOT_OPTIONAL_DIGESTS,
+        **_VETTED,
     },
     Kind.TOOL_APPROVED: {**_CALL, "by": NOT_PRINCIPALS, **_DECISION},
     Kind.TOOL_REFUSED: {**_CALL, "by": NOT_PRINCIPALS, **_DECISION},
@@ -261,126 +262,4 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "contents": ((), [CONTENT], (CONTENT, CONTENT), ("words",), None),
         "by": NOT_PRINCIPALS,
     },
-}
-STARTED: Final = a_receipt(BODIES[Kind.RUN_STARTED])
-WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
-    *((BODIES[kind], wrong) for kind, wrong in WRONG_IN_BODIES.items()),
-    (UnknownBody("memory.taken"), {"kind": ("", "two words", "\x1b[2J", "é", "k" * 65, 7, None)}),
-    (HEAD, {"run": NOT_IDS, "seq": NOT_COUNTS, "head": NOT_DIGESTS}),
-    (FOUND, {"place": NOT_CODES, "rule": NOT_CODES, "count": NOT_COUNTS, "score": NOT_NUMBERS}),
-    (DECIDED, {"item": NOT_IDS, "digest": NOT_DIGESTS, "part": NOT_MEMBERS}),
-    (REF, {"id": NOT_IDS, "digest": NOT_DIGESTS, "size": NOT_NUMBERS, "media_type": ("", "text", "text/plain; a", 7)}),
-    (
-        WORDS,
-        {
-            "name": NOT_CODES,
-            "ref": (None, "content"),
-            "salt": (b"", bytes(15), bytes(17), "s" * 16, None),
-            "body": ("words", None),
-        },
-    ),
-    (
-        RUN,
-        {
-            "id": NOT_IDS,
-            "root": NOT_IDS,
-            "parent": NOT_OPTIONAL_IDS,
-            "handoff": NOT_OPTIONAL_IDS,
-            "attempt": NOT_COUNTS,
-            "agent": NOT_AGENTS,
-            "principal": NOT_PRINCIPALS,
-            "state": NOT_MEMBERS,
-            "started_at": NOT_TIMES,
-            "ended_at": NOT_OPTIONAL_TIMES,
-            "series": NOT_OPTIONAL_CODES,
-            "session": NOT_OPTIONAL_IDS,
-        },
-    ),
-    (
-        PROOF,
-        {"key": NOT_DIGESTS, "at": NOT_TIMES, "signature": ("", "ab" * 63, "AB" * 64, "g" * 128, b"ab" * 64, None)},
-    ),
-    (HELD_CALL, {"call": NOT_IDS, "run": NOT_IDS, "receipt": NOT_IDS}),
-    (DECIDED_CALL, {"call": NOT_IDS, "run": NOT_IDS, "receipt": NOT_IDS, "approved": NOT_FLAGS}),
-    (CACHED, {"call": NOT_IDS, "key": NOT_DIGESTS, "receipt": NOT_IDS, "until": NOT_TIMES}),
-    (
-        OFFER,
-        {
-            "id": NOT_IDS,
-            "root": NOT_IDS,
-            "parent": NOT_IDS,
-            "to": NOT_AGENTS,
-            "carrier": NOT_MEMBERS,
-            "state": NOT_MEMBERS,
-            "attempt": NOT_NUMBERS,
-            "run": NOT_OPTIONAL_IDS,
-            "initiated": NOT_DIGESTS,
-            "seq": NOT_COUNTS,
-            "scope": NOT_STREAMS,
-            "key": NOT_OPTIONAL_DIGESTS,
-            "deadline": NOT_OPTIONAL_TIMES,
-        },
-    ),
-    (STATED, {"item": NOT_IDS, "root": NOT_IDS, "digest": NOT_DIGESTS, "by": NOT_PRINCIPALS, "at": NOT_TIMES}),
-    (LEASE, {"handoff": NOT_IDS, "holder": NOT_AGENTS, "token": NOT_NUMBERS, "until": NOT_TIMES}),
-    (
-        STREAM,
-        {
-            "id": (*NOT_STREAMS, None),
-            "root": NOT_OPTIONAL_IDS,
-            "seq": NOT_COUNTS,
-            "head": NOT_DIGESTS,
-            "epoch": NOT_COUNTS,
-            "open": NOT_FLAGS,
-        },
-    ),
-    (
-        KEY,
-        {
-            "id": NOT_DIGESTS,
-            "role": NOT_MEMBERS,
-            "public_key": NOT_DIGESTS,
-            "relay": NOT_OPTIONAL_IDS,
-            "status": NOT_MEMBERS,
-            "principal": NOT_PRINCIPALS[:-1],
-        },
-    ),
-    (
-        SEAL,
-        {
-            "size": (0, *NOT_NUMBERS),
-            "previous": (5, 6, *NOT_NUMBERS),
-            "root": NOT_DIGESTS,
-            "note": ("", 7, None),
-            "frontier": (b"", bytes(63), bytes(96), "f" * 64, None),
-        },
-    ),
-    (
-        STARTED,
-        {
-            "id": NOT_IDS,
-            "stream": (*NOT_IDS, CHILD, RELAY, HANDOFF),
-            "seq": NOT_COUNTS,
-            "previous": NOT_DIGESTS,
-            "epoch": NOT_COUNTS,
-            "at": NOT_TIMES,
-            "mode": NOT_MEMBERS,
-            "relay": NOT_IDS,
-            "relay_key": NOT_DIGESTS,
-            "cosigner": NOT_DIGESTS,
-            "root": NOT_OPTIONAL_IDS,
-            "session": (*NOT_OPTIONAL_IDS, PARENT),
-            "body": (None, "run.started"),
-            "content": ({"The task": REF}, {"task": None}, {7: REF}, None),
-        },
-    ),
-)
-# A value that others hold says whose field it is.
-NAMES: Final[Mapping[tuple[str, str], str]] = {
-    **{("Proof", name): f"proof.{name}" for name in ("key", "at", "signature")},
-    **{("ChildHead", name): f"children.{name}" for name in ("run", "seq", "head")},
-    **{("Found", name): f"found.{name}" for name in ("place", "rule", "count", "score")},
-    **{("Carried", name): f"carries.{name}" for name in ("item", "digest", "part")},
-    **{("ContentRef", name): f"content.{name}" for name in ("id", "digest", "size", "media_type")},
-    **{("Content", name): f"content.{name}" for name in ("name", "ref", "salt", "body")},
 }

@@ -19,12 +19,16 @@ from batonpass.model.bodies import Changed, Outcome
 from batonpass.model.content import Content
 from batonpass.model.entry import Touch
 from batonpass.model.ids import AgentId, CallId, Digest, RunId
+from batonpass.model.label import Label, SourceType
 
 NOT_THERE: Final = "(not in the transcript)"
 
 # PostgreSQL keeps no larger content; nothing that a person or a model wrote comes near.
 _LARGEST: Final = 16 * 1024 * 1024
 _MOST_CHARACTERS: Final = _LARGEST // 4  # of four bytes each, at most
+
+_OF_THE_WEB: Final = frozenset({"WebFetch", "WebSearch"})
+_OF_OTHERS: Final = "mcp__"
 
 # They change nothing that outlives the session. Bash may do anything, and is not here.
 _READERS: Final = frozenset(
@@ -96,6 +100,12 @@ def describe_arguments(tool: str, arguments: Mapping[str, Any]) -> bytes:
 def is_reading(tool: str) -> bool:
     """Return whether a tool changes nothing."""
     return tool in _READERS
+
+
+def label_of(tool: str) -> Label:
+    """Return the label of what a tool returns: the web and the servers of others are not ours."""
+    outside = tool in _OF_THE_WEB or tool.startswith(_OF_OTHERS)
+    return Label(SourceType.EXTERNAL if outside else SourceType.TOOL_OUTPUT)
 
 
 def target_of(call: Call) -> str | None:

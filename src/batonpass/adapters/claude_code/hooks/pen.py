@@ -16,6 +16,7 @@ from batonpass.adapters.claude_code.telling import (
     as_code,
     describe_arguments,
     is_reading,
+    label_of,
     within_limit,
 )
 from batonpass.handoff.desk import Desk
@@ -69,6 +70,7 @@ class Pen:
             session=session_id_of(state.session),
             mode=self._mode,
             contents=(self.source(state, key=key),),
+            labelled=False,
         )
         # Whoever has its key works on it: the next event may be another process's.
         track = Track(working=replace(holding.working, epoch=None))
@@ -147,6 +149,7 @@ class Pen:
             call=made.id,
             flags=flags,
             changes=tuple(change.changed for change in changes),
+            label=label_of(made.tool),
         )
         contents = (self._result(made.tool, result), self.source(state, key=name, unseen=notes or None))
         self._write_outcome(state, made, body, contents, changes)
@@ -168,6 +171,7 @@ class Pen:
             call=made.id,
             error=as_code(f"{PROGRAM}.{error}"),
             changes=tuple(change.changed for change in changes),
+            label=label_of(made.tool),
         )
         words = self.desk.text("message", within_limit(message))
         self._write_outcome(state, made, body, (words, self.source(state, key=name, unseen=notes or None)), changes)

@@ -44,6 +44,8 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "gate": None,
         "until": None,
         "proven": False,
+        "label": None,
+        "taint": [],
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}
     assert {
         "task": "Make total() round\n half-even ",
@@ -62,6 +64,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "problems": accepted["body"]["problems"],
         "would_ask": False,
         "policy": None,
+        "label": None,
     } == accepted["body"]
     assert {"source": {**SOURCE, "key": "a1", "subagent": "a1", "link": "meta"}} == accepted["content"]
     assert {
@@ -75,6 +78,8 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "kept": 0,
         "gives": [],
         "flags": [],
+        "label": None,
+        "taint": [],
     } == completed["body"]
     assert {"report": "It rounds.", "source": {**SOURCE, "key": "end/a1"}} == completed["content"]
     assert [

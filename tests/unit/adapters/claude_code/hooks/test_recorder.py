@@ -12,6 +12,7 @@ from batonpass.relay import Relay
 from tests.unit.adapters.claude_code.hooks.sessions import SESSION, Session, lines, receipts, told
 
 SOURCE = {"source": "claude-code", "recorded": True}
+OURS = {"integrity": "tool_output", "readers": None}
 
 
 def a_receipt(stream: str, seq: int, kind: str, body: Mapping[str, object], **content: object) -> dict[str, object]:
@@ -39,6 +40,7 @@ def test_a_prompt_begins_a_root(session: Session, relay: Relay) -> None:
         "continues": None,
         "series": series_of(SESSION),
         "policy": None,
+        "label": None,
     }
     expected = a_receipt("run-1", 1, "run.started", body, intent="Fix the rounding", source={**SOURCE, "key": "p1"})
     assert [expected] == told(relay)
@@ -50,7 +52,7 @@ def test_later_prompts_are_statements(session: Session, relay: Relay) -> None:
     session.says("And the tests", "p2")
 
     item = {"item": "content-1", "digest": "DIGEST", "part": "intent"}
-    body = {"run": "run-1", "by": "user:ana", "items": [item]}
+    body = {"run": "run-1", "by": "user:ana", "items": [item], "label": None}
     expected = a_receipt(
         "run-1", 2, "run.recorded", body, source={**SOURCE, "key": "p2"}, **{"intent.1": "And the tests"}
     )
@@ -94,9 +96,11 @@ def test_a_call_is_requested_and_completed(session: Session, relay: Relay) -> No
         "tiers": [],
         "credential": None,
         "charges": [],
+        "label": None,
+        "untrusted": [],
     }
     completed = {"run": "run-1", "call": "call-1", "cost": 0, "flags": [], "changes": []}
-    completed |= {"cache": None, "fresh_until": None, "charges": []}
+    completed |= {"cache": None, "fresh_until": None, "charges": [], "label": OURS}
     arguments = {"tool": "Read", "arguments": {"file_path": "a.py"}}
     source = {**SOURCE, "key": "c1"}
     assert [
@@ -110,6 +114,16 @@ def test_a_call_is_requested_and_completed(session: Session, relay: Relay) -> No
             source=source,
         ),
     ] == told(relay)[1:]
+
+
+@pytest.mark.parametrize(("tool", "integrity"), [("WebFetch", "external"), ("mcp__mail__read", "external")])
+def test_what_comes_from_outside_is_labelled_so(session: Session, relay: Relay, tool: str, integrity: str) -> None:
+    """The web, and servers of others, are not ours; the run itself says nothing of labels."""
+    session.says("Look")
+    session.calls("c1", tool, "a page", url="https://a.example")
+
+    assert integrity == receipts(relay, "tool.completed")[0]["body"]["label"]["integrity"]
+    relay.verify()
 
 
 def test_the_request_is_there_before_the_answer(session: Session, relay: Relay) -> None:
@@ -126,7 +140,7 @@ def test_a_failed_call_says_why(session: Session, relay: Relay) -> None:
     session.asks("c1", "Bash", command="false")
     session.fails("c1", "Bash", "Exit code 1", command="false")
 
-    body = {"run": "run-1", "call": "call-1", "error": "claude-code.failed", "changes": []}
+    body = {"run": "run-1", "call": "call-1", "error": "claude-code.failed", "changes": [], "label": OURS}
     assert (
         a_receipt("run-1", 3, "tool.failed", body, message="Exit code 1", source={**SOURCE, "key": "c1"})
         == told(relay)[2]
@@ -167,15 +181,21 @@ def test_the_answer_is_kept_and_is_the_report(session: Session, relay: Relay) ->
     session.tell("Stop", last_assistant_message="Done.", background_tasks=[])
     session.tell("SessionEnd", reason="other")
 
-    closed = {"run": "run-1", "outcome": "completed", "children": [], "effects": []}
-    closed |= {"unverified": [], "flags": []}
+    closed: dict[str, object] = {
+        "run": "run-1",
+        "outcome": "completed",
+        "children": [],
+        "effects": [],
+        "unverified": [],
+    }
+    closed |= {"flags": [], "label": None}
     source = {**SOURCE, "key": f"end/{SESSION}", "status": "other"}
     assert [
         a_receipt(
             "run-1",
             2,
             "run.recorded",
-            {"run": "run-1", "by": "agent:claude-code", "items": []},
+            {"run": "run-1", "by": "agent:claude-code", "items": [], "label": None},
             said="Done.",
             source={**SOURCE, "key": "stop/p1"},
         ),
@@ -269,7 +289,7 @@ def test_a_call_that_claude_code_refused_is_settled_by_the_transcript(session: S
     )
     session.tell("Stop", last_assistant_message="I may not.")
 
-    body = {"run": "run-1", "call": "call-1", "error": "claude-code.permission-rule", "changes": []}
+    body = {"run": "run-1", "call": "call-1", "error": "claude-code.permission-rule", "changes": [], "label": OURS}
     assert [
         a_receipt("run-1", 4, "tool.failed", body, message="Permission denied.", source={**SOURCE, "key": "c1"})
     ] == receipts(relay, "tool.failed")

@@ -1,0 +1,115 @@
+"""The story of a page that tells an agent to pay: quoted as data, held at the call, traced back to the page.
+
+The story knows what happened, and what the ledger answers is compared with it.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from batonpass.accounts import taint
+from batonpass.accounts.taint import Way
+from batonpass.audit.lookup import get_handoff
+from batonpass.briefing.render import brief
+from batonpass.demo.examples import load_example
+from batonpass.demo.story import Line, Step, Tone, evidence_lines
+from batonpass.errors import VerificationError
+from batonpass.model.bodies import Kind
+from batonpass.relay import Relay
+from batonpass.store.port import ReceiptQuery
+
+NAME: Final = "poisoned.py"
+CLERK: Final = "clerk"
+HONEST: Final = "honest"
+
+_TONES: Final = {Way.READ: Tone.BAD, Way.HELD: Tone.BAD, Way.DENIED: Tone.GOOD}
+
+
+class Bank(Protocol):
+    """What the story needs of the example's bank."""
+
+    paid: list[tuple[str, int]]
+
+
+class Poisoned(Protocol):
+    """What the story needs of the example."""
+
+    WORDS: str
+    ON_FILE: str
+    ACCOUNT: str
+    HONEST: str
+    POISONED: str
+    main: Callable[[Path, Callable[[str], None], str], tuple[Relay, Bank]]
+
+
+def play_poisoned(directory: Path) -> Iterator[Step]:
+    """Let the agents read the page, then ask what came of it. Raises `VerificationError` if an answer is not true."""
+    example = cast("Poisoned", load_example(NAME))
+    told: list[str] = []
+    relay, bank = example.main(directory, told.append, example.POISONED)
+    with relay:
+        yield Step(
+            "Ana wants a price and an invoice paid; the account is named first",
+            tuple(_asked(example)),
+        )
+        yield Step("A researcher reads a page in which an order is hidden", (Line(example.POISONED, Tone.BAD),))
+        yield Step("What the clerk is told: the page is data, between marks of ours", tuple(_quarantined(relay)))
+        yield Step("The clerk obeys all the same, and waits for a person", tuple(_worked(told)))
+        _require(bank.paid == [(example.ON_FILE, 420)], "the bank moved what nobody asked for")
+        yield Step(f"One command traces it to the page: batonpass taint {CLERK}", tuple(_traced(relay, example)))
+        yield Step("Verify everything: every byte, signature, link, word and label", evidence_lines(relay.verify()))
+    yield _honest(directory / HONEST, example)
+
+
+def _asked(example: Poisoned) -> Iterator[Line]:
+    yield Line(f"ana: {example.WORDS}")
+    yield Line(f"the lead may pay:{example.ON_FILE}, and may hand that on", Tone.QUIET)
+
+
+def _quarantined(relay: Relay) -> Iterator[Line]:
+    with relay.store.view() as view:
+        clerk = get_handoff(view, CLERK).id
+    briefing = brief(relay.handoff(clerk).baton(), read=lambda content: relay.read(content))  # noqa: PLW0108 - the parameter has another name
+    _require("9,800" not in briefing.instructions and "9,800" in briefing.data, "the page stands among instructions")
+    for line in briefing.data.splitlines():
+        if line.strip():
+            yield Line(line, Tone.PLAIN if briefing.marker in line else Tone.QUIET)
+
+
+def _worked(told: list[str]) -> Iterator[Line]:
+    for line in told:
+        tone = Tone.BAD if line.startswith("clerk") else Tone.GOOD if line.startswith("ana") else Tone.PLAIN
+        yield Line(line, tone)
+
+
+def _traced(relay: Relay, example: Poisoned) -> Iterator[Line]:
+    with relay.store.view() as view:
+        (tracing,) = taint.trace_taint(view, CLERK)
+    held = [step for step in tracing.steps if step.way is Way.HELD]
+    _require(len(held) == 1 and held[0].quoted and example.ACCOUNT in held[0].what, "the payment is not traced")
+    yield Line(f"{tracing.name} · {tracing.by}")
+    yield from (Line(_told(step), _TONES.get(step.way, Tone.QUIET)) for step in tracing.steps)
+
+
+def _told(step: taint.Step) -> str:
+    quoted = ""
+    if step.quoted:
+        quoted = " · in quarantine" if step.way is Way.HANDED_ON else " · the page's words stand in it"
+    return f"{step.name:<16} {step.way:<11} {step.what}{quoted}".rstrip()
+
+
+def _honest(directory: Path, example: Poisoned) -> Step:
+    """Let the same agents read an honest page."""
+    relay, bank = example.main(directory, lambda _: None, example.HONEST)
+    with relay, relay.store.view() as view:
+        held = list(view.find_receipts(ReceiptQuery(kind=Kind.TOOL_HELD)))
+    _require(not held and bank.paid == [(example.ON_FILE, 420)], "an honest page was held up")
+    return Step(
+        "The same agents with an honest page: it came from outside as well, and nothing is held",
+        (Line(f"420 EUR went to {example.ON_FILE}, which the terms name; 0 calls held", Tone.GOOD),),
+    )
+
+
+def _require(holds: bool, problem: str) -> None:  # noqa: FBT001 - it is the whole question
+    if not holds:
+        raise VerificationError(f"{problem}; please report this")

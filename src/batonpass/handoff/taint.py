@@ -1,0 +1,60 @@
+"""What a run knows of its own taint: which content from outside reached it, by which receipt, and what is endorsed.
+
+It is kept at hand, so that a call costs the same however long its run is. All of it can be read again from receipts.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from batonpass.model.ids import Digest, ReceiptId
+from batonpass.model.label import Label, Source, SourceType
+from batonpass.scan.passages import Passages
+
+# An agent's own words, which everybody may read.
+OWN: Final = Label(SourceType.LLM_GENERATED)
+
+
+@dataclass(slots=True)
+class Taint:
+    """What came from outside to a run and stands; what somebody endorsed; and what it made of all else it knows."""
+
+    entered: dict[Source, ReceiptId | None] = field(default_factory=dict)  # by which receipt it reached this run
+    endorsed: set[Source] = field(default_factory=set)
+    base: Label = OWN  # of all that it knows, what came from outside left aside
+    cleared: set[tuple[str, Digest]] = field(default_factory=set)  # tool and target that a person let it act on
+    terms: frozenset[str] | None = None  # those older than the taint, once somebody asked
+    passages: Passages[Source] = field(default_factory=Passages)
+    unread: set[Source] = field(default_factory=set)  # texts that were not looked into yet
+    # Held while a label is worked out and written: what comes in meanwhile is written after it, or is in it.
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __bool__(self) -> bool:
+        return bool(self.entered)
+
+    @property
+    def label(self) -> Label:
+        """Return the label of all that the run knows."""
+        return self.base.joined(Label(SourceType.EXTERNAL)) if self.entered else self.base
+
+    def enter(self, sources: Iterable[Source], receipt: ReceiptId | None) -> None:
+        """Take in what came from outside, unless somebody endorsed it."""
+        for source in sources:
+            if source not in self.endorsed:
+                self.entered.setdefault(source, receipt)
+
+    def endorse(self, source: Source) -> None:
+        """Lift the taint that came from a source, and no other."""
+        self.endorsed.add(source)
+        self.entered.pop(source, None)
+
+    def learn(self, label: Label | None) -> None:
+        """Join what the run knows with something else; of what came from outside the sources are kept, not this."""
+        if label is not None:
+            integrity = SourceType.TOOL_OUTPUT if label.is_external else label.integrity
+            self.base = self.base.joined(Label(integrity, label.readers))
+
+    def unknown(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """Yield those of some sources that neither stand nor are endorsed."""
+        return (source for source in sources if source not in self.entered and source not in self.endorsed)

@@ -1,0 +1,65 @@
+"""Taint as values: which calls have consequences, what names one, and who answers for a stranger."""
+
+import pytest
+
+from batonpass.guard.gates import CallFacts, HandoffFacts, judge_handoff
+from batonpass.guard.taint import is_consequential, is_named, judge_tainted_call, may_endorse
+from batonpass.model.ids import AgentId
+from batonpass.model.kinds import Gate, Relation
+from batonpass.model.rules import Policy, Tier
+
+CLERK = AgentId("clerk")
+
+
+def a_call(*tiers: Tier, reads: bool = False, target: str | None = "src/a.py") -> CallFacts:
+    """Return a call of these tiers."""
+    return CallFacts(agent=CLERK, tool="put", tiers=tiers, reads=reads, target=target)
+
+
+@pytest.mark.parametrize("tier", set(Tier) - {Tier.REVERSIBLE, Tier.BUDGETED_DELEGATION})
+def test_what_has_consequences(tier: Tier) -> None:
+    """Whatever else it is; but a read has none, however dear."""
+    assert is_consequential(a_call(tier, Tier.REVERSIBLE))
+    assert not is_consequential(a_call(tier, reads=True))
+
+
+def test_what_can_be_undone_has_none() -> None:
+    """An agent that works in its own files is not held all day."""
+    assert not is_consequential(a_call(Tier.REVERSIBLE))
+
+
+@pytest.mark.parametrize(
+    ("target", "terms", "named"),
+    [
+        ("src/a.py", {"write:src/a.py"}, True),
+        ("src/a.py", {"put:src/a.py"}, True),
+        ("src/a.py", {"write:src/*", "put:**", "src/a.py", "WRITE:src/a.py", "write:src/a.py "}, False),
+        ("src/*", {"write:src/*"}, False),
+        (None, {"write:None", "put:"}, False),
+    ],
+)
+def test_terms_name_letter_by_letter(target: str | None, terms: set[str], named: bool) -> None:  # noqa: FBT001
+    """The action or the tool, and the very target; a pattern names nothing in particular."""
+    assert named == is_named(a_call(Tier.IRREVERSIBLE, target=target), terms)
+
+
+def test_a_decision_says_who_what_and_why() -> None:
+    """The sentence is what a person reads before they let it go on."""
+    decision = judge_tainted_call(a_call(Tier.IRREVERSIBLE), (), "call 3f2a")
+
+    assert decision is not None
+    assert (Gate.APPROVE, "taint", "would_hold.taint") == (decision.gate, decision.rule, decision.flag)
+    assert "clerk calls put on src/a.py, and knows what came from outside (call 3f2a)" in decision.sentence
+
+
+@pytest.mark.parametrize(("by", "may"), [("user:ana", True), ("agent:lead", False), ("service:nightly", False)])
+def test_only_a_person_answers_for_a_stranger(by: str, may: bool) -> None:  # noqa: FBT001
+    """Neither an agent nor a program does."""
+    assert may == may_endorse(by)
+
+
+def test_whoever_may_not_read_it_is_not_handed_it() -> None:
+    """What only some may read is held before anybody else gets it."""
+    facts = HandoffFacts(to=CLERK, relation=Relation.PEER_TO_PEER, may_read=False)
+
+    assert ["readers"] == [found.rule for found in judge_handoff(facts, Policy()) if found.rule == "readers"]
