@@ -24,7 +24,7 @@ from batonpass.store.memory import MemoryStore
 from tests.integration.agents.messages_api import MessagesApi
 
 KEY: Final = "sk-of-the-provider"
-PATIENCE: Final = 60.0
+PATIENCE: Final = 240.0
 
 
 def run_async(main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - whatever main returns

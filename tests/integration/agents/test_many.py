@@ -3,10 +3,12 @@
 import asyncio
 import time
 
+import pytest
+
 from batonpass.agents import AgentDefinition, HandoffPolicy
 from batonpass.model.lifecycle import State
 from tests.integration.agents.messages_api import Asked, Said, Silence, Text, Use, serving
-from tests.integration.agents.support import House, run_async
+from tests.integration.agents.support import PATIENCE, House, run_async
 
 CROWD = 1000
 AT_ONCE = 50
@@ -22,6 +24,7 @@ def script(asked: Asked) -> Said:
     return Text(str(asked.results[0]["content"]))
 
 
+@pytest.mark.slow
 def test_a_thousand_agents_and_fifty_runs_at_once() -> None:
     """Each run reaches the agent that it names by its stable id; all is recorded, and the ledger verifies."""
     with serving(script) as api:
@@ -70,7 +73,7 @@ def test_a_cancelled_run_leaves_its_handoffs_cancelled() -> None:
 
         async def main() -> list[str]:
             task = asyncio.create_task(house.ask("support", "Where is my money?"))
-            await asyncio.to_thread(api.reached.wait, 20)
+            await asyncio.to_thread(api.reached.wait, PATIENCE)
             task.cancel()
             await asyncio.wait({task})
             assert task.cancelled()
@@ -103,7 +106,7 @@ def test_a_timeout_of_the_caller_is_a_cancellation() -> None:
 
             limits: list[asyncio.Timeout] = []
             task = asyncio.create_task(ask())
-            await asyncio.to_thread(api.reached.wait, 20)
+            await asyncio.to_thread(api.reached.wait, PATIENCE)
             limits[0].reschedule(0)
             await asyncio.wait({task})
             assert isinstance(task.exception(), TimeoutError)
