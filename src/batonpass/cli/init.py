@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import click
 
@@ -17,13 +16,13 @@ from batonpass.adapters.claude_code.settings import (
     settings_path,
 )
 from batonpass.cli.exits import NO
-from batonpass.cli.options import given_ledger, ledger_option, project_option
+from batonpass.cli.init_ledger import ledger_word, make_ledger
+from batonpass.cli.init_mcp import mcp
+from batonpass.cli.options import ledger_option, project_option
 from batonpass.cli.printing import say, tell
 from batonpass.cli.repository import is_ignored
 from batonpass.config import Settings, find_settings
 from batonpass.errors import InvalidValueError
-from batonpass.relay import Relay
-from batonpass.store.opening import MEMORY
 
 # In the ledger's home: the settings files that were not there before us. Only those may go away with our hooks.
 CREATED: Final = "hooks.created"
@@ -32,6 +31,9 @@ CREATED: Final = "hooks.created"
 @click.group()
 def command() -> None:
     """Let other programs tell the ledger what they do, while they do it."""
+
+
+command.add_command(mcp)
 
 
 @command.command("claude-code")
@@ -62,7 +64,7 @@ def claude_code(
         raise click.UsageError("--enforce needs a project: without a ledger there every call would be refused")
     scope = Scope.SHARED if shared else Scope.USER if user else Scope.LOCAL
     project = project.resolve()
-    ledger = _ledger_word()
+    ledger = ledger_word()
     found = find_settings(ledger, directory=project)
     path = settings_path(scope, project)
     within = None if scope is Scope.USER else project
@@ -74,7 +76,7 @@ def claude_code(
         wanted = hook_command(scope, project, ledger=ledger, enforce=enforce)
         edit = plan_install(path, wanted, enforce=enforce, within=within)
         if scope is not Scope.USER and not dry_run:
-            _make_ledger(found)
+            make_ledger(found)
     _carry_out(edit, found, dry_run=dry_run)
     _tell(edit, scope, enforce=enforce, undo=undo, dry_run=dry_run)
 
@@ -133,25 +135,6 @@ def _refuse_twice(project: Path, path: Path) -> None:
                 str(installed.path),
                 f"has our hooks, and all would be recorded twice; `batonpass init claude-code {option}--undo` first",
             )
-
-
-def _ledger_word() -> str | None:
-    given = given_ledger()
-    if given is None:
-        return None
-    if urlsplit(given).password is not None:
-        raise click.UsageError("a hook would show the password in --ledger; set BATONPASS_LEDGER instead")
-    return given if "://" in given or given == MEMORY else str(Path(given).absolute())
-
-
-def _make_ledger(found: Settings) -> None:
-    if found.home is None:
-        raise click.UsageError("a ledger in memory ends with each event; name one in a file or on PostgreSQL")
-    with Relay.open(found.ledger, home=found.home) as relay:
-        new = not relay.store.founded()
-        _ = relay.recording  # founds it, or says that this relay may not record here, before any hook does
-    if new:
-        tell(f"made a ledger in {found.home}, which git does not see")
 
 
 def _created(found: Settings) -> set[str]:

@@ -25,6 +25,7 @@ _NOUNS: Final = {
     "key": "Keys: which relays may record here.",
     "approver": "Approvers: whose keys prove what they decided.",
     "worker": "Run what waits for an agent, under a lease.",
+    "mcp-proxy": "Stand between an MCP client and a server, and record every call.",
     "init": "Let other programs tell the ledger what they do, while they do it.",
     "hook": "Hand one event of another program over by hand.",
     "import": "Bring what other programs already keep into the ledger.",
@@ -33,7 +34,11 @@ _NOUNS: Final = {
     "demo": "Show in seconds what is recorded and what is found.",
 }
 
-_MODULES: Final = {"hook": "hook_event", "import": "import_"}  # where the module cannot be called like the noun
+_MODULES: Final = {
+    "hook": "hook_event",
+    "import": "import_",
+    "mcp-proxy": "mcp_proxy",
+}  # where the module cannot be called like the noun
 
 
 class Door(click.Group):

@@ -9,6 +9,7 @@ import click
 
 from batonpass.accounts.judged import DryRun, dry_run, judge_again
 from batonpass.accounts.meant import get_meant
+from batonpass.adapters.mcp.declaring import read_servers
 from batonpass.audit.lookup import ending, read_receipt
 from batonpass.cli.exits import NO
 from batonpass.cli.opening import opened_view
@@ -129,6 +130,7 @@ def _read(file: Path | None) -> Policy:
         return Policy()
     document = read_document(file)
     document.table(CLAUDE_CODE).table()
+    read_servers(document)
     return policy_of(document)
 
 

@@ -259,6 +259,7 @@ class CallSuspendedError(CallError):
         self.tool = tool
         self.call = call
         self.rule = rule
+        self.sentence = sentence
         self.handoff = handoff
 
 

@@ -21,7 +21,8 @@ HANDOFFS: Final = "handoffs"
 TIERS: Final = "tiers"
 RULES: Final = "rules"
 CLAUDE_CODE: Final = "claude-code"
-TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE)
+MCP: Final = "mcp"
+TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE, MCP)
 
 _MOST_BYTES: Final = 1024 * 1024
 

@@ -1,0 +1,145 @@
+"""What is declared about a server's tools: by the user's file, which is believed, and by the server, which is not.
+
+A server's hints can only make a call graver. What it says in its favour, that a tool only reads or may be repeated,
+counts for nothing until `batonpass.toml` says so too.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from batonpass.errors import InvalidValueError
+from batonpass.guard.patterns import fits
+from batonpass.handoff.tools import Declared
+from batonpass.policy.document import MCP, Document, Place, read_document
+
+RESOURCE: Final = "mcp-resource"
+PROMPT: Final = "mcp-prompt"
+
+_LISTS: Final = ("reads", "reversible", "irreversible", "costly", "idempotent")
+_KEYS: Final = ("local", *_LISTS, "targets")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}")
+_STRANGE: Final = re.compile(r"[^A-Za-z0-9._-]")
+_LONGEST_TOOL: Final = 60
+_DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """What the user says of one server: whose it is, and which of its tools do what. Patterns are over tools' names."""
+
+    name: str
+    local: bool = False  # what its tools return and change is ours
+    reads: tuple[str, ...] = ()
+    reversible: tuple[str, ...] = ()
+    irreversible: tuple[str, ...] = ()
+    costly: tuple[str, ...] = ()
+    idempotent: tuple[str, ...] = ()
+    targets: Mapping[str, str] = field(default_factory=dict)  # by tool, the argument that says what is changed
+
+    def declare(self, tool: str, hints: "Hints") -> Declared:
+        """Return what counts as declared about a tool."""
+        reads = _any(self.reads, tool)
+        reversible = None
+        if _any(self.irreversible, tool):
+            reversible = False
+        elif _any(self.reversible, tool):
+            reversible = True
+        elif tool in hints.destructive and not reads:
+            reversible = False
+        argument = None if reads else self.targets.get(tool)
+        return Declared(
+            name=recorded_name(f"mcp__{self.name}__", tool),
+            target=None if argument is None else _argument(argument),
+            idempotent=_any(self.idempotent, tool),
+            reversible=reversible,
+            reads=reads,
+            external=not self.local,
+            costly=_any(self.costly, tool),
+        )
+
+    def declare_reading(self, what: str) -> Declared:
+        """Return what is declared about reading a resource, or asking for a prompt."""
+        return Declared(name=f"{what}__{self.name}", reads=True, external=not self.local)
+
+
+@dataclass(slots=True)
+class Hints:
+    """What a server has said against its own tools; it cannot take that back."""
+
+    destructive: set[str] = field(default_factory=set)
+
+    def learn(self, tools: Iterable[Any]) -> None:
+        """Take note of a list of tools."""
+        for tool in tools:
+            name, said = _read_tool(tool)
+            if name is not None and said.get("destructiveHint") is True:
+                self.destructive.add(name)
+
+
+def _read_tool(tool: object) -> tuple[str | None, Mapping[str, Any]]:
+    name = tool.get("name") if isinstance(tool, dict) else None
+    said = tool.get("annotations") if isinstance(tool, dict) else None
+    return name if isinstance(name, str) else None, said if isinstance(said, dict) else {}
+
+
+def read_server(path: Path | None, name: str) -> Server:
+    """Return what a file says of a server; without one, nothing. Raises `PolicyFileError`."""
+    return Server(name=name) if path is None else read_servers(read_document(path)).get(name, Server(name=name))
+
+
+def read_servers(document: Document) -> dict[str, Server]:
+    """Return what a document says of all servers. Raises `PolicyFileError`."""
+    return {name: _server(name, place) for name, place in document.table(MCP).table().items()}
+
+
+def _server(name: str, place: Place) -> Server:
+    if not _NAME.fullmatch(name):
+        raise place.error(f"{name!r} is no name of a server: {_NAMING}")
+    given = place.table(_KEYS)
+    lists = {key: given[key].texts("tools") for key in _LISTS if key in given}
+    targets = given["targets"].table() if "targets" in given else {}
+    return Server(
+        name=name,
+        local="local" in given and given["local"].boolean(),
+        targets={tool: argument.text() for tool, argument in targets.items()},
+        **lists,
+    )
+
+
+_NAMING: Final = "letters, digits and ._- , at most 48, the first a letter or a digit"
+
+
+def require_name(name: str) -> str:
+    """Return a name that a server can have. Raises `InvalidValueError`."""
+    if not _NAME.fullmatch(name):
+        raise InvalidValueError("name", f"{name!r} is not one: {_NAMING}"[:200])
+    return name
+
+
+def name_for(words: str) -> str:
+    """Return a name for a server that nobody named, from what it is reached by."""
+    return _STRANGE.sub("-", words).strip("._-")[:48] or "server"
+
+
+def recorded_name(before: str, given: str) -> str:
+    """Return how something of another program's naming is recorded: as it is, if it has the form of a name.
+
+    Else what does not fit becomes a dash, and a piece of a digest keeps two such names apart, and apart from any other.
+    """
+    cleaned = _STRANGE.sub("-", given)
+    if cleaned == given and 0 < len(given) <= _LONGEST_TOOL:
+        return before + given
+    digest = sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{before}{cleaned[:_LONGEST_TOOL]}+{digest}"
+
+
+def _any(patterns: tuple[str, ...], tool: str) -> bool:
+    return any(fits(pattern, tool, across=True) for pattern in patterns)
+
+
+def _argument(name: str) -> Any:  # noqa: ANN401 - as a tool declares it
+    return lambda arguments: None if arguments.get(name) is None else str(arguments[name])

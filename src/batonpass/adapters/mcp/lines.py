@@ -1,0 +1,80 @@
+"""Lines between processes: read from a descriptor until it ends or somebody says stop, written whole."""
+
+import os
+import select
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+# A server that never ends its line must not take all memory. The largest results that anybody sends are far below.
+LONGEST: Final = 256 * 1024 * 1024
+_PIECE: Final = 1024 * 1024
+
+
+class EndlessLineError(Exception):
+    """A line is longer than anything that is meant to be read."""
+
+    def __init__(self) -> None:
+        super().__init__(f"sent a line of more than {LONGEST:,} bytes")
+
+
+class Bell:
+    """Lets one thread, or a signal, end another's waiting for input."""
+
+    def __init__(self) -> None:
+        self.descriptor, self._ring = os.pipe()
+        os.set_blocking(self._ring, False)
+
+    def ring(self) -> None:
+        """End the waiting; also before it has begun, and as often as one likes."""
+        try:
+            os.write(self._ring, b"!")
+        except BlockingIOError:
+            return  # it has been rung many times already
+
+    def close(self) -> None:
+        """Let go of it, when nobody waits or rings any more."""
+        os.close(self.descriptor)
+        os.close(self._ring)
+
+
+def read_lines(descriptor: int, bell: Bell | None = None, *, longest: int = LONGEST) -> Iterator[bytes]:
+    """Yield the lines that come in, without their ends and without empty ones, until the end or until a bell rings.
+
+    Raises `EndlessLineError`.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    waiting = [descriptor] if bell is None else [descriptor, bell.descriptor]
+    while True:
+        if bell is not None and bell.descriptor in select.select(waiting, [], [])[0]:
+            return
+        piece = os.read(descriptor, _PIECE)
+        *whole, rest = piece.split(b"\n")
+        if whole:
+            whole[0] = b"".join([*pieces, whole[0]])
+            pieces, size = [], 0
+            yield from (line for line in map(bytes.strip, whole) if line)
+        pieces.append(rest)
+        size += len(rest)
+        if size > longest:
+            raise EndlessLineError
+        if not piece:
+            if last := b"".join(pieces).strip():
+                yield last
+            return
+
+
+class Outlet:
+    """Where lines go: each is written whole, whichever thread writes it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+
+    def send(self, line: bytes) -> None:
+        """Write one line. Raises `OSError` if nobody reads any more."""
+        with self._lock:
+            left = memoryview(line + b"\n")
+            while left:
+                left = left[os.write(self._descriptor, left) :]

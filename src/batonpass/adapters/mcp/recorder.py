@@ -1,0 +1,205 @@
+"""Recording for one proxy: one root run, begun by the first call, in a ledger that may come and go.
+
+Where nothing can be written, a proxy that only watches goes on, and says later how much it missed; one that enforces
+makes no call that is not on record.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from batonpass.errors import BatonpassError, CallError
+from batonpass.handoff.calling import Begun, Replayed, begin_call, deny_call
+from batonpass.handoff.closing import close_run
+from batonpass.handoff.finishing import fail_call, finish_call
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.material import Material
+from batonpass.handoff.noting import attach
+from batonpass.handoff.starting import start_run
+from batonpass.handoff.tools import Declared, ToolCall
+from batonpass.model.bodies import Outcome
+from batonpass.model.ids import AgentId, CallId, SessionId
+from batonpass.model.receipt import Mode
+from batonpass.relay import Relay
+
+# Larger results are passed on whole and recorded by digest: a store keeps no larger content.
+LARGEST = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ProxiedCall(ToolCall[Any]):
+    """A call that a client wants to make: its arguments have names already."""
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """Return the arguments by name."""
+        return self.kwargs
+
+    def is_same(self, other: "ProxiedCall") -> bool:
+        """Return whether both ask for the same, to the last argument."""
+        return self.declared.name == other.declared.name and self.kwargs == other.kwargs
+
+
+def proxied(declared: Declared, arguments: Mapping[str, Any]) -> ProxiedCall:
+    """Return a call of a client's."""
+    return ProxiedCall(declared, dict, (), arguments)
+
+
+class CallRefusedError(Exception):
+    """The server answered that the call failed."""
+
+    code = "mcp.failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """On whose behalf a proxy records, and where its run belongs."""
+
+    by: str
+    agent: str | None = None  # None: as the client calls itself
+    session: SessionId | None = None
+    series: str | None = None
+
+
+class Recorder:
+    """Writes what one client does with one server. Safe to use from several threads."""
+
+    def __init__(
+        self, open_relay: Callable[[], Relay], origin: Origin, *, enforced: bool, tell: Callable[[str], None]
+    ) -> None:
+        self._open = open_relay
+        self._origin = origin
+        self._tell = tell
+        self._mode = Mode.ENFORCED if enforced else Mode.OBSERVED
+        self._client = AgentId("mcp-client")
+        self._relay: Relay | None = None
+        self._holding: Holding | None = None
+        self._missed = 0
+        self._complained: str | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def enforced(self) -> bool:
+        """Return whether nothing may happen that is not recorded."""
+        return self._mode is Mode.ENFORCED
+
+    @property
+    def principal(self) -> str:
+        """Return for whom the client works."""
+        return self._origin.by
+
+    def meet(self, client: AgentId) -> None:
+        """Learn what the client calls itself; what counts is what it says before its first call."""
+        self._client = client
+
+    def begin(self, call: ProxiedCall) -> Begun | None:
+        """Record that a call is about to be made; None if it could not be recorded and is made all the same.
+
+        Raises `CallError` for one that must not be made, and `BatonpassError` if it cannot be recorded and has to be.
+        """
+        try:
+            relay, holding = self._run()
+            begun = begin_call(relay.desk, holding, call)
+        except CallError:
+            raise
+        except BatonpassError as error:
+            if self.enforced:
+                raise
+            self.miss(error)
+            return None
+        # Nothing is replayed here: the run is new, and foreign tools keep no results.
+        return None if isinstance(begun, Replayed) else begun
+
+    def finish(self, begun: Begun, call: ProxiedCall, result: Mapping[str, Any], line: bytes) -> None:
+        """Record what a call returned."""
+        kept: object = result if len(line) <= LARGEST else {"shown": f"{len(line):,} bytes"}
+        relay, holding = self._run()
+        self.attempt(lambda: finish_call(relay.desk, holding, begun, call, kept))
+
+    def fail(self, begun: Begun, call: ProxiedCall, sentence: str) -> None:
+        """Record that the server said that a call failed."""
+        relay, holding = self._run()
+        self.attempt(lambda: fail_call(relay.desk, holding, begun, call, CallRefusedError(sentence)))
+
+    def deny(self, call: ProxiedCall, rule: str) -> None:
+        """Record that a call was not made, by a rule of the proxy's own."""
+
+        def write() -> None:
+            relay, holding = self._run()
+            deny_call(relay.desk, holding, call.declared.name, call.arguments, rule=rule)
+
+        self.attempt(write)
+
+    def material(self, held: CallId) -> Material:
+        """Return what somebody has to be shown before they decide about a held call."""
+        relay, _ = self._run()
+        return relay.held_call(held).material()
+
+    def settle(self, held: CallId, *, approved: bool, shown: Material, looked_ms: int) -> None:
+        """Record what the person at the client decided about a held call, as said and not proven.
+
+        Raises `BatonpassError` if that is not theirs to decide, or not enough.
+        """
+        relay, _ = self._run()
+        call = relay.held_call(held)
+        (call.approve if approved else call.deny)(
+            by=self.principal, reason="answered at the client", shown=shown, looked_ms=looked_ms
+        )
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Keep something that the server said, as data from outside."""
+        relay, holding = self._run()
+        attach(relay.desk, holding, name, body, media_type="application/json", untrusted=True)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """End the run, if one was begun. Calls without an outcome stay in doubt."""
+        with self._lock:
+            relay, holding = self._relay, self._holding
+        if relay is None:
+            return
+        if holding is not None:
+            outcome = Outcome.COMPLETED if error is None else Outcome.FAILED
+            self.attempt(lambda: close_run(relay.desk, holding, outcome, error=error))
+        relay.close()
+
+    def _run(self) -> tuple[Relay, Holding]:
+        with self._lock:
+            if self._relay is None:
+                self._relay = self._open()
+            if self._holding is None:
+                self._holding = start_run(
+                    self._relay.desk,
+                    None,
+                    by=self._origin.by,
+                    agent=self._origin.agent or self._client,
+                    series=self._origin.series,
+                    session=self._origin.session,
+                    mode=self._mode,
+                )
+                self._holding.unrecorded, self._missed = self._missed, 0
+            return self._relay, self._holding
+
+    def miss(self, error: Exception) -> None:
+        """Count a call that is made without being recorded."""
+        with self._lock:
+            if self._holding is None:
+                self._missed += 1
+            else:
+                with self._holding.lock:
+                    self._holding.unrecorded += 1
+        self.complain(error)
+
+    def attempt(self, write: Callable[[], None]) -> None:
+        """Write what has happened already: nothing can be refused any more, and without it the call is in doubt."""
+        try:
+            write()
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the client gets its answer
+            self.complain(error)
+
+    def complain(self, error: Exception) -> None:
+        """Say that something is not on record; once, as a store that is gone is gone for every call."""
+        said = str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}"
+        if said != self._complained:
+            self._complained = said
+            self._tell(f"not recorded: {said}")

@@ -1,0 +1,123 @@
+"""`batonpass mcp-proxy`: stand between an MCP client and a server, and record every call."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import click
+
+from batonpass.adapters.mcp.backend import Backend, StdioBackend, headers_from
+from batonpass.adapters.mcp.deciding import Guard
+from batonpass.adapters.mcp.declaring import name_for, read_server, require_name
+from batonpass.adapters.mcp.recorder import Origin, Recorder
+from batonpass.adapters.mcp.serving import serve
+from batonpass.cli.exits import BROKEN
+from batonpass.cli.opening import settings
+from batonpass.cli.options import checked, ledger_option
+from batonpass.cli.printing import tell
+from batonpass.config import Settings
+from batonpass.errors import MissingExtraError
+from batonpass.model.ids import require_agent, require_principal, session_named
+from batonpass.policy.document import find_file
+from batonpass.policy.reading import given_policy
+from batonpass.relay import Relay
+
+_LOADERS: Final = frozenset({"npx", "uvx", "uv", "node", "python", "python3", "bunx", "pipx", "docker", "deno"})
+
+
+@click.command()
+@click.argument("command", metavar="[-- COMMAND…]", nargs=-1, type=click.UNPROCESSED)
+@click.option("--url", metavar="URL", help="The server is there, by streamable HTTP.")
+@click.option(
+    "--header",
+    "headers",
+    metavar="NAME=VARIABLE",
+    multiple=True,
+    help="Send it this header, with the value of an environment variable.",
+)
+@click.option(
+    "--name",
+    metavar="NAME",
+    callback=checked(require_name),
+    help="What the server is called in records and in batonpass.toml.  [default: from its command or URL]",
+)
+@click.option(
+    "--enforce", is_flag=True, help="Hold and deny as the policy says, and make no call that is not recorded."
+)
+@click.option(
+    "--by",
+    metavar="PRINCIPAL",
+    callback=checked(lambda given: require_principal("by", given)),
+    default=lambda: f"user:{os.environ.get('USER') or 'unknown'}",
+    show_default="user:$USER",
+    help="For whom the client works.",
+)
+@click.option(
+    "--agent",
+    metavar="AGENT",
+    callback=checked(lambda given: require_agent("agent", given)),
+    help="Who calls.  [default: as the client calls itself]",
+)
+@click.option("--session", metavar="NAME", help="The session that the run belongs to.")
+@click.option("--series", metavar="NAME", help="The series that the run belongs to.")
+@ledger_option
+def command(
+    command: tuple[str, ...],
+    *,
+    url: str | None,
+    headers: tuple[str, ...],
+    name: str | None,
+    enforce: bool,
+    by: str,
+    agent: str | None,
+    session: str | None,
+    series: str | None,
+) -> None:
+    """Stand between an MCP client, on stdin and stdout, and a server, and record every call.
+
+    The server is started by COMMAND, or reached at --url. Nothing else of what they say to each other is changed. Exits
+    with 3 if the server ends before its client.
+    """
+    if bool(command) == (url is not None):
+        raise click.UsageError("give the server's command after --, or --url")
+    if headers and url is None:
+        raise click.UsageError("--header is for a server at --url")
+    found = settings()
+    file = found.policy or (None if found.home is None else find_file(found.home.absolute().parent))
+    policy = given_policy(file)
+    server = read_server(file, name or _name_of(command, url))
+    origin = Origin(by=by, agent=agent, session=None if session is None else session_named(session), series=series)
+    recorder = Recorder(lambda: _open(found, file), origin, enforced=enforce or policy.enforce, tell=_complain)
+    gone = serve(server, _reach(command, url, headers), recorder, Guard(recorder, found.home))
+    if gone is not None:
+        _complain(str(gone))
+        click.get_current_context().exit(BROKEN)
+
+
+def _reach(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) -> Backend:
+    if url is None:
+        return StdioBackend(command)
+    given = headers_from(headers, os.environ)
+    if find_spec("mcp") is None:
+        raise MissingExtraError("MCP servers that are reached by HTTP", "mcp")
+    from batonpass.adapters.mcp.http import HttpBackend  # noqa: PLC0415 - the SDK, which takes a while, only for HTTP
+
+    return HttpBackend(url, given)
+
+
+def _open(found: Settings, policy: Path | None) -> Relay:
+    return Relay.open(found.ledger, home=found.home, policy=policy)
+
+
+def _name_of(command: tuple[str, ...], url: str | None) -> str:
+    """Return a name for a server: of a program that only loads others, the first word that names one."""
+    if url is not None:
+        return name_for(urlsplit(url).hostname or "server")
+    words = [Path(word).name for word in command if not word.startswith("-")] or [command[0]]
+    return name_for(next((word for word in words if word not in _LOADERS), words[0]))
+
+
+def _complain(sentence: str) -> None:
+    tell(f"batonpass mcp-proxy: {sentence}")
