@@ -28,6 +28,7 @@ class Tree:
 
     def __init__(self, lead: LiveRun, world: World) -> None:
         self.path = [Expected(lead)]
+        self.handed_off = 0
         self.world = world
 
     @property
@@ -54,7 +55,8 @@ class Tree:
                 here.taint.remove(source)
                 here.endorsed.add(source)
             case "down":
-                handoff = here.run.hand_off("worker", f"work {len(self.path)}", key=f"{id(here)} {len(here.run.notes)}")
+                self.handed_off += 1  # the same key would be the same handoff, with what its last attempt read
+                handoff = here.run.hand_off("worker", f"work {self.handed_off}")
                 self.path.append(Expected(handoff.__enter__(), handoff, set(here.taint)))
             case "up" | "fail" if len(self.path) > 1:
                 self.up(failed=step == "fail")
@@ -69,7 +71,7 @@ class Tree:
         self.here.taint |= child.taint - self.here.endorsed
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STEPS)
 def test_taint_in_any_tree(steps: list[str]) -> None:
     """After every step each run is tainted by exactly what it should be, and all of it verifies."""

@@ -3,15 +3,16 @@
 import pytest
 
 from batonpass.errors import NotFoundError, NotPersonError
+from batonpass.handoff.run import LiveRun
 from batonpass.handoff.tools import tool
 from batonpass.model.items import Decision
 from batonpass.model.label import Label, SourceType
-from batonpass.model.lifecycle import Carrier
+from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.policy import HandoffPolicy
 from batonpass.model.rules import Policy
 from batonpass.relay import Relay
 from tests.unit.handoff.outside import PAGE, started
-from tests.unit.handoff.places import ANA, Places, at_once, bodies, fail, kinds, worker
+from tests.unit.handoff.places import ANA, LONG, Places, at_once, bodies, fail, kinds, worker
 
 EXTERNAL = Label(SourceType.EXTERNAL)
 
@@ -251,3 +252,46 @@ def test_two_threads_of_a_run_write_no_label_that_is_too_good() -> None:
         )
 
         assert "external" == bodies(relay, "tool.requested")[-1].label.integrity
+
+
+def test_what_was_endorsed_above_taints_nobody_further_down() -> None:
+    """It travels in quarantine as before, and each who has it knows that somebody answered for it."""
+    with started() as (_, lead, __):
+        lead.endorse(lead.attach("mail", PAGE, untrusted=True), by=ANA, reason="my own mail")
+        with lead.hand_off("one", "Go") as one, one.hand_off("two", "Go on") as two:
+            assert (1, (), ()) == (len(two.given.untrusted), one.taint, two.taint)
+
+
+def test_a_result_from_another_process_taints_whoever_waits_for_it(places: Places) -> None:
+    """From the receipts alone; asked for again, it is written down once. A failed attempt's findings count as well."""
+    relay, other = places.relay(), places.relay()
+    lead = relay.start("Compare prices", by=ANA)
+    for end in (LiveRun.close, fail):
+        handoff = lead.hand_off("worker", f"Read {end.__name__}", carrier=Carrier.WORKER)
+        child = worker(other)
+        child.call(tool("fetch", reads=True, external=True)(lambda: PAGE))
+        child.record(Decision("they are new"))
+        end(child)
+        handoff.wait(LONG)
+        handoff.wait(LONG)
+
+        assert child.taint[-1] in lead.taint
+    assert 2 == len(bodies(relay, "run.tainted"))
+
+
+def test_whoever_may_not_read_it_is_not_handed_it() -> None:
+    """What a tool says only some may read stays with them, however it is passed on."""
+    ledger = tool("ledger", reads=True, readers=["agent:lead", "agent:auditor", "agent:clerk"])(lambda: "secret")
+    payroll = tool("payroll", reads=True, readers=["agent:clerk", "agent:lead"])(lambda: "more secret")
+    with started() as (relay, lead, _):
+        with lead.hand_off("clerk", "Read", criteria=["read"]) as clerk:
+            clerk.call(ledger)
+            clerk.call(payroll)
+            clerk.report("read")
+        assert ("agent:clerk", "agent:lead") == lead.label.readers
+        states = [lead.hand_off(to, "Go on", criteria=["done"]).state for to in ("clerk", "auditor")]
+
+        assert ([State.OFFERED, State.HELD], [None, None, "readers"]) == (
+            states,
+            [body.rule for body in bodies(relay, "handoff.initiated")],
+        )

@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 
 from batonpass.accounts.why import explain
+from batonpass.credentials.port import Credential, CredentialRequest, Secret
 from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.tools import tool
@@ -238,3 +239,42 @@ def test_a_hold_says_where_it_came_from() -> None:
 
         assert ("held", "taint", "external") == (why.verdict, why.rule, bodies(relay, "tool.held")[0].label.integrity)
         assert f"fetch {lead.taint[0][-4:]}" in next(fact.text for fact in why.facts if fact.label == "from outside")
+
+
+def test_an_approval_for_another_reason_clears_no_later_attempt() -> None:
+    """A person who let a clean attempt pay was not told that a stranger may want more of it."""
+    with started(ENFORCED) as (relay, lead, world):
+
+        def work(run: LiveRun) -> None:
+            run.call(world.pay, ACCOUNT, 1)
+            tainted(run, world)
+            run.call(world.pay, ACCOUNT, 2)
+
+        handoff = lead.hand_off("payer", "Pay", run=work)
+        handoff.wait()
+        handoff.approve(by=ANA)
+        handoff.wait()
+
+        assert ["tier.irreversible", "taint"] == [body.rule for body in bodies(relay, "tool.held")]
+        assert [f"pay {ACCOUNT} 1"] == world.done
+
+
+def test_what_comes_in_while_a_credential_is_fetched_counts() -> None:
+    """Nobody knows how long that takes: a call is judged by what its run knows when it is requested."""
+    with started(LENIENT) as (relay, lead, world):
+
+        class Slow:
+            """Gives a credential, and something happens meanwhile."""
+
+            def fetch(self, request: CredentialRequest) -> Credential:
+                tainted(lead, world)
+                return Credential(name=request.name, identity="bot:ci", secret=Secret("not to be seen"))
+
+        relay.credential("bank", Slow())
+        transfer = tool("transfer", reversible=False, credential="bank")(
+            lambda to: world.done.append(f"transfer to {to}")
+        )
+        with pytest.raises(CallSuspendedError):
+            lead.call(transfer, "somebody")
+
+        assert ([], ["taint"]) == (world.done, [body.rule for body in bodies(relay, "tool.held")])
