@@ -9,6 +9,7 @@ import click
 
 from batonpass.accounts.judged import DryRun, dry_run, judge_again
 from batonpass.accounts.meant import get_meant
+from batonpass.adapters.claude_code.hooks.rules import read_rules
 from batonpass.adapters.mcp.declaring import read_servers
 from batonpass.audit.lookup import ending, read_receipt
 from batonpass.cli.exits import NO
@@ -21,7 +22,7 @@ from batonpass.guard.gates import Decision
 from batonpass.model.ids import CALL, HANDOFF, HandoffId, ReceiptId, StreamId
 from batonpass.model.kinds import Relation
 from batonpass.model.rules import Policy, Rule, Tier
-from batonpass.policy.document import CLAUDE_CODE, read_document
+from batonpass.policy.document import read_document
 from batonpass.policy.reading import policy_of
 from batonpass.store.port import LedgerView
 
@@ -129,7 +130,7 @@ def _read(file: Path | None) -> Policy:
     if file is None:
         return Policy()
     document = read_document(file)
-    document.table(CLAUDE_CODE).table()
+    read_rules(file)
     read_servers(document)
     return policy_of(document)
 

@@ -74,6 +74,22 @@ def test_a_file_is_checked(tmp_path: Path) -> None:
     assert (False, 2, "tiers.cheap") == tuple(answer("check", "wrong.toml")[key] for key in ("right", "line", "key"))
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[claude-code]\ndefault = 'ask'\n", 2),
+        ("[claude-code.main]\ndeny = ['Bash(']\n", 2),
+        ("[mcp.files]\n\ntool = 1\n", 3),
+    ],
+    ids=["no such default", "no pattern", "nothing that is said of a server"],
+)
+def test_what_others_read_from_the_file_is_checked_as_well(tmp_path: Path, text: str, line: int) -> None:
+    """The tables of the hooks and of the proxy are part of the file."""
+    (tmp_path / "odd.toml").write_text(text, encoding="utf-8")
+
+    assert (False, line) == tuple(answer("check", "odd.toml")[key] for key in ("right", "line"))
+
+
 def test_a_dry_run_counts_rule_by_rule(tmp_path: Path, shipped: str) -> None:
     """So many of so many would have been denied, for example these; one that fits nothing is told as well."""
     (tmp_path / "batonpass.toml").write_text(RULES, encoding="utf-8")
