@@ -4,7 +4,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from batonpass.model.lifecycle import State
 from batonpass.model.tool_bodies import ToolRequested
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
-from tests.integration.cli.shell import PROGRAM, batonpass_in, on_terminal, surroundings
+from tests.integration.cli.shell import PROGRAM, batonpass_in, on_terminal, run_example, surroundings
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "quarterly_analysis.py"
 TITLES: Final = (
@@ -58,14 +57,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def example(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """Return what the example left when it was run as a reader runs it, to look at and not to change."""
     place = tmp_path_factory.mktemp("example")
-    done = subprocess.run(
-        [sys.executable, EXAMPLE, place],
-        env=surroundings(),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+    done = run_example(EXAMPLE, place)
     assert (0, "") == (done.returncode, done.stderr)
     return Played(place=place, said=done.stdout)
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, cast
@@ -22,7 +20,7 @@ from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.receipt import Receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
-from tests.integration.cli.shell import batonpass_in, surroundings
+from tests.integration.cli.shell import batonpass_in, run_example
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "freight.py"
 CARRIERS: Final = ("ghent-haulage", "mosel-rail", "lyon-cold-chain", "adria-trucks", "ionian-ferries")
@@ -34,14 +32,7 @@ ASKED: Final = cast("Freight", load_example("freight.py"))
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return where the example left its ledger when it was run as a reader runs it, to look at and not to change."""
     place = tmp_path_factory.mktemp("freight")
-    done = subprocess.run(
-        [sys.executable, EXAMPLE, place],
-        env=surroundings(),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+    done = run_example(EXAMPLE, place)
     assert (0, "") == (done.returncode, done.stderr)
     return place
 

@@ -33,7 +33,7 @@ from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.testing import FrozenClock
 from tests.children import run_at_once
-from tests.integration.cli.shell import batonpass_in, surroundings
+from tests.integration.cli.shell import batonpass_in, run_example
 from tests.unit.handoff.places import ANA, STORES, Places, bodies, places_at
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "sessions.py"
@@ -317,14 +317,7 @@ def test_however_often_it_is_resumed_nothing_is_doubled_and_no_question_is_lost(
 
 def test_the_example_tells_what_came_along(tmp_path: Path) -> None:
     """The threshold of two weeks ago comes along; the decision whose condition no longer holds comes back, with why."""
-    done = subprocess.run(
-        [sys.executable, EXAMPLE, tmp_path],
-        env=surroundings(),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+    done = run_example(EXAMPLE, tmp_path)
 
     assert (0, "") == (done.returncode, done.stderr)
     assert [

@@ -50,6 +50,18 @@ def batonpass_in(
     )
 
 
+def run_example(program: Path, place: Path) -> subprocess.CompletedProcess[str]:
+    """Run an example as a reader runs it, with its ledger in a place."""
+    return subprocess.run(
+        [sys.executable, program, place],
+        env=surroundings(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
 def on_terminal(folder: Path, arguments: Sequence[str], *, typed: bytes = b"", **more: str) -> tuple[int, str]:
     """Run a command on a terminal of its own and return its exit code and all that appeared there."""
     ours, theirs = pty.openpty()
