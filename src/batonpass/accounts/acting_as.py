@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from batonpass.audit.lookup import read_contents, read_receipt
 from batonpass.handoff.acting import CREDENTIAL
@@ -10,6 +11,8 @@ from batonpass.model.bodies import Kind, ToolRequested
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import Digest, RunId
 from batonpass.store.port import LedgerView, ReceiptQuery
+
+_GONE: Final = (None, None)  # name and identity, once they were erased
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +45,6 @@ def find_acted(view: LedgerView, root: RunId) -> tuple[Acted, ...]:
         Acted(key=key, name=told.get(key, _GONE)[0], identity=told.get(key, _GONE)[1], calls=calls)
         for key, calls in found.items()
     )
-
-
-_GONE: tuple[None, None] = (None, None)
 
 
 def _requests(view: LedgerView, root: RunId) -> Iterator[tuple[RunId, Digest, ContentRef | None]]:

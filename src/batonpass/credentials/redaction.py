@@ -55,8 +55,9 @@ _LOOKS: Final = (
     r"\bnpm_[A-Za-z0-9]{36}\b",
     r"\bpypi-[A-Za-z0-9_-]{50,}",
     r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{16,}=*",
-    r"(?i)\bbasic\s+[A-Za-z0-9+/]{16,}=*",
+    # Long enough, or where a header says so: there are basic responsibilities as well.
+    r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{20,}=*",
+    r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?basic\s+[A-Za-z0-9+/]{8,}=*",
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*-----END [A-Z ]*PRIVATE KEY-----",
     r"(?i)\b[a-z][a-z0-9+.-]*://[^/\s:@\"'\\]*:[^/\s@\"'\\]+@",
 )
@@ -87,21 +88,21 @@ class Redactor:
     def text(self, name: str, text: str) -> str:
         """Return the text of a content without secrets."""
         text = self._without_known(text)
-        return self._without_looks(text, assigned=True) if _is_worked(name) else text
+        return self._without_looks(text, assigned=True) if name in WORKED else text
 
     def document(self, name: str, document: bytes) -> bytes:
         """Return JSON without secrets, the same bytes if there are none."""
-        if not self._known and not _is_worked(name):
+        if not self._known and name not in WORKED:
             return document
         text = document.decode()
         clean = self._without_known(text)
-        if _is_worked(name):
+        if name in WORKED:
             clean = self._without_named(self._without_looks(clean, assigned=False))
         return document if clean == text else clean.encode()
 
     def body(self, name: str, body: bytes) -> bytes:
         """Return bytes without secrets, the same if they are no text, or hold none."""
-        if not self._known and not _is_worked(name):
+        if not self._known and name not in WORKED:
             return body
         try:
             text = body.decode()
@@ -150,10 +151,6 @@ class Redactor:
                 looks, assigned, nearby = (re2.compile(pattern, options) for pattern in patterns)
                 self._compiled = looks, assigned, nearby
             return self._compiled
-
-
-def _is_worked(name: str) -> bool:
-    return name in WORKED
 
 
 def _spellings(secret: str) -> Iterator[str]:

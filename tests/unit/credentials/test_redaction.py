@@ -25,6 +25,7 @@ LOOKS = [
     "npm_" + "a1" * 18,
     "eyJ" + "a" * 20 + ".eyJ" + "b" * 20 + "." + "c" * 20,
     "Bearer " + "a1" * 12,
+    "Authorization: Basic " + "YW5h" * 4 + "==",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----",
 ]
 
@@ -62,6 +63,7 @@ def test_an_assignment_in_a_text_is_taken_out() -> None:
     "text",
     [
         "max_tokens: 100",
+        "basic responsibilities, and the bearer of them",
         "the token ring",
         "see https://example.org/a:b@c",
         "sk-learn and task-manager",
