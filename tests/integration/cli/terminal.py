@@ -11,7 +11,8 @@ from typing import Final, Self
 
 from tests.integration.cli.shell import PATIENCE, PROGRAM, surroundings
 
-INTERRUPT: Final = b"\x03"
+_INTERRUPT: Final = b"\x03"
+_SURELY_ASLEEP: Final = 5  # looks in a row
 _CHUNK: Final = 65_536
 
 
@@ -46,6 +47,16 @@ class Terminal:
         """Type something."""
         os.write(self._ours, text.encode() if isinstance(text, str) else text)
         return self
+
+    def interrupt(self) -> Self:
+        """Press Ctrl-C once it waits for a key: what comes just before that, Python heeds only with the next one."""
+        asleep, deadline = 0, time.monotonic() + PATIENCE
+        while asleep < _SURELY_ASLEEP:
+            state = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+            asleep = asleep + 1 if state == "S" else 0
+            assert time.monotonic() < deadline, f"it never waited for a key: {self.shown}"
+            time.sleep(0.02)
+        return self.type(_INTERRUPT)
 
     def kill(self) -> None:
         """End it without asking."""

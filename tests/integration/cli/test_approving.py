@@ -21,7 +21,7 @@ from batonpass.signing.approver import Cost, make_approver
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.integration.cli.shell import batonpass_in
-from tests.integration.cli.terminal import INTERRUPT, Terminal
+from tests.integration.cli.terminal import Terminal
 
 ANA = PrincipalId("user:ana")
 PASSPHRASE = "correct horse"
@@ -132,7 +132,7 @@ def test_a_passphrase_that_will_not_do_makes_no_key(place: Place, typed: list[st
 def test_whoever_stops_has_made_no_key(place: Place) -> None:
     """Ctrl-C at the second question leaves nothing, and the terminal as it was."""
     with place.terminal("approver", "add", "ana") as terminal:
-        terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n").until("once more: ").type(INTERRUPT)
+        terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n").until("once more: ").interrupt()
         code = terminal.end()
 
     assert (130, False, []) == (code, place.keys.exists(), place.bodies("approver"))
@@ -213,7 +213,7 @@ def test_whoever_stops_half_way_has_decided_nothing(place: Place, held: LiveHand
             terminal.until("Let it go on? [y/N]: ").type("y\n")
         terminal.until(where)
         if how == "Ctrl-C":
-            terminal.type(INTERRUPT)
+            terminal.interrupt()
         else:
             terminal.kill()
         code = terminal.end()
