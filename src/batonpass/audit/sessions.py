@@ -94,14 +94,17 @@ def _find(view: LedgerView, wanted: str) -> Iterator[SessionId]:
     if wanted == LAST:
         yield from (session_of(run) for run in islice((run for run in view.find_runs() if run.parent is None), 1))
         return
+    named = islice(view.find_runs(series=wanted), 1) if len(wanted) <= _LONGEST_NAME else ()
+    # A whole name is meant as one, also where the random end of an id happens to spell it.
+    if series := [session_of(run) for run in named]:
+        yield from series
+        return
     ended = wanted.lower()
     yield from map(SessionId, view.find_ids(SESSION, ended))
     # A root that nobody gave a session is one by itself, under its own last characters.
     tail = ended.partition("_")[2] if ended.startswith(f"{SESSION}_") else ended
     roots = (view.get_run(RunId(run)) for run in islice(view.find_ids(RUN, tail), _SHOWN + 1) if tail)
     yield from (session_of(run) for run in roots if run.parent is None)
-    if len(wanted) <= _LONGEST_NAME:
-        yield from (session_of(run) for run in islice(view.find_runs(series=wanted), 1))
 
 
 def _lines(view: LedgerView, sessions: Iterable[SessionId]) -> Iterator[str]:
