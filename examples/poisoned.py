@@ -45,7 +45,7 @@ class Bank:
 
     def __init__(self) -> None:
         self.paid: list[tuple[str, int]] = []
-        self.pay = tool("pay", reversible=False, target="account")(self._paying())
+        self.pay = tool("pay", reversible=False, target="account", action="pay")(self._paying())
 
     def _paying(self) -> Callable[[str, int], str]:
         def pay(account: str, euro: int) -> str:
@@ -75,10 +75,12 @@ def clerk(run: LiveRun, bank: Bank) -> None:
 
 def buy(run: LiveRun, bank: Bank, page: str, tell: Tell) -> None:
     """Have the page read and the invoice paid; what the page says travels along as what it is."""
-    with run.hand_off("researcher", "Find out what Northwind charges for a pallet now") as researcher:
+    with run.hand_off(
+        "researcher", "Find out what Northwind charges for a pallet now", may=["call:read_page"]
+    ) as researcher:
         research(researcher, page)
     tell("researcher read the page and reports: A pallet is 14.20 EUR.")
-    paying = run.hand_off("clerk", "Pay invoice 118 of Northwind, 420 EUR", may=[f"pay:{ON_FILE}"])
+    paying = run.hand_off("clerk", "Pay invoice 118 of Northwind, 420 EUR", may=[f"pay:{ON_FILE}", "pay:*"])
     try:
         with paying as worker:
             clerk(worker, bank)
@@ -98,7 +100,10 @@ def main(directory: Path, tell: Tell, page: str = POISONED) -> tuple[Relay, Bank
     bank = Bank()
     with relay.start(WORDS, by="user:ana", agent="office") as office:
         # The terms name the account before anybody has read anything from outside: that is what counts later.
-        with office.hand_off("lead", "Price and invoice of Northwind", may=[f"pay:{ON_FILE}"]) as lead:
+        pays = [f"pay:{ON_FILE}", "pay:*"]
+        with office.hand_off(
+            "lead", "Price and invoice of Northwind", may=pays, may_delegate=[*pays, "call:read_page"]
+        ) as lead:
             buy(lead, bank, page, tell)
         office.report("done")
     for account, euro in bank.paid:

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -18,15 +18,17 @@ from batonpass.errors import (
 )
 from batonpass.handoff.asking_for import items_of
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.furnishing import furnish, issuer_of
+from batonpass.handoff.granting import grant_for
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.holds import get_held_call
 from batonpass.handoff.looking import Check
 from batonpass.handoff.membership import Membership
+from batonpass.handoff.revoking import GOOD_FOR, revocation_list, revoke_grant
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.running import Runner
-from batonpass.handoff.secrets import TreeSecrets
 from batonpass.handoff.starting import resume_run, resume_session, start_run
 from batonpass.handoff.sweeping import sweep
 from batonpass.ledger.erasure import Erasure
@@ -51,6 +53,7 @@ from batonpass.model.ids import (
 from batonpass.model.items import Constraint, Exclusion
 from batonpass.model.key import Key, RunKeys
 from batonpass.model.lease import Lease
+from batonpass.model.limits import Limits
 from batonpass.model.receipt import Mode
 from batonpass.model.seal import Seal
 from batonpass.policy.document import find_file
@@ -80,8 +83,11 @@ class Relay:
         clock: Clock | None = None,
         run_keys: RunKeys | None = None,
         policy: AnyPolicy | None = None,
+        work_tree: Path | None = None,
     ) -> None:
         self._store = store
+        self._home = home
+        self._work_tree = (work_tree or Path.cwd()).absolute()
         self._clock = clock or SystemClock()
         self._policy = policy
         self._cards: dict[AgentId, Card] = {}
@@ -103,18 +109,27 @@ class Relay:
         keys_in_files: bool = False,
         create: bool = True,
         policy: AnyPolicy | None = None,
+        work_tree: Path | None = None,
     ) -> Self:
         """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it.
 
         With `keys_in_files`, run keys outlive this process, as short hooks need. A policy is given as a value or a
         file; else it is the nearest `batonpass.toml` around the home. A file is read before the first run is begun or
-        taken up, so one that is wrong raises `PolicyFileError` there, and keeps nobody from reading the ledger.
+        taken up, so one that is wrong raises `PolicyFileError` there, and keeps nobody from reading the ledger. Paths
+        in grants are relative to `work_tree`, by default where it is opened.
         """
         home = home or home_by_default(ledger)
         if policy is None and home is not None:
             policy = find_file(home.absolute().parent)
         run_keys: RunKeys | None = RunKeysInFiles(home) if keys_in_files and home is not None else None
-        return cls(open_store(ledger, create=create), home=home, clock=clock, run_keys=run_keys, policy=policy)
+        return cls(
+            open_store(ledger, create=create),
+            home=home,
+            clock=clock,
+            run_keys=run_keys,
+            policy=policy,
+            work_tree=work_tree,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -148,12 +163,15 @@ class Relay:
         recording = self.recording
         with self._furnishing:
             if self._desk is None:
-                self._desk = Desk(
-                    store=self._store,
-                    recording=recording,
+                self._desk = furnish(
+                    self._store,
+                    recording,
+                    self._membership,
                     clock=self._clock,
-                    secrets=TreeSecrets(self._store, self._clock),
                     gates=given_policy(self._policy),
+                    run_keys=self._run_keys,
+                    home=self._home,
+                    work_tree=self._work_tree,
                     cards=self._cards,
                     checks=self._checks,
                     providers=self._providers,
@@ -200,10 +218,15 @@ class Relay:
         series: str | None = None,
         session: SessionId | None = None,
         mode: Mode | str = Mode.OBSERVED,
+        may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        limits: Limits | str | None = None,
+        until: datetime | None = None,
     ) -> LiveRun:
         """Begin a root run for what a human wants, in their own words.
 
-        With `continues`, or the last of a `series`, decisions, open questions and verified results come along.
+        With `continues`, or the last of a `series`, decisions, open questions and verified results come along. With
+        `may`, what it may use, or `may_delegate`, what it may pass on, it begins a grant and is enforced.
         """
         said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
         holding = start_run(
@@ -216,6 +239,7 @@ class Relay:
             series=series,
             session=session,
             mode=as_member("mode", mode, Mode),
+            grant=grant_for(may, may_delegate, limits, until),
         )
         return self._open(holding)
 
@@ -333,6 +357,7 @@ class Relay:
         fresh = self._membership.rotate()
         if self._desk is not None:
             self._desk.recording = self.recording  # runs that are open go on, under the new key
+            self._desk.issuer = issuer_of(self._membership, self._clock)
         return fresh
 
     def revoke(self, key: Key, *, reason: str) -> None:
@@ -346,6 +371,14 @@ class Relay:
     def revoke_approver(self, principal: str, *, reason: str) -> Key:
         """Let the key of somebody who approves prove nothing from now on, and return it. Needs the root key."""
         return self._membership.revoke_approver(PrincipalId(principal), reason=reason)
+
+    def revoke_grant(self, of: str, *, by: str, reason: str) -> None:
+        """Let a grant of a handoff or a run, and all that hangs from it, end now. Raises `NotFoundError`."""
+        revoke_grant(self.desk, self.identity()[0], of, by=by, reason=reason)
+
+    def revocations(self, *, good_for: timedelta = GOOD_FOR) -> str:
+        """Return all that is revoked as a signed list, for tool servers that never ask. Needs the root key."""
+        return revocation_list(self.desk, self._membership.root(), good_for=good_for)
 
     def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
         """Yield the lines of a bundle: the whole tree that a run belongs to, and all that it takes to verify it."""

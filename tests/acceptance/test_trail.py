@@ -39,7 +39,7 @@ def test_every_store_tells_the_same(places: Places) -> None:
     """A held handoff that fails once, is tried again and verified, reads the same wherever it was recorded."""
     relay, disk = places.relay(), Disk()
     lead = relay.start("Fix rounding", by=ANA)
-    handoff = lead.hand_off("editor", "Round half-even", may=["write:src/**"], hold=True, none=["constraint"])
+    handoff = lead.hand_off("editor", "Round half-even", may=["write:**"], hold=True, none=["constraint"])
     handoff.approve(by=ANA, reason="fine")
     first = handoff.accept()
     first.call(disk.write, "a.py", "one")

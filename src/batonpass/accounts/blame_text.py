@@ -14,7 +14,6 @@ from batonpass.attribution.change import FileChange, Hunk
 from batonpass.attribution.mark import UNRECORDED, squeezed
 from batonpass.audit.lookup import Found, Text, ending
 from batonpass.model.ids import CallId
-from batonpass.model.receipt import Mode
 from batonpass.model.visible import visible
 
 _HUMAN: Final = "user:"
@@ -212,8 +211,6 @@ class _Teller:
             notes.append(Note("no outcome: nobody knows whether it happened", Tone.WARN))
         if group and group[0].known is Known.MATCHED:
             notes.append(Note("matched by its text and its place", Tone.WARN))
-        if maker.mode is Mode.OBSERVED and maker.may:
-            notes.append(Note("observed: the grant was recorded, not enforced"))
         notes += self._besides(group[0]) if group else ()
         notes += self._proof(maker)
         return Row(tuple(part for note in notes for part in (Note(" · "), note))[1:])

@@ -36,6 +36,7 @@ from batonpass.model.bodies import (
     HandoffInitiated,
     Kind,
     RunRelaxed,
+    RunStarted,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
@@ -202,8 +203,14 @@ def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, a
     if approvals := [receipt.body for receipt, _ in acts if isinstance(receipt.body, HandoffApproved)]:
         return Verdict.ALLOWED, f"{approvals[-1].by} approved {who} ({proof_of(approvals[-1])})"
     taken = "" if handoff.attempt else "; nobody has taken it yet"
-    grant = "no grant: observed, so nothing was enforced" if mode is Mode.OBSERVED else "enforced; no grant is recorded"
+    grant = _grant(mode, granted=body.terms is not None)
     return Verdict.ALLOWED, f"{name_of(parent)} offered {who}, and nobody had to approve it; {grant}{taken}"
+
+
+def _grant(mode: Mode, *, granted: bool) -> str:
+    if granted:
+        return "held to its grant"
+    return "no grant: observed, so nothing was enforced" if mode is Mode.OBSERVED else "enforced; no grant is recorded"
 
 
 def _decisive(state: State, who: str, acts: Acts) -> tuple[Verdict, str] | None:
@@ -270,11 +277,8 @@ def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
 def _explain_run(view: LedgerView, run: Run) -> Why:
     first = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
     principal, intent = principal_of(view, run)
-    grant = (
-        "no grant: observed, so nothing was enforced"
-        if first.mode is Mode.OBSERVED
-        else "enforced; no grant is recorded"
-    )
+    bound = isinstance(first.body, RunStarted | HandoffAccepted) and first.body.certificate is not None
+    grant = _grant(first.mode, granted=bound)
     facts: tuple[Fact, ...] = ()
     if run.handoff is None:
         answer = f"{run.principal} asked {name_of(run)} for it; {grant}"

@@ -15,6 +15,7 @@ from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import find_broken_by_call
+from batonpass.handoff.calling import SCOPE
 from batonpass.handoff.holds import find_decision
 from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.model.baton import Budget
@@ -99,6 +100,7 @@ class _Decided:
     words: str
     facts: tuple[Fact, ...] = ()
     item: ContentId | None = None
+    whole: bool = False  # the words are the whole answer
 
 
 def explain_call(view: LedgerView, receipt: Receipt) -> Why:
@@ -127,7 +129,7 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
     principal, intent = principal_of(view, run)
     return Why(
         verdict=_verdict(body),
-        answer=f"{case.who} {decided[0].words}" if denied else _allowed(case),
+        answer=_denied(case, decided[0]) if denied else _allowed(case),
         kind="call",
         id=body.call,
         receipt=receipt.id,
@@ -168,8 +170,15 @@ def _verdict(body: ToolRequested | ToolDenied | ToolHeld) -> Verdict:
     return Verdict.DENIED if isinstance(body, ToolDenied) else Verdict.ALLOWED
 
 
+def _denied(case: _Case, decided: _Decided) -> str:
+    # What the guard says names the agent itself, as the agent was told it.
+    return decided.words if decided.whole else f"{case.who} {decided.words}"
+
+
 def _allowed(case: _Case) -> str:
     called = f"{case.who} called {case.what}"
+    if (scope := case.texts.get(SCOPE)) is not None:
+        return f"{called}; its grant covers {scope.words or GONE}, and nothing else stood against it"
     if case.receipt.mode is Mode.ENFORCED:
         return f"{called}; enforced, and no constraint, budget or earlier change stood against it; no grant is recorded"
     flags = case.body.flags if isinstance(case.body, ToolRequested) else ()
@@ -197,6 +206,8 @@ def _decide(case: _Case, rule: str) -> _Decided:
             found = _by_budget(case)
         case "taint" if REASON in case.texts:
             found = _Decided(words=f"tried {case.what} after content from outside had reached it; rule taint")
+        case "grant" | "limit" | "protected" | "guard":
+            found = _by_guard(case, rule)
         case _:
             pass
     if found is None and REASON in case.texts:
@@ -233,6 +244,15 @@ def _by_policy(case: _Case, rule: str) -> _Decided:
         words=f"tried {case.what}; rule {rule} of {which}",
         facts=(Fact(label="rule", text=f"{rule}: {said} · {which}", receipt=case.receipt.id, at=case.receipt.at),),
     )
+
+
+def _by_guard(case: _Case, rule: str) -> _Decided | None:
+    """Return what the guard said, which names what is held, what was tried, and who above holds it."""
+    said = case.texts.get(REASON)
+    if said is None or said.words is None:
+        return None
+    fact = Fact(label="rule", text=f"{rule} · tried {case.what}", receipt=case.receipt.id, at=case.receipt.at)
+    return _Decided(words=said.words, facts=(fact,), whole=True)
 
 
 def _by_constraint(case: _Case) -> _Decided | None:

@@ -8,7 +8,9 @@ from batonpass.accounts.trail_words import REASON, elapsed, first_line
 from batonpass.accounts.why_values import Fact, Hop
 from batonpass.audit.lookup import Found, Tasks, Text, ending, find_ancestors, read_contents, read_receipt, read_texts
 from batonpass.errors import EditedError, InvalidValueError
+from batonpass.handoff.bounds import TERMS
 from batonpass.handoff.offers import ANSWER, BRIEF, QUESTION, TASK
+from batonpass.ledger.standing import mode_of_child
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import (
     HandoffAnswered,
@@ -20,9 +22,11 @@ from batonpass.model.bodies import (
     HandoffExpired,
     HandoffHeld,
     HandoffInitiated,
+    RunStarted,
     ToolApproved,
     ToolRefused,
 )
+from batonpass.model.grant import Terms
 from batonpass.model.ids import ContentId, PrincipalId, StreamId
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Receipt
@@ -30,6 +34,7 @@ from batonpass.model.ruling import Decided
 from batonpass.model.run import Handoff, Run
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief
+from batonpass.wire.token import decode_part
 
 GONE: Final = "the words are no longer here"
 
@@ -139,11 +144,19 @@ def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> Hop:
         run=run.id,
         handoff=None,
         mode=first.mode,
-        may=(),
+        may=_begun_with(view, first),
+        granted=isinstance(first.body, RunStarted) and first.body.terms is not None,
         asked_by=None,
         task=read_texts(view, first).get("intent"),
         offer=None,
     )
+
+
+def _begun_with(view: LedgerView, first: Receipt) -> tuple[str, ...]:
+    """Return what a root may use, if it began with a grant that is still there to be read."""
+    ref = first.content.get(TERMS)
+    body = None if ref is None else view.get_content(ref.id).body
+    return () if body is None else decode_part(body, Terms).said.may.lines
 
 
 def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: ContentId | None) -> Hop:
@@ -161,8 +174,9 @@ def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: Cont
         name=f"{handoff.to} {ending(handoff.id)}" if run is None else name_of(run),
         run=None if run is None else run.id,
         handoff=handoff.id,
-        mode=offer.mode,
+        mode=mode_of_child(offer),
         may=None if brief is None else brief.may,
+        granted=body.terms is not None,
         asked_by=name_of(view.get_run(handoff.parent)),
         task=read_texts(view, offer).get(TASK),
         offer=offer.id,

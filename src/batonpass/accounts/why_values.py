@@ -44,6 +44,7 @@ class Hop:
     asked_by: str | None  # None for a root
     task: Text | None
     offer: ReceiptId | None
+    granted: bool = False  # what it may is signed, and it is held to it
     carried: bool | None = None  # whether it was given what decided this; None if nothing that travels did
     approvals: tuple[Fact, ...] = ()
 

@@ -89,6 +89,7 @@ def create_handoff_tool(
     name: str | None = None,
     relation: Relation | str = Relation.LEAD_TO_WORKER,
     may: Sequence[str] = (),
+    may_delegate: Sequence[str] = (),
 ) -> ToolDefinition:
     """Return a tool with which a model hands a task to an agent; what that may is said here, and by no model."""
 
@@ -141,6 +142,7 @@ def create_handoff_tool(
             artifacts=artifacts or (),
             relation=relation,
             may=may,
+            may_delegate=may_delegate,
             **_given(said),
         )
         return show_result(target_agent_id, result)

@@ -37,6 +37,7 @@ class AsyncRelay(Face[Relay]):
         keys_in_files: bool = False,
         create: bool = True,
         policy: AnyPolicy | None = None,
+        work_tree: Path | None = None,
     ) -> Opening[Self]:
         """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it."""
         act = functools.partial(
@@ -47,6 +48,7 @@ class AsyncRelay(Face[Relay]):
             keys_in_files=keys_in_files,
             create=create,
             policy=policy,
+            work_tree=work_tree,
         )
 
         async def opening() -> Self:
@@ -117,5 +119,7 @@ class AsyncRelay(Face[Relay]):
     revoke = twin(Relay.revoke)
     enroll_approver = twin(Relay.enroll_approver)
     revoke_approver = twin(Relay.revoke_approver)
+    revoke_grant = twin(Relay.revoke_grant)
+    revocations = twin(Relay.revocations)
     import_ = twin(Relay.import_)
     close = twin(Relay.close)

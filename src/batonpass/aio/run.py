@@ -247,6 +247,7 @@ class AsyncRun(Face[LiveRun]):
     take_in = twin(LiveRun.take_in)
     endorse = twin(LiveRun.endorse)
     remember = twin(LiveRun.remember)
+    prove = twin(LiveRun.prove)
     save_session = twin(LiveRun.save_session)
     settle = twin(LiveRun.settle)
     hand_off = opens(LiveRun.hand_off, AsyncHandoff)

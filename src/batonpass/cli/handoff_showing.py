@@ -19,7 +19,6 @@ from batonpass.handoff.resuming import Resumption
 from batonpass.model.bodies import HandoffAnswered, HandoffAsked, Part, Settlement
 from batonpass.model.ids import CallId
 from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import Mode
 from batonpass.model.run import Run, RunState
 
 SCREEN: Final = 45
@@ -163,7 +162,7 @@ def _attempt_row(attempt: Attempt) -> Parts:
 
 def _say_scope(account: Account, sheet: Sheet) -> None:
     held, asked = account.inherited, account.granted
-    watched = "; observed, not enforced" if account.offered.mode is Mode.OBSERVED else ""
+    how = "granted" if getattr(account.offered.body, "terms", None) is not None else "asked for"
     if held:
         sheet.row("inherited", shorten(", ".join(held)))
     else:
@@ -171,7 +170,10 @@ def _say_scope(account: Account, sheet: Sheet) -> None:
             "inherited", _GONE if held is None else f"no grant: {name_of(account.parent)} is {account.offered.mode}"
         )
     if asked:
-        sheet.row("granted", f"{shorten(', '.join(asked), 60)} (asked for by {account.parent.agent}{watched})")
+        sheet.row(
+            "granted",
+            f"{shorten(', '.join(asked), 60)} ({how} by {account.parent.agent})",
+        )
     else:
         sheet.row("granted", _GONE if asked is None else "as inherited: nothing was asked for")
     sheet.rows("used", list(_used(account)) or [("nothing",)])

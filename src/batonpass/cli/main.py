@@ -20,6 +20,7 @@ _NOUNS: Final = {
     "why": "Why something was allowed, denied or held.",
     "taint": "Where a text from outside entered, and what it reached.",
     "policy": "Policies: check the file, explain it, try it on what is recorded.",
+    "grant": "Grants: who may do what, by whose word.",
     "receipt": "Receipts: one signed record of anything.",
     "ledger": "The ledger: verify, seal, export, erase.",
     "key": "Keys: which relays may record here.",

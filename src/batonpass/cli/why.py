@@ -71,10 +71,12 @@ def _hop_parts(hop: Hop) -> list[str]:
     if hop.may is None:
         parts.append(f"may: {GONE}")
     elif hop.may:
-        parts.append(f"may {', '.join(hop.may[:_MOST])}{' …' * (len(hop.may) > _MOST)} (asked for by {hop.asked_by})")
+        whose = "" if hop.asked_by is None else f" ({'granted' if hop.granted else 'asked for'} by {hop.asked_by})"
+        parts.append(f"may {', '.join(hop.may[:_MOST])}{' …' * (len(hop.may) > _MOST)}{whose}")
     elif hop.asked_by is not None:
         parts.append(f"{hop.asked_by} asked for nothing in particular")
-    parts.append("no grant: observed" if hop.mode is Mode.OBSERVED else "enforced; no grant is recorded")
+    enforced = "enforced" if hop.granted else "enforced; no grant is recorded"
+    parts.append("no grant: observed" if hop.mode is Mode.OBSERVED else enforced)
     if hop.carried is not None:
         parts.append("the constraint was carried here" if hop.carried else "the constraint was not carried here")
     parts += [f"{fact.label} {fact.text}" for fact in hop.approvals] or (

@@ -41,9 +41,12 @@
     │   ├── CallDeniedError        call.denied
     │   ├── CallDecidedError       call.decided
     │   ├── ConstraintViolatedError  call.constraint
+    │   ├── CallProtectedError     call.protected
+    │   ├── GuardFailedError       call.guard_failed
     │   └── CallReplayError        call.replay
     ├── GrantError
     │   ├── GrantExceededError     grant.exceeded
+    │   ├── GrantMissingError      grant.missing
     │   ├── GrantDeniedError       grant.denied
     │   ├── GrantMalformedError    grant.malformed
     │   ├── GrantTooLargeError     grant.too_large
@@ -118,6 +121,7 @@ from batonpass.errors.granting import (
     GrantExpiredError,
     GrantIntegrityError,
     GrantMalformedError,
+    GrantMissingError,
     GrantNotYetValidError,
     GrantPolicyError,
     GrantPossessionError,
@@ -135,10 +139,12 @@ from batonpass.errors.handing import (
     CallError,
     CallHeldError,
     CallInDoubtError,
+    CallProtectedError,
     CallReplayError,
     CallSuspendedError,
     ConstraintViolatedError,
     CredentialError,
+    GuardFailedError,
     HandoffAskedError,
     HandoffDeclinedError,
     HandoffDepthExceededError,
@@ -210,6 +216,7 @@ __all__ = [
     "CallError",
     "CallHeldError",
     "CallInDoubtError",
+    "CallProtectedError",
     "CallReplayError",
     "CallSuspendedError",
     "ChainError",
@@ -233,6 +240,7 @@ __all__ = [
     "GrantExpiredError",
     "GrantIntegrityError",
     "GrantMalformedError",
+    "GrantMissingError",
     "GrantNotYetValidError",
     "GrantPolicyError",
     "GrantPossessionError",
@@ -241,6 +249,7 @@ __all__ = [
     "GrantRootError",
     "GrantTooLargeError",
     "GrantVersionError",
+    "GuardFailedError",
     "HandoffAskedError",
     "HandoffDeclinedError",
     "HandoffDepthExceededError",

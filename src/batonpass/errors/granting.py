@@ -22,6 +22,20 @@ class GrantExceededError(GrantError):
         self.held = held
 
 
+class GrantMissingError(GrantError):
+    """A run with a grant hands work on, and nothing of what it may delegate would reach the child."""
+
+    code = "grant.missing"
+
+    def __init__(self, sender: str, to: str, held: tuple[str, ...], ceiling: tuple[str, ...] | None) -> None:
+        most = "" if ceiling is None else f"; the card of {to} lets it hold {'; '.join(ceiling) or 'nothing'}"
+        super().__init__(
+            f"{to} would be granted nothing: say with may=[...] what it may do of {'; '.join(held) or 'nothing'}, "
+            f"which {sender} can give{most}",
+        )
+        self.to = to
+
+
 class GrantDeniedError(GrantError):
     """A call is not covered by the grant that it was made under."""
 

@@ -296,6 +296,26 @@ class ConstraintViolatedError(CallError):
         self.constraint = constraint
 
 
+class CallProtectedError(CallError):
+    """The call would touch the record itself, its keys, or what decides about calls."""
+
+    code = "call.protected"
+
+    def __init__(self, tool: str, what: str) -> None:
+        super().__init__(f"{tool} would touch {what}, which no agent may; leave it as it is and go on without it")
+        self.tool = tool
+
+
+class GuardFailedError(CallError):
+    """The guard itself failed, so nobody knows whether the call may be made; it was not made."""
+
+    code = "call.guard_failed"
+
+    def __init__(self, tool: str, problem: str) -> None:
+        super().__init__(f"{tool} was not called: the guard failed with {problem}; have it mended, then try again")
+        self.tool = tool
+
+
 class CallReplayError(CallError):
     """A finished handoff is gone through again and asks for something that it never did."""
 

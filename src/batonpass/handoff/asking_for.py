@@ -9,6 +9,7 @@ from batonpass.handoff.offering import Asked
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import Relation
 from batonpass.model.checks import as_member
+from batonpass.model.grant import Grant
 from batonpass.model.ids import AgentId
 from batonpass.model.items import Item, ItemValue
 from batonpass.model.lifecycle import Carrier
@@ -27,6 +28,7 @@ def asked_for(
     carry: Iterable[Item] | None,
     context: str | None,
     policy: HandoffPolicy | None,
+    grant: Grant | None,
     brief: Mapping[str, Any],
     said: Mapping[type[Any], Iterable[ItemValue | str]],
 ) -> Asked:
@@ -44,6 +46,7 @@ def asked_for(
         carry=None if carry is None else frozenset(item.id for item in carry),
         context=context,
         policy=policy,
+        grant=grant,
     )
 
 

@@ -14,7 +14,6 @@ from batonpass.errors import (
     ConstraintViolatedError,
     ContentErasedError,
     InvalidValueError,
-    StoreError,
 )
 from batonpass.guard.constraints import find_broken_by_call
 from batonpass.guard.gates import Decision, decide
@@ -26,29 +25,34 @@ from batonpass.handoff.effects import NOTHING, Watched, watch
 from batonpass.handoff.gating import judge, suspend, tiers_of
 from batonpass.handoff.heeding import heed
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.limiting import (
+    Counted,
+    Counting,
+    find_overdue,
+    find_overspent,
+)
 from batonpass.handoff.resuming import ARGUMENTS, PastCall, read_settlement
-from batonpass.handoff.spending import find_overspent
 from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.values import describe, give_back
 from batonpass.handoff.vetting import Vetted, vet
+from batonpass.handoff.writing import REASON, ask_guard, deny, fill_gap, write_counted
 from batonpass.model.bodies import (
     Body,
     Gate,
-    RunGap,
     Settlement,
     ToolCached,
-    ToolDenied,
     ToolRequested,
 )
+from batonpass.model.call import Call as GrantedCall
+from batonpass.model.charge import Charge
 from batonpass.model.content import Content
-from batonpass.model.entry import Touch
 from batonpass.model.ids import CallId, Digest, RunId, new_call_id
-from batonpass.model.receipt import Mode, SignedReceipt
+from batonpass.model.receipt import Mode
 from batonpass.model.rules import TAINT
 
 MESSAGE = "message"
 TARGET = "target"
-REASON = "reason"
+SCOPE = "scope"  # what a call does to what, as its grant sees it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,7 @@ class Begun:
     recorded: bool = True  # False if its request could not be written; then its outcome is not, either
     credential: Credential | None = None
     watched: Watched = NOTHING  # the files that its arguments name, as they were before
+    counted: tuple[Counted, ...] = ()  # what it counts against
 
     def context(self, run: RunId) -> CallContext:
         """Return what the tool can know about the call."""
@@ -94,6 +99,7 @@ def begin_call(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Begun | Rep
 
 def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, number: int) -> Begun | Replayed:
     declared = call.declared
+    tried, counting = ask_guard(desk, holding, call, described)
     key = desk.secrets.digest(holding.root, b"call", holding.scope.encode(), described, str(number).encode())
     past = holding.find_past(key)
     if past is not None and past.completed:
@@ -105,14 +111,14 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
             _keep(holding, call)
             return Replayed(None)
         if settled is None:
-            _deny(desk, holding, call, described, "call.in-doubt")
+            deny(desk, holding, call, described, "call.in-doubt")
             raise CallInDoubtError(declared.name, past.id)
     if holding.replaying:
         raise CallReplayError(declared.name, str(holding.working.run.handoff or holding.id))
     target = None if declared.reads else call.target
     target_key = None if target is None else desk.secrets.digest(holding.root, b"target", target.encode())
     flags = tuple(_check(desk, holding, call, described, target_key if past is None else None))
-    planned = _Planned(described, number, key, target, target_key, flags)
+    planned = _Planned(described, number, key, target, target_key, flags, tried, counting)
     with holding.taint.lock:
         cleared = _clear(desk, holding, call, planned)
         if declared.credential is None:
@@ -122,7 +128,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         desk,
         holding,
         declared,
-        lambda error: _deny(desk, holding, call, described, CREDENTIAL, desk.text(REASON, str(error))),
+        lambda error: deny(desk, holding, call, described, CREDENTIAL, desk.text(REASON, str(error))),
     )
     with holding.taint.lock:
         cleared = _clear(desk, holding, call, planned)
@@ -131,7 +137,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A call that nothing but a gate can stop any more."""
+    """A call that nothing but a gate or a limit can stop any more."""
 
     described: bytes
     number: int
@@ -139,6 +145,8 @@ class _Planned:
     target: str | None
     target_key: Digest | None
     flags: tuple[str, ...]
+    tried: GrantedCall | None  # as its grant sees it
+    counting: Counting
 
 
 def _clear(desk: Desk, holding: Holding, call: ToolCall[Any], planned: _Planned) -> tuple[Vetted, tuple[Decision, ...]]:
@@ -172,28 +180,35 @@ def _request(
             key=key,
             flags=planned.flags,
         )
-        write_about_call(desk, holding, cached, *contents)
+        write_counted(desk, holding, call, planned.counting, lambda _: (cached, contents), described=described)
         return Replayed(again.value)
     contents += told(desk, credential)
     if target is not None:
         contents.append(desk.text(TARGET, target))
-    requested = ToolRequested(
-        run=holding.id,
-        call=identifier,
-        tool=declared.name,
-        key=key,
-        target=planned.target_key,
-        idempotent=declared.idempotent,
-        reversible=declared.reversible is True,
-        reads=declared.reads,
-        flags=tuple(dict.fromkeys((*planned.flags, *(decision.flag for decision in decisions), *vetted.flags))),
-        tiers=tuple(str(tier) for tier in tiers_of(declared)),
-        credential=key_of(desk, holding, credential),
-        label=vetted.label,
-        untrusted=vetted.untrusted,
-    )
-    recorded = write_about_call(desk, holding, requested, *contents) is not None
-    holding.calls += 1
+    if planned.tried is not None:
+        contents.append(desk.text(SCOPE, str(planned.tried)))
+        holding.used[str(planned.tried)] += 1
+
+    def requested(charges: tuple[Charge, ...]) -> tuple[Body, list[Content]]:
+        body = ToolRequested(
+            run=holding.id,
+            call=identifier,
+            tool=declared.name,
+            key=key,
+            target=planned.target_key,
+            idempotent=declared.idempotent,
+            reversible=declared.reversible is True,
+            reads=declared.reads,
+            flags=tuple(dict.fromkeys((*planned.flags, *(decision.flag for decision in decisions), *vetted.flags))),
+            tiers=tuple(str(tier) for tier in tiers_of(declared)),
+            credential=key_of(desk, holding, credential),
+            label=vetted.label,
+            untrusted=vetted.untrusted,
+            charges=charges,
+        )
+        return body, contents
+
+    recorded = write_counted(desk, holding, call, planned.counting, requested, described=described)
     if recorded and not declared.reads:
         holding.effects.append(identifier)
     if target is not None:
@@ -208,36 +223,8 @@ def _request(
         recorded=recorded,
         credential=credential,
         watched=watch(call.named) if recorded and not declared.reads else NOTHING,
+        counted=planned.counting.counted(),
     )
-
-
-def fill_gap(desk: Desk, holding: Holding) -> None:
-    """Record how many calls went unrecorded, if any did; whatever a run writes comes after that."""
-    with holding.lock:
-        missed, holding.unrecorded = holding.unrecorded, 0
-    if not missed or holding.replaying:
-        return
-    try:
-        desk.recording.record(holding.working, RunGap(run=holding.id, calls=missed))
-    except BaseException:
-        with holding.lock:
-            holding.unrecorded += missed
-        raise
-
-
-def write_about_call(
-    desk: Desk, holding: Holding, body: Body, *contents: Content, touches: tuple[Touch, ...] = ()
-) -> SignedReceipt | None:
-    """Write one receipt about a call; None if it could not be written, and the run is only watched: that goes on."""
-    try:
-        fill_gap(desk, holding)
-        return desk.recording.record(holding.working, body, contents, touches=touches)
-    except StoreError:
-        if holding.working.mode is Mode.ENFORCED:
-            raise
-        with holding.lock:
-            holding.unrecorded += 1
-        return None
 
 
 def _keep(holding: Holding, call: ToolCall[Any]) -> None:
@@ -264,10 +251,12 @@ def _check(
     for broken in find_broken_by_call(bound, call.declared.name, call.named if bound else {}):
         error = ConstraintViolatedError(broken.constraint.sentence, broken.found)
         refusals.append(("would_deny.constraint", error))
-    refusals += [("would_deny.budget", error) for error in find_overspent(desk, holding)]
-    if refusals and holding.working.mode is Mode.ENFORCED:
+    enforced = holding.working.mode is Mode.ENFORCED
+    overspent = find_overdue(holding.bounds.accounts, desk.clock.now()) if enforced else find_overspent(desk, holding)
+    refusals += [("would_deny.budget", error) for error in overspent]
+    if refusals and enforced:
         flag, error_ = refusals[0]
-        _deny(desk, holding, call, described, flag.partition(".")[2])
+        deny(desk, holding, call, described, flag.partition(".")[2])
         raise error_
     yield from dict.fromkeys(flag for flag, _ in refusals)
 
@@ -286,32 +275,17 @@ def _pass_gates(
     described = describe({"tool": call.declared.name, "arguments": call.arguments})
     if decision.gate is Gate.DENY:
         reason = desk.text(REASON, decision.sentence)
-        _deny(desk, holding, call, described, decision.rule, reason)
+        deny(desk, holding, call, described, decision.rule, reason)
         raise CallDeniedError(call.declared.name, decision.rule, desk.gates.where(decision.rule), decision.sentence)
     if (held := holding.find_held(key)) is not None:
         if (refusal := heed(desk, held, decision)) is None:
             if held.rule == TAINT:
                 holding.taint.cleared.add((held.tool, vetted.aim))
             return ()
-        _deny(desk, holding, call, described, held.rule, desk.text(REASON, str(refusal)))
+        deny(desk, holding, call, described, held.rule, desk.text(REASON, str(refusal)))
         raise refusal
     fill_gap(desk, holding)
     raise suspend(desk, holding, call, key, decision, arguments=desk.json(ARGUMENTS, described), vetted=vetted)
-
-
-def deny_call(desk: Desk, holding: Holding, tool: str, arguments: object, *, rule: str) -> None:
-    """Record that a call was refused before it was made, by this rule: there was nothing that could be called."""
-    _write_denial(desk, holding, tool, describe({"tool": tool, "arguments": arguments}), rule)
-
-
-def _deny(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, rule: str, *words: Content) -> None:
-    _write_denial(desk, holding, call.declared.name, described, rule, *words)
-
-
-def _write_denial(desk: Desk, holding: Holding, tool: str, described: bytes, rule: str, *words: Content) -> None:
-    if not holding.replaying:
-        body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=tool, rule=rule)
-        write_about_call(desk, holding, body, desk.json(ARGUMENTS, described), *words)
 
 
 def _result(desk: Desk, past: PastCall, call: ToolCall[Any]) -> Any:  # noqa: ANN401 - a tool's own result

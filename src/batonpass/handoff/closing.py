@@ -8,13 +8,13 @@ from typing import Final
 from batonpass.errors import ConstraintViolatedError, IllegalTransitionError
 from batonpass.guard.constraints import find_broken_by_result
 from batonpass.guard.trust import require_verified
-from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.deciding import decide_handoff
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.judging import find_unverified
 from batonpass.handoff.offers import REPORT
+from batonpass.handoff.writing import fill_gap
 from batonpass.ledger.standing import child_head, close_out
 from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, Outcome
 from batonpass.model.ids import HandoffId, PrincipalId, RunId, StreamId

@@ -1,20 +1,27 @@
 """What every use case of a run or a handoff needs at hand. Nothing here runs agent code."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from batonpass.clock import Clock
 from batonpass.credentials import Provider, Redactor
+from batonpass.grants.issuing import Issuer
+from batonpass.grants.resolving import WorkTree
+from batonpass.handoff.protecting import Protected
 from batonpass.handoff.secrets import TreeSecrets
 from batonpass.handoff.values import SHOWN
 from batonpass.ledger.recording import Recording
 from batonpass.model.card import Card
 from batonpass.model.checks import require_instance
 from batonpass.model.content import Content, new_content
+from batonpass.model.grant import RelayEnrolment, Signed
 from batonpass.model.ids import AgentId, PrincipalId, require_principal
 from batonpass.model.items import VALUE_TYPES, Item, ItemValue, Statement, part_of
+from batonpass.model.key import RunKeys
 from batonpass.model.policy import HandoffPolicy
 from batonpass.model.rules import Policy
 from batonpass.scan import PatternScanner, Scanner
@@ -39,11 +46,20 @@ class Desk:
     scanner: Scanner = field(default_factory=PatternScanner)
     providers: Mapping[str, Provider] = field(default_factory=dict)  # of credentials, by name
     redactor: Redactor = field(default_factory=Redactor)
+    run_keys: RunKeys  # of the runs that are worked on here
+    enrolment: Callable[[], Signed[RelayEnrolment]]  # the root key's word that this relay may grant
+    issuer: Issuer  # signs what is granted, with this relay's key
+    work_tree: Path  # what relative paths in grants are relative to
+    protected: Protected  # what no call may touch
 
     @property
     def policy(self) -> HandoffPolicy:
         """Return what applies to the handoffs that are carried here."""
         return self.gates.handoffs
+
+    def resolve(self, path: str) -> str:
+        """Return where a path, as a tool that is called now would follow it, leads to in the work tree, or outside."""
+        return WorkTree(self.work_tree)(os.path.join(os.getcwd(), path))  # noqa: PTH118, PTH109 - as it is written
 
     def text(self, name: str, words: str) -> Content:
         """Return words as content."""

@@ -5,15 +5,17 @@ from typing import Any
 
 from batonpass.attribution.documents import encode_change
 from batonpass.errors import FencedError, StreamClosedError
-from batonpass.handoff.calling import MESSAGE, Begun, write_about_call
+from batonpass.handoff.calling import MESSAGE, Begun
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.effects import find_changes
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.limiting import after_call
 from batonpass.handoff.spending import cost_of
 from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.values import SHOWN, keep_result
 from batonpass.handoff.vetting import add_text
+from batonpass.handoff.writing import write_about_call
 from batonpass.model.bodies import Changed, HandoffLate, ToolCompleted, ToolFailed
 from batonpass.model.content import Content
 from batonpass.model.entry import Touch
@@ -23,7 +25,6 @@ from batonpass.model.receipt import SignedReceipt
 def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], value: object) -> None:
     """Record what a call returned. If the run is over, the outcome is kept as evidence; raises what it met."""
     cost = cost_of(call, value)
-    holding.cost += cost or 0
     if not begun.recorded:
         _take(holding, begun, call, None)
         return
@@ -48,6 +49,9 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
         cache=None if until is None else begun.cache,
         fresh_until=until,
         label=call.declared.label,
+        charges=after_call(
+            begun.counted, cost=cost or 0, rows=len(value) if isinstance(value, list) else 0, size=len(body)
+        ),
     )
     touches = tuple(Touch(path=change.path, content=kept.ref.id) for change, kept in changes)
     try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
+from batonpass.handoff.bounds import Bounds
 from batonpass.handoff.resuming import NOTHING, PastCall, Resumption
 from batonpass.handoff.taint import Taint
 from batonpass.ledger.standing import Working
@@ -28,6 +29,7 @@ class Holding:
     baton: Baton | None = None  # None for a root
     session: SessionState = NO_SESSION  # what it began with, if it goes on where others stopped
     resumption: Resumption = NOTHING
+    bounds: Bounds = field(default_factory=Bounds)  # what it is held to, by itself and by everybody above it
     resumed: bool = False  # whoever worked on it before is gone: what they left running is ours to take over
     replaying: bool = False  # it is finished: everything it asks for comes from the record
     notes: dict[ContentId, Item] = field(default_factory=dict)
@@ -44,9 +46,9 @@ class Holding:
     effects: list[CallId] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)  # the targets that its calls named
     last_call: CallId | None = None
-    calls: int = 0
+    used: Counter[str] = field(default_factory=Counter)  # what it did to what under its grant, and how often
+    denied: int = 0  # calls that were refused
     unrecorded: int = 0  # calls that were made while nothing could be written
-    cost: int = 0  # in millionths
     kept: int = 0
     depth: int | None = None  # hops below the root, once somebody asked
     held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait; only a root goes on then

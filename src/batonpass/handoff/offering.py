@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from batonpass.errors import (
+    BudgetExhaustedError,
+    GrantError,
     HandoffEndedError,
     HandoffRefusedError,
     KeyReusedError,
@@ -17,23 +19,32 @@ from batonpass.guard.completeness import require_complete, required_parts
 from batonpass.guard.gates import Decision, takes_proof
 from batonpass.guard.hops import Lineage, require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
-from batonpass.handoff.calling import MESSAGE, fill_gap
+from batonpass.handoff.bounds import TERMS
+from batonpass.handoff.calling import MESSAGE
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.gating import hold_until, judge_offer
+from batonpass.handoff.granting import kept, terms_of_offer
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.judging import find_unverified
+from batonpass.handoff.limiting import revocations, revoked
 from batonpass.handoff.lineage import read_lineage
 from batonpass.handoff.offers import BRIEF, TASK, Offer, author_of, read_offer
 from batonpass.handoff.sanitising import take_context
 from batonpass.handoff.starting import find_statements
+from batonpass.handoff.writing import fill_gap
 from batonpass.model.baton import Baton, Brief, missing_parts
 from batonpass.model.bodies import Gate, HandoffFailed, HandoffInitiated, Part, Relation
+from batonpass.model.charge import whole_of
 from batonpass.model.checks import require_instance, require_text, require_utc
+from batonpass.model.content import Content
+from batonpass.model.grant import Grant, Signed, Terms
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item, ItemValue
 from batonpass.model.label import Label, SourceType, named_sources
 from batonpass.model.lifecycle import WAITING, Carrier, State
+from batonpass.model.permit import spell_time
 from batonpass.model.policy import UNRULED, HandoffPolicy
+from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Handoff
 from batonpass.wire.canonical import encode
 from batonpass.wire.documents import encode_brief, to_document
@@ -64,6 +75,7 @@ class Asked:
     carry: frozenset[ContentId] | None = None  # a selection of what the sender knows; None: all of it
     context: str | None = None  # what is said besides, as free text
     policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
+    grant: Grant | None = None  # what the child is to hold
 
     def __post_init__(self) -> None:
         require_text("task", self.task)
@@ -85,7 +97,19 @@ class Asked:
             "brief": to_document(self.brief),
             "said": [[type(value).__name__, to_document(value)] for value in self.said],
         }
-        return asked if self.context is None else {**asked, "context": self.context}
+        if self.context is not None:
+            asked["context"] = self.context
+        return asked if self.grant is None else {**asked, **_beyond_may(self.grant)}
+
+
+def _beyond_may(grant: Grant) -> dict[str, object]:
+    """Return what a grant says besides what may be used, which stands in the brief."""
+    said = {
+        "may delegate": list(grant.may_delegate.lines),
+        "limits": str(grant.limits),
+        "until": None if grant.until is None else spell_time(grant.until),
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +124,8 @@ class Offered:
 def offer_task(desk: Desk, holding: Holding, asked: Asked) -> Offered:
     """Offer a task; the same key in the same scope is the same handoff.
 
-    Raises `KeyReusedError` if the key was used for something else, and `PolicyRefusedError` where a policy says so;
-    that is recorded.
+    Raises `KeyReusedError` if the key was used for something else, `PolicyRefusedError` where a policy says so, and a
+    `GrantError` where the sender cannot give what is asked for; both are recorded.
     """
     fingerprint = desk.secrets.digest(holding.root, b"offer", encode(asked.fields()))
     for generation in range(_GENERATIONS):
@@ -168,6 +192,7 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
     required = (part for policy in policies for part in required_parts(asked.relation, policy))
     wanted = dict.fromkeys((*required, *desk.gates.minimum(asked.relation)))
     missing = missing_parts(asked.relation, asked.brief, items, wanted)
+    handoff = new_handoff_id(desk.clock.now())
     try:
         decision, flags = _judge(
             desk,
@@ -179,16 +204,19 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
             missing=missing,
             unverified=unverified,
         )
-    except PolicyRefusedError as refusal:
+        terms = terms_of_offer(desk, holding, asked.grant, to=asked.to, handoff=handoff, deadline=asked.deadline)
+    except (PolicyRefusedError, GrantError) as refusal:
         _record_refusal(desk, holding, asked, refusal)
         raise
     if holding.is_abridged(asked.carry):
         missing = (*missing, ABRIDGED)
-    handoff = new_handoff_id(desk.clock.now())
     state = WAITING[asked.carrier] if decision is None and not asked.hold else State.HELD
-    contents = [desk.text(TASK, asked.task), *(content for _, content in noted), *context.contents]
-    if asked.brief != Brief():
-        contents.append(desk.json(BRIEF, encode_brief(asked.brief)))
+    contents = (
+        desk.text(TASK, asked.task),
+        *(content for _, content in noted),
+        *context.contents,
+        *_besides(desk, asked, terms),
+    )
     body = HandoffInitiated(
         handoff=handoff,
         run=holding.id,
@@ -208,11 +236,12 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         gate=None if decision is None else decision.gate,
         until=hold_until(desk) if state is State.HELD else None,
         proven=state is State.HELD and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
+        terms=None if terms is None else terms.digest,
     )
     with holding.taint.lock:
         body = _labelled(holding, body)
         fill_gap(desk, holding)
-        signed = desk.recording.record(holding.working, body, tuple(contents))
+        signed = _record_offer(desk, holding, asked, body, contents)
     if context.found or (context.item is not None and context.scanned):
         desk.recording.record(holding.working, context.body(handoff, holding))
     # Said once: a lead with a thousand children does not say it a thousand times.
@@ -240,6 +269,7 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         baton=_baton(holding, asked, body, items),
         receipt=signed.receipt.id,
         taint=body.taint,
+        terms=terms,
     )
     return Offered(handoff=opened, offer=offer)
 
@@ -251,6 +281,27 @@ def _labelled(holding: Holding, body: HandoffInitiated) -> HandoffInitiated:
     sources = named_sources(holding.id, (*taint.entered, *outside))
     label = taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base
     return replace(body, label=label, taint=sources)
+
+
+def _besides(desk: Desk, asked: Asked, terms: Signed[Terms] | None) -> Iterator[Content]:
+    """Yield what an offer says of its task beyond the task, and what it grants."""
+    if asked.brief != Brief():
+        yield desk.json(BRIEF, encode_brief(asked.brief))
+    if terms is not None:
+        yield kept(desk, TERMS, terms)
+
+
+def _record_offer(
+    desk: Desk, holding: Holding, asked: Asked, body: HandoffInitiated, contents: tuple[Content, ...]
+) -> SignedReceipt:
+    """Record an offer, unless the grant that it is made under was revoked. Raises `GrantRevokedError`."""
+    line = holding.bounds.line if holding.bounds.chain else ()
+    try:
+        return desk.recording.record(holding.working, body, contents, within=revocations(line))
+    except BudgetExhaustedError as refused:
+        refusal = revoked(holding.bounds, whole_of(refused.account))
+        _record_refusal(desk, holding, asked, refusal)
+        raise refusal from None
 
 
 def _judge(
@@ -292,8 +343,8 @@ def _policies(desk: Desk, asked: Asked) -> tuple[HandoffPolicy, ...]:
     return (asked.policy,) if desk.policy == UNRULED else (desk.policy, asked.policy)
 
 
-def _record_refusal(desk: Desk, holding: Holding, asked: Asked, refusal: PolicyRefusedError) -> None:
-    """Record that a policy did not let a handoff go: the task, and why. Nothing was offered, and nothing runs."""
+def _record_refusal(desk: Desk, holding: Holding, asked: Asked, refusal: PolicyRefusedError | GrantError) -> None:
+    """Record that a policy or a grant did not let a handoff go: the task, and why. Nothing of it runs."""
     refused = HandoffFailed(
         handoff=new_handoff_id(desk.clock.now()),
         parent=holding.id,

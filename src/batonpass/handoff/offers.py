@@ -17,6 +17,7 @@ from batonpass.model.bodies import (
     RunRecorded,
 )
 from batonpass.model.content import ContentRef, StoredContent, content_digest
+from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import AgentId, ContentId, Digest, PrincipalId, ReceiptId, RunId, StreamId
 from batonpass.model.items import Item, Report, Statement
 from batonpass.model.label import Source
@@ -52,6 +53,7 @@ class Offer:
     receipt: ReceiptId | None = None  # of the offer itself
     taint: tuple[Source, ...] = ()  # what came from outside with it, or with an answer
     endorsed: frozenset[Source] = frozenset()  # of that, by people who acted on the handoff
+    terms: Signed[Terms] | None = None  # what it grants, where this process made it
     tampered: bool = False  # its task, its brief or an answer is not what its receipt committed to
 
 
@@ -251,6 +253,12 @@ def _open_question(history: Sequence[Receipt], contents: dict[ContentId, StoredC
 def _brief(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> Brief:
     stored = None if ref is None else contents.get(ref.id)
     return Brief() if stored is None or stored.body is None else decode_brief(stored.body)
+
+
+def read_brief(view: LedgerView, offered: Receipt) -> Brief:
+    """Return what an offer says about its task beyond the task itself."""
+    ref = offered.content.get(BRIEF)
+    return Brief() if ref is None else _brief(ref, {ref.id: view.get_content(ref.id)})
 
 
 def _words(ref: ContentRef | None, contents: dict[ContentId, StoredContent]) -> str:

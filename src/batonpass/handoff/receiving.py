@@ -22,14 +22,16 @@ from batonpass.guard.known import Kept, Known
 from batonpass.guard.problem import Problem
 from batonpass.guard.references import find_open_references
 from batonpass.guard.validation import validate_baton
+from batonpass.handoff.binding import binding_of, bounds_of, read_above
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.holds import require_proven
 from batonpass.handoff.lineage import read_lineage
 from batonpass.handoff.offers import ANSWER, QUESTION, Offer, author_of, is_intact, read_offer, read_words
+from batonpass.handoff.replaying import replayed
 from batonpass.handoff.resuming import NOTHING, Resumption, read_resumption
 from batonpass.handoff.taint import Taint
-from batonpass.ledger.standing import Acceptance, Working
+from batonpass.ledger.standing import Acceptance, mode_of_child
 from batonpass.model.baton import Answer
 from batonpass.model.bodies import (
     Body,
@@ -47,6 +49,7 @@ from batonpass.model.items import Artifact
 from batonpass.model.label import Source
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.receipt import Mode
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -145,16 +148,24 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
         resumption = read_resumption(view, offer.handoff)
     desk.secrets.fetch(offer.handoff.root)
     taint = taint_of(offer, resumption, parent)
+    terms, bounds_above = read_above(desk, offer, offered)
     working = desk.recording.accept(
         handoff,
-        mode=offered.mode,
+        mode=mode_of_child(offered),
         session=offered.session,
         acceptance=_said(examined, lease, desk.gates.digest, taint),
+        granting=binding_of(desk, offer, terms, lease),
     )
     if parent is not None:
         parent.begun.add(working.run.id)
-    resumed = working.run.attempt > 1
-    holding = Holding(working=working, baton=offer.baton, resumption=resumption, resumed=resumed, taint=taint)
+    holding = Holding(
+        working=working,
+        baton=offer.baton,
+        resumption=resumption,
+        resumed=working.run.attempt > 1,
+        taint=taint,
+        bounds=bounds_of(bounds_above, offer, working, terms),
+    )
     holding.add(*offer.baton.items)
     holding.handed_off.update(child.id for child in resumption.children)
     return holding
@@ -171,13 +182,15 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
     taint = taint_of(offer, NOTHING, parent)
     working = desk.recording.accept(
         offer.handoff.id,
-        mode=parent.working.mode,
+        mode=parent.working.mode if offer.terms is None else Mode.ENFORCED,
         session=parent.working.session,
         acceptance=_said(examined, None, desk.gates.digest, taint),
         known=(offer.handoff, offer.handoff.initiated, parent.principal),
+        granting=binding_of(desk, offer, offer.terms, None),
     )
     parent.begun.add(working.run.id)
-    holding = Holding(working=working, baton=offer.baton, taint=taint)
+    bounds = bounds_of(parent.bounds, offer, working, offer.terms)
+    holding = Holding(working=working, baton=offer.baton, taint=taint, bounds=bounds)
     holding.add(*offer.baton.items)
     return holding
 
@@ -222,20 +235,6 @@ def _judged(desk: Desk, offer: Offer, facts: Known, hops: int | None) -> Examine
         answered={answer.question: answer.answer for answer in baton.answers},
     )
     return Examined(offer=offer, problems=problems, asking=asking)
-
-
-def replayed(desk: Desk, handoff: HandoffId) -> Holding:
-    """Return a finished handoff as a run that gives back what was recorded, and does nothing."""
-    with desk.store.view() as view:
-        known = view.get_handoff(handoff)
-        if known.run is None:
-            raise NotFoundError("attempt at handoff", handoff)
-        offer = read_offer(view, known)
-        run = view.get_run(known.run)
-        resumption = read_resumption(view, known)
-    holding = Holding(working=Working(run=run), baton=offer.baton, resumption=resumption, replaying=True)
-    holding.add(*offer.baton.items)
-    return holding
 
 
 def ask(

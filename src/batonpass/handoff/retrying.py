@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from batonpass.errors import NotFoundError
-from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.closing import withdraw
 from batonpass.handoff.deciding import decide_call
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.resuming import Resumption, read_resumption
+from batonpass.handoff.writing import fill_gap
 from batonpass.model.bodies import HandoffReplaced, HandoffRetried, HandoffSettled, RunSettled, Settlement
 from batonpass.model.ids import AgentId, CallId, HandoffId, PrincipalId
 from batonpass.model.lifecycle import Event, State, advance

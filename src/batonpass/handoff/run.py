@@ -8,13 +8,15 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.asking_for import asked_for
-from batonpass.handoff.calling import Replayed, begin_call, deny_call
+from batonpass.handoff.calling import Replayed, begin_call
 from batonpass.handoff.closing import close_run
 from batonpass.handoff.context import entered
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.finishing import fail_call, finish_call
+from batonpass.handoff.granting import grant_for
 from batonpass.handoff.handoff import Answerer, LiveHandoff, Runner
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.knowing import Known
 from batonpass.handoff.noting import (
     attach,
     checkpoint,
@@ -25,16 +27,18 @@ from batonpass.handoff.noting import (
     state_intent,
 )
 from batonpass.handoff.offering import offer_task
+from batonpass.handoff.proving import prove_call
 from batonpass.handoff.remembering import remember
-from batonpass.handoff.resuming import Resumption
 from batonpass.handoff.retrying import settle_own
 from batonpass.handoff.sessions import save_session
 from batonpass.handoff.tainting import endorse, take_in
 from batonpass.handoff.tools import ToolCall, declared_of, is_async, name_of
-from batonpass.model.baton import Baton, Budget
+from batonpass.handoff.writing import deny_call
+from batonpass.model.baton import Budget
 from batonpass.model.bodies import Outcome, Relation, Settlement
+from batonpass.model.call import Call
 from batonpass.model.checks import as_member, require_codes
-from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId, SessionId
+from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, SessionId
 from batonpass.model.items import (
     Assumption,
     Claim,
@@ -50,14 +54,14 @@ from batonpass.model.items import (
 )
 from batonpass.model.label import Label, Source
 from batonpass.model.lifecycle import Carrier
+from batonpass.model.limits import Limits
 from batonpass.model.policy import HandoffPolicy
-from batonpass.model.session import SessionState
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class LiveRun:
+class LiveRun(Known):
     """One agent working once on one task, in this process. Use it as a context: leaving it closes the run."""
 
     def __init__(self, desk: Desk, holding: Holding, runners: Mapping[AgentId, Runner]) -> None:
@@ -65,63 +69,6 @@ class LiveRun:
         self._holding = holding
         self._runners = runners
         self._closed = False
-
-    @property
-    def id(self) -> RunId:
-        """Return the run's id."""
-        return self._holding.id
-
-    @property
-    def root(self) -> RunId:
-        """Return the root of its tree."""
-        return self._holding.root
-
-    @property
-    def agent(self) -> AgentId:
-        """Return who works."""
-        return self._holding.agent
-
-    @property
-    def principal(self) -> PrincipalId:
-        """Return for whom."""
-        return self._holding.principal
-
-    @property
-    def attempt(self) -> int:
-        """Return the how-manyth attempt at its handoff this is."""
-        return self._holding.working.run.attempt
-
-    @property
-    def baton(self) -> Baton | None:
-        """Return what it was given; None for a root."""
-        return self._holding.baton
-
-    @property
-    def given(self) -> Baton:
-        """Return what it was given. Raises `InvalidValueError` for a root, which was given only its intent."""
-        if self._holding.baton is None:
-            raise InvalidValueError("baton", "a root has none: nobody handed it anything")
-        return self._holding.baton
-
-    @property
-    def task(self) -> str:
-        """Return the exact task; of a root, nothing: its intent says it."""
-        return "" if self._holding.baton is None else self._holding.baton.task
-
-    @property
-    def earlier(self) -> Resumption:
-        """Return what earlier attempts finished, left in doubt and handed off."""
-        return self._holding.resumption
-
-    @property
-    def session(self) -> SessionState:
-        """Return what it began with, if it goes on where others stopped: kept, to be decided again, left, in flight."""
-        return self._holding.session
-
-    @property
-    def notes(self) -> tuple[Item, ...]:
-        """Return everything that travels with what it hands off."""
-        return self._holding.carried()
 
     def record(self, *items: ItemValue, by: str | None = None) -> tuple[Item, ...]:
         """Write items down; they travel with everything that is handed off from now on."""
@@ -197,6 +144,13 @@ class LiveRun:
         finish_call(self._desk, self._holding, begun, planned, result)
         return result
 
+    def prove(self, call: Call, *, audience: str) -> str:
+        """Return what to send along with a call, so that its audience can tell, knowing only the root key, that it may.
+
+        Raises a `GrantError` if the grant does not cover it, and `NotFoundError` if there is none.
+        """
+        return prove_call(self._desk, self._holding, call, audience=audience)
+
     def save_session(self) -> SessionId:
         """Mark this point of the session, to come back to with `relay.resume_session`; return the session's id.
 
@@ -250,6 +204,9 @@ class LiveRun:
         relation: Relation | str = Relation.LEAD_TO_WORKER,
         carrier: Carrier | str = Carrier.CALLER,
         may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
+        limits: Limits | str | None = None,
+        until: datetime | None = None,
         rationale: str | None = None,
         reasoning: Item | None = None,
         serves: str | None = None,
@@ -286,7 +243,9 @@ class LiveRun:
         Use what it returns as a context to work on the task right here, or `wait()` for whoever does. The same key,
         by default the same task with the same terms, is the same handoff. `answer` is asked what the child asks.
         `context` is free text: labelled, and scanned where a policy says so. A `policy` is applied besides the
-        relay's own and can only refuse more. Raises `PolicyRefusedError`.
+        relay's own and can only refuse more. `may` is what the child may use and `may_delegate` what it may pass on,
+        out of what this run may delegate; with either, the child is held to it. Raises `PolicyRefusedError` and, if
+        this run cannot give what is asked for, a `GrantError`.
         """
         asked = asked_for(
             to=to,
@@ -299,6 +258,7 @@ class LiveRun:
             carry=carry,
             context=context,
             policy=policy,
+            grant=grant_for(may, may_delegate, limits, until),
             brief={
                 "may": may,
                 "rationale": rationale,

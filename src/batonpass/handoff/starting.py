@@ -9,7 +9,9 @@ from typing import Final
 
 from batonpass.audit.sessions import find_roots, find_stops, get_session
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
+from batonpass.handoff.bounds import bounds_of_root, read_bounds
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.granting import Beginning
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.offers import read_items, read_offer, statement_item
 from batonpass.handoff.outcomes import learn
@@ -29,7 +31,8 @@ from batonpass.model.bodies import (
 )
 from batonpass.model.checks import require_text
 from batonpass.model.content import Content
-from batonpass.model.ids import ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId
+from batonpass.model.grant import Grant
+from batonpass.model.ids import AgentId, ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId
 from batonpass.model.items import Item, ItemValue
 from batonpass.model.label import Label, SourceType, named_sources
 from batonpass.model.receipt import Mode, Receipt, StoredReceipt
@@ -55,6 +58,7 @@ def start_run(
     contents: tuple[Content, ...] = (),
     resumes: Sequence[Stop] = (),
     labelled: bool = True,
+    grant: Grant | None = None,
 ) -> Holding:
     """Begin a root run: the human's words, unless nobody heard them, and what they say besides, in one commit.
 
@@ -83,11 +87,12 @@ def start_run(
     ]
     tainted = [item for item, _ in noted if item.value in outside]
     kept = partial(resumed, state=state, heads=heads, outside=[item.id for item in tainted])
+    beginning = None if grant is None else Beginning(desk, grant, AgentId(agent), principal)
     working = desk.recording.start(
         intent,
         agent=agent,
         by=by,
-        mode=mode,
+        mode=mode if grant is None else Mode.ENFORCED,
         session=session,
         continues=last,
         series=series,
@@ -98,9 +103,11 @@ def start_run(
         items_label=_label_of([item for item, _ in noted if item not in tainted]) if labelled else None,
         items_from_outside=tuple((item.part, content) for item, content in noted if item in tainted),
         resumed=kept if stops else None,
+        granting=beginning,
     )
     desk.secrets.keep(working.run.root, secret.body, shared[0].body if shared else None)
-    holding = Holding(working=working, session=state)
+    bounds = bounds_of_root(working.run.id, None if beginning is None else beginning.terms)
+    holding = Holding(working=working, session=state, bounds=bounds)
     holding.add(*(item for item, _ in noted))
     holding.taint.enter(named_sources(working.run.id, (item.id for item in tainted)), None)
     return holding
@@ -131,7 +138,7 @@ def resume_run(desk: Desk, run: RunId, *, mode: Mode | None = None) -> Holding:
     working = desk.recording.rekey(run, mode=mode or first.mode, session=first.session)
     with desk.store.view() as view:
         began_with = _began_with(view, run, desk.clock.now())
-        holding = Holding(working=working, resumed=True, session=began_with)
+        holding = Holding(working=working, resumed=True, session=began_with, bounds=read_bounds(view, known))
         reported = remember(view, holding)
     for handoff in sorted(holding.handed_off):
         learn(desk, holding, handoff)

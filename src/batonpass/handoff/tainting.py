@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from batonpass.errors import FencedError, NotFoundError, NotPersonError, StoreError, StreamClosedError
 from batonpass.guard.taint import may_endorse
-from batonpass.handoff.calling import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.offers import read_offer
 from batonpass.handoff.resuming import read_resumption
 from batonpass.handoff.taint import Taint
+from batonpass.handoff.writing import fill_gap
 from batonpass.model.bodies import (
     HandoffCompleted,
     HandoffEndorsed,

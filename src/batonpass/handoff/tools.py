@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
+from os import PathLike, fspath
 from string import ascii_letters, digits
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
@@ -15,6 +16,7 @@ from batonpass.handoff.values import plain, readable
 from batonpass.model.checks import require_code, require_instance
 from batonpass.model.ids import PrincipalId, require_agent
 from batonpass.model.label import Label, SourceType
+from batonpass.model.pattern import require_action
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -22,6 +24,11 @@ Result = TypeVar("Result")
 _DECLARED: Final = "__batonpass_tool__"
 _IN_NAMES: Final = frozenset(ascii_letters + digits + "._-")
 _LONGEST_NAME: Final = 100
+_PATH: Final = "path"
+
+READ: Final = "read"
+WRITE: Final = "write"
+CALL: Final = "call"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +36,8 @@ class Declared:
     """What is declared about a tool; by default nothing good is assumed of it."""
 
     name: str
-    target: Callable[[Mapping[str, Any]], str | None] | None = None  # what a call changes, from its arguments
+    target: Callable[[Mapping[str, Any]], str | None] | None = None  # what a call acts on, from its arguments
+    action: str | None = None  # what it does to that, as a grant names it; None: read or write
     idempotent: bool = False  # the same call key twice has one effect: it may be repeated when in doubt
     reversible: bool | None = None  # None: nobody said
     reads: bool = False  # it changes nothing
@@ -49,8 +57,8 @@ class Declared:
         if self.readers is not None:
             object.__setattr__(self, "readers", tuple(self.readers))
         require_instance("label", self.label, Label)
-        if self.reads and self.target is not None:
-            raise InvalidValueError("target", f"{self.name} is declared to change nothing")
+        if self.action is not None:
+            require_action(self.action)
         if self.cache_for is None:
             return
         if require_instance("cache_for", self.cache_for, timedelta) <= timedelta(0):
@@ -99,9 +107,36 @@ class ToolCall(Generic[Result]):
 
     @property
     def target(self) -> str | None:
-        """Return what the call changes, if the tool says so."""
+        """Return what the call acts on, if the tool says so."""
         found = None if self.declared.target is None else self.declared.target(self.arguments)
         return None if found is None else readable(str(found))
+
+    @property
+    def path(self) -> str | None:
+        """Return what the call acts on: what the tool says, else its argument called `path`."""
+        if self.declared.target is not None:
+            return self.target
+        given = self.named.get(_PATH)
+        return readable(fspath(given)) if isinstance(given, str | PathLike) else None
+
+    @property
+    def action(self) -> str:
+        """Return what the call does, as a grant names it: as declared, else read or write; `call` of what is named."""
+        if self.declared.action is not None:
+            return self.declared.action
+        if self.path is None:
+            return CALL
+        return READ if self.declared.reads else WRITE
+
+    @property
+    def resource(self) -> str:
+        """Return what it does that to, as a grant names it; of a tool that acts on nothing it names, the tool."""
+        return self.path or self.declared.name
+
+    @property
+    def acts_on_path(self) -> bool:
+        """Return whether the resource is what its arguments name, and not the tool itself."""
+        return self.path is not None
 
 
 @overload
@@ -114,6 +149,7 @@ def tool(
     /,
     *,
     target: str | Callable[[Mapping[str, Any]], str | None] | None = None,
+    action: str | None = None,
     idempotent: bool = False,
     reversible: bool | None = None,
     reads: bool = False,
@@ -133,6 +169,7 @@ def tool(
     /,
     *,
     target: str | Callable[[Mapping[str, Any]], str | None] | None = None,
+    action: str | None = None,
     idempotent: bool = False,
     reversible: bool | None = None,
     reads: bool = False,
@@ -147,7 +184,8 @@ def tool(
 ) -> Any:
     """Declare a function as a tool: its name, what it changes, and whether it may be repeated or undone.
 
-    `target` is the name of the argument that says what is changed, or a function of the arguments.
+    `target` is the name of the argument that says what is acted on, or a function of the arguments; `action` says what
+    is done to it, as a grant names it: without it `read` or `write`, and `call:NAME` of a tool that names nothing.
     `reversible=False` says that it cannot be undone; without it, nobody said. `external` says that what it reads or
     changes is not ours, `costly` that it is dear: a policy may want somebody to let such a call be made. A run that
     calls what is external is tainted from then on. `readers` may read what it returns, such as `agent:lead`.
@@ -162,6 +200,7 @@ def tool(
         declared = Declared(
             name=given or name_of(function),
             target=_argument(target) if isinstance(target, str) else target,
+            action=action,
             idempotent=idempotent,
             reversible=reversible,
             reads=reads,

@@ -9,11 +9,14 @@ from batonpass.errors import FencedError, StaleHeadError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.standing import (
+    UNGRANTED,
     Acceptance,
+    Granting,
     Working,
-    child_head,
+    children_of,
     close_out,
     head_of,
+    mode_of_child,
     need,
     noted,
     opened,
@@ -56,7 +59,7 @@ from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import WAITING, Carrier, State
 from batonpass.model.receipt import SIGNED_BY_RUN, Mode, SignedReceipt
 from batonpass.model.run import Handoff
-from batonpass.store.port import LedgerStore, LedgerView
+from batonpass.store.port import LedgerStore
 from batonpass.wire.codec import decode_receipt
 
 # Each time a run moved on between reading and fencing it, it made progress; so many times in a row is a fault.
@@ -93,6 +96,7 @@ class Recording:
         items_label: Label | None = None,
         items_from_outside: tuple[tuple[Part, Content], ...] = (),
         resumed: Callable[[RunId], Body] | None = None,
+        granting: Granting | None = None,
     ) -> Working:
         """Begin a root run for a principal's intent, with what the principal says besides, in one commit.
 
@@ -102,6 +106,7 @@ class Recording:
         run = new_run_id(at)
         signer = self._run_keys.new()
         principal = PrincipalId(by)
+        grant = UNGRANTED if granting is None else granting(run, signer.public_key)
         started = Draft(
             stream=StreamId(run),
             body=RunStarted(
@@ -113,12 +118,14 @@ class Recording:
                 series=series,
                 policy=policy,
                 label=label,
+                terms=grant.terms,
+                certificate=grant.certificate,
             ),
             root=run,
             anchor=self._genesis(),
             new=True,
             cosigner=signer,
-            contents=(*(() if intent is None else (new_content(Part.INTENT, intent, at),)), *contents),
+            contents=(*(() if intent is None else (new_content(Part.INTENT, intent, at),)), *contents, *grant.contents),
             mode=mode,
             session=session,
         )
@@ -154,6 +161,7 @@ class Recording:
         acceptance: Acceptance | None = None,
         known: Standing | None = None,
         contents: tuple[Content, ...] = (),
+        granting: Granting | None = None,
     ) -> Working:
         """Begin the next attempt at a handoff: its run hangs from the last thing that happened to the handoff.
 
@@ -163,6 +171,7 @@ class Recording:
         offered, anchor, principal = known or self._standing(handoff)
         run = new_run_id(self._clock.now())
         signer = self._run_keys.new()
+        granted = UNGRANTED if granting is None else granting(run, signer.public_key)
         (signed,) = self._ledger.append(
             Draft(
                 stream=StreamId(run),
@@ -179,12 +188,13 @@ class Recording:
                     would_ask=said.would_ask,
                     policy=said.policy,
                     label=said.label,
+                    certificate=granted.certificate,
                 ),
                 root=offered.root,
                 anchor=anchor,
                 new=True,
                 cosigner=signer,
-                contents=contents,
+                contents=(*contents, *granted.contents),
                 mode=mode,
                 session=session,
                 token=said.token,
@@ -195,10 +205,9 @@ class Recording:
 
     def request(self, working: Working, tool: str, arguments: str) -> CallId:
         """Record that a run is about to call a tool."""
-        at = self._clock.now()
-        call = new_call_id(at)
-        body = ToolRequested(run=working.run.id, call=call, tool=tool)
-        self.record(working, body, (new_content("arguments", arguments, at, media_type="application/json"),))
+        call = new_call_id(self._clock.now())
+        content = new_content("arguments", arguments, self._clock.now(), media_type="application/json")
+        self.record(working, ToolRequested(run=working.run.id, call=call, tool=tool), (content,))
         return call
 
     def finish(self, working: Working, call: CallId, result: str | bytes) -> None:
@@ -224,20 +233,15 @@ class Recording:
 
     def lapse(self, handoff: HandoffId) -> None:
         """Record that a worker's attempt is over without an end of its own; its run takes nothing more."""
-
-        def lapsed(known: Handoff, ended: ChildHead | None) -> Body:
-            return HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=need(ended, known))
-
-        self.act(handoff, lapsed)
+        self.act(
+            handoff,
+            lambda known, ended: HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=need(ended, known)),
+        )
 
     def cancel(self, handoff: HandoffId, *, by: str, reason: str) -> None:
         """Withdraw a handoff; a run that works on it is fenced."""
         contents = (new_content("reason", reason, self._clock.now()),)
-        self.act(
-            handoff,
-            lambda _, ended: HandoffCancelled(handoff=handoff, by=PrincipalId(by), ended=ended),
-            contents,
-        )
+        self.act(handoff, lambda _, ended: HandoffCancelled(handoff=handoff, by=PrincipalId(by), ended=ended), contents)
 
     def act(
         self,
@@ -266,7 +270,7 @@ class Recording:
                 anchor=anchor,
                 after=after,
                 contents=contents,
-                mode=offer.mode,
+                mode=mode_of_child(offer),
                 session=offer.session,
                 token=token,
             )
@@ -288,7 +292,7 @@ class Recording:
             known, anchor = standing(view, handoff)
             dead = view.get_run(need(head_of(view, known), known).run)
             epoch = view.get_stream(StreamId(dead.id)).epoch
-            children = self._children(view, dead.id)
+            children = children_of(view, dead.id)
             first = decode_receipt(view.get_receipt_at(StreamId(dead.id), 1).payload)
         repeated: dict[str, Any] = {"root": dead.root, "mode": first.mode, "session": first.session}
         signer = self._run_keys.new()
@@ -382,7 +386,7 @@ class Recording:
     def children(self, run: RunId) -> tuple[ChildHead, ...]:
         """Return where the streams of a run's children stand."""
         with self._store.view() as view:
-            return self._children(view, run)
+            return children_of(view, run)
 
     def _standing(self, handoff: HandoffId) -> Standing:
         with self._store.view() as view:
@@ -394,7 +398,3 @@ class Recording:
             with self._store.view() as view:
                 self._known_genesis = view.info().genesis
         return self._known_genesis
-
-    def _children(self, view: LedgerView, run: RunId) -> tuple[ChildHead, ...]:
-        children = sorted(child.id for child in view.find_runs(parent=run))
-        return tuple(child_head(view.get_stream(StreamId(child))) for child in children)

@@ -1,7 +1,8 @@
 """Where runs and handoffs stand, as the next receipt about them has to say it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 from batonpass.errors import NotFoundError
 from batonpass.ledger.draft import Draft
@@ -11,16 +12,17 @@ from batonpass.model.bodies import (
     ChildHead,
     HandoffCompleted,
     HandoffFailed,
+    HandoffInitiated,
     Outcome,
     Part,
     RunClosed,
     RunRecorded,
 )
 from batonpass.model.content import Content
-from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId, RunId, SessionId, StreamId
+from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId, PublicKey, RunId, SessionId, StreamId
 from batonpass.model.label import Label, Source
 from batonpass.model.projection import project
-from batonpass.model.receipt import Mode, SignedReceipt
+from batonpass.model.receipt import Mode, Receipt, SignedReceipt
 from batonpass.model.run import Handoff, Run
 from batonpass.model.stream import Stream
 from batonpass.store.port import LedgerView
@@ -46,6 +48,20 @@ class Acceptance:
     token: int | None = None
     policy: Digest | None = None  # under which the run stands
     label: Label | None = None  # of what the run begins with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """What a receipt that opens a run says of its grant: digests to be signed, and the statements themselves."""
+
+    terms: Digest | None = None
+    certificate: Digest | None = None
+    contents: tuple[Content, ...] = ()
+
+
+# Who opens a run knows its id and its key only then; whoever grants binds them.
+Granting: TypeAlias = Callable[[RunId, PublicKey], Granted]
+UNGRANTED: Final = Granted()
 
 
 def carried(items: tuple[tuple[Part, Content], ...]) -> tuple[Carried, ...]:
@@ -127,9 +143,25 @@ def standing(view: LedgerView, handoff: HandoffId) -> tuple[Handoff, Digest]:
         return known, known.initiated
 
 
+def mode_of_child(offered: Receipt) -> Mode:
+    """Return the mode of whoever takes an offer: with a grant of its own it is held to that, else it is as its parent.
+
+    A run that is only watched may hand off with a grant; then that child is enforced, and whatever happens to its
+    handoff is recorded so.
+    """
+    granted = isinstance(offered.body, HandoffInitiated) and offered.body.terms is not None
+    return Mode.ENFORCED if granted else offered.mode
+
+
 def child_head(stream: Stream) -> ChildHead:
     """Return how receipts name where a run stands."""
     return ChildHead(run=RunId(stream.id), seq=stream.seq, head=stream.head)
+
+
+def children_of(view: LedgerView, run: RunId) -> tuple[ChildHead, ...]:
+    """Return where the streams of a run's children stand."""
+    children = sorted(child.id for child in view.find_runs(parent=run))
+    return tuple(child_head(view.get_stream(StreamId(child))) for child in children)
 
 
 def head_of(view: LedgerView, handoff: Handoff) -> ChildHead:

@@ -59,6 +59,7 @@ from batonpass.model.relay_bodies import (
     ApproverEnrolled,
     ApproverRevoked,
     ContentErased,
+    GrantRevoked,
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
@@ -99,6 +100,7 @@ __all__ = [
     "ErrorType",
     "Found",
     "Gate",
+    "GrantRevoked",
     "HandoffAccepted",
     "HandoffAnswered",
     "HandoffApproved",
@@ -216,5 +218,6 @@ Body: TypeAlias = (
     | ApproverEnrolled
     | ApproverRevoked
     | ContentErased
+    | GrantRevoked
     | UnknownBody
 )

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from batonpass.model.checks import require_media_type, require_text, require_texts
 from batonpass.model.ids import AgentId, require_agent
+from batonpass.model.scope import Scope
+from batonpass.model.scope_text import read_scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,12 +17,19 @@ class Card:
     skills: tuple[str, ...] | None = None
     tools: tuple[str, ...] | None = None
     accepts: tuple[str, ...] | None = None  # media types of artifacts
+    ceiling: tuple[str, ...] | None = None  # permits: what it may ever hold, whoever grants it
 
     def __post_init__(self) -> None:
         require_agent("agent", self.agent)
         require_text("description", self.description, empty=True)
-        for name in ("skills", "tools", "accepts"):
+        for name in ("skills", "tools", "accepts", "ceiling"):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, require_texts(name, given))
         for media_type in self.accepts or ():
             require_media_type("accepts", media_type)
+        read_scope(self.ceiling or ())
+
+    @property
+    def most(self) -> Scope | None:
+        """Return what it may ever hold; None if nobody said."""
+        return None if self.ceiling is None else read_scope(self.ceiling)

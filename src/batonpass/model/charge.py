@@ -1,10 +1,18 @@
 """Charges: how much of a limit is used up, counted where everybody who shares the limit can see it."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from batonpass.model.checks import require_instance, require_integer, require_member, require_unique
+from batonpass.model.checks import require_instance, require_integer, require_match, require_member, require_unique
 from batonpass.model.ids import HANDOFF, RUN, StreamId, require_id
+
+# A grant that is revoked is a limit of nothing that is used up: whoever asks for room in it gets none, in the commit
+# that would have used it.
+REVOKED: Final = "revoked"
+_PART: Final = re.compile(rf"{REVOKED}|[0-9a-f]{{16}}")
+_BETWEEN: Final = "/"
 
 
 class Unit(StrEnum):
@@ -21,7 +29,7 @@ class Unit(StrEnum):
 class Charge:
     """So much is used up of what one handoff, or one root, and everything below it may use."""
 
-    account: StreamId  # a handoff, whichever attempt works on it, or a root run
+    account: StreamId  # a handoff, whichever attempt works on it, or a root run; or a part of one
     unit: Unit
     amount: int  # below zero where more was set aside than it took
 
@@ -69,9 +77,28 @@ def name_of(account: StreamId, unit: Unit) -> str:
     return f"{account} {unit}"
 
 
+def part_of(account: StreamId, part: str) -> StreamId:
+    """Return the name of a part of an account, which is counted by itself: one permit, or that it is revoked."""
+    return StreamId(f"{account}{_BETWEEN}{part}")
+
+
+def whole_of(account: str) -> StreamId:
+    """Return the account that a part belongs to; of one that is no part, itself."""
+    return StreamId(account.partition(_BETWEEN)[0])
+
+
+def is_revocation(account: str) -> bool:
+    """Return whether an account counts that something is revoked."""
+    return account.endswith(f"{_BETWEEN}{REVOKED}")
+
+
 def require_account(field: str, account: str) -> StreamId:
-    """Return the name of an account: a handoff, or a root run."""
-    return StreamId(require_id(field, account, HANDOFF if account.startswith(HANDOFF) else RUN))
+    """Return the name of an account: a handoff, or a root run; or of a part of one."""
+    whole, between, part = require_instance(field, account, str).partition(_BETWEEN)
+    require_id(field, whole, HANDOFF if whole.startswith(HANDOFF) else RUN)
+    if between:
+        require_match(field, part, _PART, f"a part of an account: {REVOKED}, or 16 hexadecimal digits")
+    return StreamId(account)
 
 
 def require_charges(charges: tuple[Charge, ...]) -> None:

@@ -57,6 +57,13 @@ def require_digest(field: str, value: Value) -> Value:
     return value
 
 
+def require_digests(**given: str | None) -> None:
+    """Refuse what is given and is no digest, naming its field."""
+    for field, digest in given.items():
+        if digest is not None:
+            require_digest(field, digest)
+
+
 def require_code(field: str, value: Value) -> Value:
     """Return value if it is a short lower-case name that a program chose."""
     return require_match(field, value, _CODE, "a code: lower-case letters, digits, '_', '.' or '-', at most 64")

@@ -9,6 +9,7 @@ from batonpass.model.checks import (
     require_code,
     require_codes,
     require_digest,
+    require_digests,
     require_instance,
     require_integer,
     require_member,
@@ -76,6 +77,7 @@ class HandoffInitiated:
     proven: bool = False  # it takes a decision that an approver's key signed
     label: Label | None = None  # of all that its sender knew
     taint: tuple[Source, ...] = ()  # what of that came from outside, and nobody endorsed
+    terms: Digest | None = None  # of what is granted; None: the child is not held to a grant
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -106,6 +108,7 @@ class HandoffInitiated:
         require_instance("proven", self.proven, bool)
         require_label("label", self.label)
         require_sources("taint", self.taint)
+        require_digests(terms=self.terms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +128,7 @@ class HandoffAccepted:
     would_ask: bool = False  # it would have asked; a budget, or mere observation, kept it from it
     policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
     label: Label | None = None  # of what it begins with
+    certificate: Digest | None = None  # what binds the attempt's key to the terms of the offer
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -138,8 +142,7 @@ class HandoffAccepted:
             require_digest("baton", self.baton)
         require_codes("problems", self.problems)
         require_instance("would_ask", self.would_ask, bool)
-        if self.policy is not None:
-            require_digest("policy", self.policy)
+        require_digests(policy=self.policy, certificate=self.certificate)
         require_label("label", self.label)
 
 

@@ -68,6 +68,7 @@ class Kind(StrEnum):
     APPROVER_ENROLLED = "approver.enrolled"
     APPROVER_REVOKED = "approver.revoked"
     CONTENT_ERASED = "content.erased"
+    GRANT_REVOKED = "grant.revoked"
 
 
 class Outcome(StrEnum):

@@ -15,6 +15,7 @@ from batonpass.model.bodies import (
     ApproverRevoked,
     ChildHead,
     ContentErased,
+    GrantRevoked,
     HandoffAccepted,
     HandoffAnswered,
     HandoffApproved,
@@ -47,7 +48,7 @@ from batonpass.model.bodies import (
     VerificationFailed,
     VerificationPassed,
 )
-from batonpass.model.charge import Charge
+from batonpass.model.charge import REVOKED, Charge, Unit, part_of
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, KeyId, PublicKey, RunId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event
@@ -300,6 +301,10 @@ def _content_erased(_receipt: Receipt, body: ContentErased, _: Digest) -> Projec
     return Projection(erased=body.contents)
 
 
+def _grant_revoked(_receipt: Receipt, body: GrantRevoked, _: Digest) -> Projection:
+    return Projection(charges=(Charge(account=part_of(body.account, REVOKED), unit=Unit.CALLS, amount=1),))
+
+
 # A kind that is not here changes nothing but its own stream: most of tool calls, and whatever a newer version records.
 _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] = {
     RunStarted: _run_started,
@@ -322,6 +327,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     ApproverEnrolled: _approver_enrolled,
     ApproverRevoked: _approver_revoked,
     ContentErased: _content_erased,
+    GrantRevoked: _grant_revoked,
 }
 
 

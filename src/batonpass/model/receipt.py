@@ -12,6 +12,7 @@ from batonpass.model.bodies import (
     ApproverRevoked,
     Body,
     ContentErased,
+    GrantRevoked,
     Kind,
     RelayEnrolled,
     RelayRevoked,
@@ -152,7 +153,7 @@ class Receipt:
         match self.body:
             case UnknownBody():
                 return None
-            case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased():
+            case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased() | GrantRevoked():
                 return self.relay
             case ApproverEnrolled() | ApproverRevoked() | ToolApproved() | ToolRefused():
                 return self.relay

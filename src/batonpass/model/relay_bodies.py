@@ -1,9 +1,10 @@
-"""What receipts in a relay's own stream say: who may record and approve here, and what was erased."""
+"""What receipts in a relay's own stream say: who may record and approve here, what was revoked, what was erased."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.charge import require_account, whole_of
 from batonpass.model.checks import require_digest, require_unique
 from batonpass.model.ids import (
     CONTENT,
@@ -12,6 +13,7 @@ from batonpass.model.ids import (
     PrincipalId,
     PublicKey,
     RelayId,
+    StreamId,
     require_id,
     require_principal,
 )
@@ -83,6 +85,20 @@ class ApproverRevoked(_OfApprover):
     """What this key signs from now on proves nothing; what it signed before stays good."""
 
     kind: ClassVar = Kind.APPROVER_REVOKED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantRevoked:
+    """What was granted to a handoff, or to a root, holds no more, and nothing that hangs from it does."""
+
+    kind: ClassVar = Kind.GRANT_REVOKED
+    account: StreamId  # the handoff, or the root run
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        if whole_of(require_account("account", self.account)) != self.account:
+            raise InvalidValueError("account", "is a part of one; a grant is revoked as a whole")
+        require_principal("by", self.by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import require_code, require_codes, require_digest, require_integer, require_member
+from batonpass.model.checks import (
+    require_code,
+    require_codes,
+    require_digest,
+    require_digests,
+    require_integer,
+    require_member,
+)
 from batonpass.model.ids import (
     CALL,
     CONTENT,
@@ -40,6 +47,8 @@ class RunStarted:
     series: str | None = None  # the name under which such roots follow each other
     policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
     label: Label | None = None  # of what it begins with; one that has none says nothing of labels later, either
+    terms: Digest | None = None  # of the grant that begins here; None: the run is not held to one
+    certificate: Digest | None = None  # what binds the run's key to those terms
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -53,6 +62,7 @@ class RunStarted:
         if self.policy is not None:
             require_digest("policy", self.policy)
         require_label("label", self.label)
+        require_digests(terms=self.terms, certificate=self.certificate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

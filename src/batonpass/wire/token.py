@@ -68,6 +68,19 @@ def decode_proof(text: str) -> Signed[Proof]:
     return _signed(part, Proof)
 
 
+def encode_part(part: Signed[Statement]) -> bytes:
+    """Return one signed statement as it is kept beside a receipt."""
+    return _framed(part)
+
+
+def decode_part(data: bytes, kind: type[Kind]) -> Signed[Kind]:
+    """Return the one signed statement of a kind that was kept, unverified."""
+    (part, *more) = _parts(data)
+    if more:
+        raise GrantMalformedError("more than one statement was kept where one belongs; run `batonpass ledger verify`")
+    return _signed(part, kind)
+
+
 def join_token(chain: str, proof: str) -> str:
     """Return what is sent in the header. Raises `GrantTooLargeError`."""
     return _require_short(f"{chain}.{proof}")

@@ -62,7 +62,7 @@ def chain() -> tuple[MessagesApi, House, str, list[str]]:
         tools: list[object] = []
         for agent in reversed(AGENTS):
             house.agent(agent, tools=list(tools))  # type: ignore[arg-type]
-            tools = [house.to(agent, may=[f"refund:{agent}"])]
+            tools = [house.to(agent, may=[f"refund:{agent}"], may_delegate=["refund:*"])]
 
         async def main() -> tuple[str, list[str]]:
             said = await house.ask("support-agent", WORDS, by="user:ana", session_id="session-42")

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,9 +43,17 @@ class Shop:
         """Return a file here."""
         return self.folder / name
 
-    def edits(self, lead: LiveRun, name: str = "a.py", text: str = AFTER, task: str = "Shout") -> LiveRun:
+    def edits(
+        self,
+        lead: LiveRun,
+        name: str = "a.py",
+        text: str = AFTER,
+        task: str = "Shout",
+        *,
+        may: Sequence[str] = ("write:**",),
+    ) -> LiveRun:
         """Let an editor write a file, and return its run, closed."""
-        with lead.hand_off("editor", task, may=["write:**"]) as editor:
+        with lead.hand_off("editor", task, may=may) as editor:
             editor.call(write_file, name, text)
         return editor
 

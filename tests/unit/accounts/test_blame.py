@@ -36,7 +36,7 @@ def test_a_line_leads_up_to_the_human(shop: Shop) -> None:
     assert [("editor", "lead", Link.CERTAIN), ("lead", None, None)] == [
         (hop.agent, hop.sender, hop.link) for hop in maker.hops
     ]
-    assert (ANA, Mode.OBSERVED, Standing.UNVERIFIED, (), None, True) == (
+    assert (ANA, Mode.ENFORCED, Standing.UNVERIFIED, (), None, True) == (
         maker.principal,
         maker.mode,
         maker.standing,

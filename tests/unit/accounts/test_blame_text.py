@@ -56,7 +56,7 @@ def test_three_lines_say_it_all(shop: Shop) -> None:
     assert [
         f'editor ID · {local} · "Shout" ← lead ← ana: "Fix it"',
         "unverified · may write:** (granted by lead) · approval: none needed",
-        "write_file ID · @@ -2 +2 @@ · observed: the grant was recorded, not enforced · 5 receipts verified",
+        "write_file ID · @@ -2 +2 @@ · 5 receipts verified",
     ] == told(blame)
 
 
@@ -133,7 +133,6 @@ def test_doubts_are_said(shop: Shop) -> None:
         "write_file ID",
         "@@ -2 +2 @@",
         "matched by its text and its place",
-        "observed: the grant was recorded, not enforced",
         "commit ffffffff",
         "reformatted since, by nobody who is recorded",
         "unsigned: a transcript says so",
@@ -183,7 +182,7 @@ def test_no_words_reach_the_terminal(shop: Shop, words: str) -> None:
     """Whatever a task, a statement, a path or a line holds, each row is one harmless line."""
     lead = shop.relay.start(words, by=ANA)
     name = re.sub(r"[/\0\n]", "_", words)[:60] + ".py"
-    shop.edits(lead, name, f"{words}\n", task=words)
+    shop.edits(lead, name, f"{words}\n", task=words, may=[])
     for full in (False, True):
         for row in told(shop.blame(name, 1), full=full):
             assert row.isprintable() or "\u0301" in row or "\U0001f9ff" in row, row
@@ -224,7 +223,7 @@ def test_in_full_a_transcript_names_its_session(shop: Shop) -> None:
     rows = told(replace(with_maker(blame, theirs), transcripts=1), full=True)
 
     assert "sub-agent abc" in rows[3]
-    assert "  observed · claude-code · session s-1 · line u-1" == rows[-1]
+    assert "  enforced · claude-code · session s-1 · line u-1" == rows[-1]
 
 
 def test_an_answer_prints_itself(shop: Shop) -> None:

@@ -96,7 +96,7 @@ def a_tree(place: Place, words: str) -> Trail:
     lead = place.relay().start(words, by=ANA, constraints=[words], exclusions=[words])
     lead.record(Decision(words, why=words))
     lead.say(words)
-    handoff = lead.hand_off("editor", words, may=[words], rationale=words, hold=True)
+    handoff = lead.hand_off("editor", words, rationale=words, hold=True)
     handoff.approve(by=ANA, reason=words)
     run = handoff.accept()
     run.call(write, words, words)

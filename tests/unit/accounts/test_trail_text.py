@@ -45,7 +45,7 @@ def told(place: Place) -> Trail:
     lead = relay.start("Fix rounding", by=ANA, constraints=["never touch the API"], series="quarterly")
     lead.record(Decision("half-even", why="tax office"), Claim("it is slow"))
     place.clock.tick()
-    handoff = lead.hand_off("editor", "Round", may=["write:src/**"], hold=True)
+    handoff = lead.hand_off("editor", "Round", may=["write:**", "call:*"], hold=True)
     handoff.approve(by=ANA, reason="fine", shown=handoff.material(), looked_ms=1500)
     first = handoff.accept()
     place.clock.tick(61 * SECOND)
@@ -91,7 +91,7 @@ def test_what_happened_is_said(told: Trail) -> None:
     lines = "\n".join(lines_of(told))
 
     for words in (
-        "may write:src/** · carries",
+        "may write:**, call:* · carries",
         "missing: rationale, criteria",
         'approved by user:ana · unproven · looked 1.5s · "fine"',
         "write a.py · completed 0ms · kept: editor",
@@ -156,7 +156,7 @@ def test_a_chain_of_a_thousand_hops_is_told(place: Place) -> None:
 def test_lines_stay_lines(place: Place, words: str) -> None:
     """Whatever was written, a line is no longer than a few of them, and stays one."""
     lead = place.relay().start(words, by=ANA, constraints=[words])
-    handoff = lead.hand_off("editor", words, may=[words], hold=True)
+    handoff = lead.hand_off("editor", words, hold=True)
     handoff.approve(by=ANA, reason=words)
     run = handoff.accept()
     run.call(write, words, words)
@@ -174,7 +174,7 @@ def test_every_kind_is_told(told: Trail, body: Body) -> None:
     """There is a line for each kind that may stand in a tree, also if its words are gone."""
     happened = Happened(receipt=ReceiptId("receipt_x"), at=NOON, body=body)
     family = str(body.kind).partition(".")[0]
-    if family in {"tool", "relay", "approver", "content"} or body.kind is Kind.RUN_RECORDED:
+    if family in {"tool", "relay", "approver", "content", "grant"} or body.kind is Kind.RUN_RECORDED:
         return  # told with its call, or by its items; or in no tree
 
     (line,) = tell(told, happened)

@@ -51,8 +51,8 @@ def try_again(handoff: LiveHandoff, run: LiveRun) -> LiveRun:
 
 def test_a_broken_constraint_is_named_with_whoever_set_it(place: Place, lead: LiveRun) -> None:
     """The denial records a rule; which constraint it was is worked out from the arguments that were recorded."""
-    finder = lead.hand_off("finder", "Find it", may=["read:**"]).accept()
-    inner = finder.hand_off("helper", "Help").accept()
+    finder = lead.hand_off("finder", "Find it", may=["call:*"], may_delegate=["call:*"]).accept()
+    inner = finder.hand_off("helper", "Help", may=["call:find"]).accept()
     tried(lambda: inner.call(find, 4))
 
     why = last(place, Kind.TOOL_DENIED)
@@ -64,9 +64,11 @@ def test_a_broken_constraint_is_named_with_whoever_set_it(place: Place, lead: Li
     assert [
         f"\"threshold <= 3 sigma\" · set by user:ana · recorded in {name_of(lead)} · found: 'threshold' is 4"
     ] == facts_of(why, "constraint")
-    assert [(name_of(inner), True, ()), (name_of(finder), True, ("read:**",)), (name_of(lead), None, ())] == [
-        (hop.name, hop.carried, hop.may) for hop in why.hops
-    ]
+    assert [
+        (name_of(inner), True, ("call:find",)),
+        (name_of(finder), True, ("call:*",)),
+        (name_of(lead), None, ()),
+    ] == [(hop.name, hop.carried, hop.may) for hop in why.hops]
     assert ("constraint", ANA, Mode.ENFORCED) == (why.rule, why.principal, why.mode)
 
 
@@ -244,7 +246,7 @@ def test_a_budget_that_is_used_up(place: Place, lead: LiveRun, budget: Budget, s
 def test_an_observed_call_was_not_held_to_anything(place: Place) -> None:
     """It is not said to have been granted; what was asked for is told hop by hop, up to the human's words."""
     lead = place.relay().start("Fix it", by=ANA)
-    run = lead.hand_off("editor", "Fix", may=["write:src/**"], hold=False).accept()
+    run = lead.hand_off("editor", "Fix").accept()
     run.call(write, "a.py")
 
     why = last(place, Kind.TOOL_COMPLETED)
@@ -253,8 +255,37 @@ def test_an_observed_call_was_not_held_to_anything(place: Place) -> None:
         f"allowed: {name_of(run)} called write a.py; no grant: observed, so nothing was enforced, "
         "and nothing was flagged" == why.sentence
     )
-    assert [(("write:src/**",), name_of(lead)), ((), None)] == [(hop.may, hop.asked_by) for hop in why.hops]
+    assert [((), name_of(lead)), ((), None)] == [(hop.may, hop.asked_by) for hop in why.hops]
     assert (["completed"], "Fix it") == (facts_of(why, "outcome"), why.intent and why.intent.words)
+
+
+def test_a_call_under_a_grant_says_what_covers_it(place: Place) -> None:
+    """What was granted is told with whoever granted it, and what it covered."""
+    lead = place.relay().start("Fix it", by=ANA)
+    run = lead.hand_off("editor", "Fix", may=["write:src/**"]).accept()
+    run.call(write, "src/a.py")
+
+    why = last(place, Kind.TOOL_COMPLETED)
+
+    assert (
+        f"allowed: {name_of(run)} called write src/a.py; its grant covers write:src/a.py, "
+        "and nothing else stood against it" == why.sentence
+    )
+    assert [(("write:src/**",), True), ((), False)] == [(hop.may, hop.granted) for hop in why.hops]
+
+
+def test_a_call_beyond_a_grant_is_answered_in_one_line(place: Place) -> None:
+    """What is held, what was tried, and who above holds it."""
+    lead = place.relay().start("Fix it", by=ANA, may_delegate=["write:**"])
+    run = lead.hand_off("editor", "Fix", may=["write:src/**"]).accept()
+    tried(lambda: run.call(write, ".github/ci.yml"))
+
+    why = last(place, Kind.TOOL_DENIED)
+
+    assert ("denied: editor may write:src/**, tried write:.github/ci.yml; lead holds it", "grant") == (
+        why.sentence,
+        why.rule,
+    )
 
 
 def test_an_enforced_call_was_allowed_by_what_is_checked(place: Place, lead: LiveRun) -> None:

@@ -60,7 +60,6 @@ def tell(relay: Relay) -> Told:
     drafter = lead.hand_off(
         "drafter",
         TASK,
-        may=["write:src/**"],
         rationale="it can write",
         open_questions=[OpenQuestion("What about VAT?", blocking=True)],
     )

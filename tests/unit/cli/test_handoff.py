@@ -132,10 +132,10 @@ def test_a_failed_handoff_fits_one_screen(desk: Desk, relay: Relay) -> None:
     assert re.fullmatch(r'drafter ← lead \w{4} ← user:ana: "Fix invoice rounding"', section(shown, "for")[0])
     assert [
         ["carried by its caller · lead-to-worker · observed"],
-        ["write:src/** (asked for by lead; observed, not enforced)"],
+        ["as inherited: nothing was asked for"],
         ["read_file path=src/invoice.py", "write_file src/invoice.py", "send_mail to=all@example.org · in doubt"],
         ['because "it can write"'],
-        ["none needed"],
+        ["none set"],
         ["1 statement, 1 constraint, 1 decision, 1 question"],
         ["criteria, exclusion, rejected"],
         ['"RuntimeError: connection lost"'],
@@ -341,7 +341,7 @@ def test_programs_get_everything(desk: Desk, relay: Relay) -> None:
         shown["principal"],
         shown["state"],
     )
-    assert ("Make total() round half-even.\nThen tell the customers.", ["write:src/**"], "it can write") == (
+    assert ("Make total() round half-even.\nThen tell the customers.", [], "it can write") == (
         shown["task"]["text"],
         shown["scope"]["granted"],
         shown["reasoning"]["rationale"],

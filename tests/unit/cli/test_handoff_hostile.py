@@ -51,7 +51,6 @@ def test_one_screen_whatever_was_written(desk: Desk, relay: Relay, words: str) -
         words,
         rationale=words,
         serves=words,
-        may=[words],
         open_questions=[words] * 9,
         verify_by=["true", words],
     )

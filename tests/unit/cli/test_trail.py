@@ -123,7 +123,7 @@ def test_nothing_there(desk: Desk, relay: Relay) -> None:
 def test_the_terminal_obeys_nobody(desk: Desk, relay: Relay, words: str) -> None:
     """Whatever was written, in every form."""
     lead = relay.start(words, by="user:ana", constraints=[words])
-    handoff = lead.hand_off("editor", words, may=[words], hold=True)
+    handoff = lead.hand_off("editor", words, hold=True)
     handoff.approve(by="user:ana", reason=words)
     run = handoff.accept()
     run.call(send_mail, words)

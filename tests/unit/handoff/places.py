@@ -14,7 +14,7 @@ from batonpass.handoff.calling import begin_call
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.tools import ToolCall, declared_of, tool
-from batonpass.model.bodies import Body
+from batonpass.model.bodies import Body, Kind, ToolDenied
 from batonpass.model.ids import CallId
 from batonpass.model.policy import HandoffPolicy
 from batonpass.model.receipt import Receipt
@@ -127,6 +127,16 @@ def kinds(relay: Relay) -> list[str]:
 def words(relay: Relay, receipt: Receipt, name: str) -> str:
     """Return a text that a receipt names."""
     return relay.read(receipt.content[name].id).decode()
+
+
+def denials(relay: Relay) -> list[tuple[str, str]]:
+    """Return by which rule, and in which words, calls were denied."""
+    found = receipts(relay, Kind.TOOL_DENIED)
+    return [
+        (receipt.body.rule, words(relay, receipt, "reason"))
+        for receipt in found
+        if isinstance(receipt.body, ToolDenied)
+    ]
 
 
 def first_body(relay: Relay, kind: str) -> Body:

@@ -22,7 +22,7 @@ from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, LONG, NASTY, Places, kinds, receipts, words
 
 BRIEF = ("rationale", "serves", "role", "phase")
-LISTS = ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills", "may")
+LISTS = ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills")
 
 
 def every_item(text: str) -> list[Any]:

@@ -71,10 +71,22 @@ def test_a_method_keeps_its_declaration() -> None:
     assert ("disk.write", "a") == (declared_of(Disk().write).name, call(Disk().write, "a").target)
 
 
-def test_a_tool_that_changes_nothing_has_no_target() -> None:
-    """Reading and changing at once is a contradiction, and is refused."""
-    with pytest.raises(InvalidValueError, match="declared to change nothing"):
-        tool("look", reads=True, target="path")(write)
+@pytest.mark.parametrize(
+    ("declared", "args", "expected"),
+    [
+        pytest.param(tool("a", target="path"), ("x.py", ""), "write:x.py", id="what is changed is written"),
+        pytest.param(tool("b", target="path", reads=True), ("x.py", ""), "read:x.py", id="what is not is read"),
+        pytest.param(tool("c", target="path", action="send"), ("x.py", ""), "send:x.py", id="an action has its name"),
+        pytest.param(tool("d"), ("x.py", ""), "write:x.py", id="an argument called path is what it acts on"),
+        pytest.param(tool("e", target=lambda _: None), ("x.py", ""), "call:e", id="what names nothing is called"),
+    ],
+)
+def test_a_call_does_something_to_something(declared: Any, args: tuple[str, ...], expected: str) -> None:  # noqa: ANN401 - a decorator
+    """A grant sees an action and a resource, and by default nothing good is assumed of a tool."""
+    function = declared(lambda path, text: (path, text))
+    call: ToolCall[Any] = ToolCall(declared_of(function), function, args)
+
+    assert expected == f"{call.action}:{call.resource}"
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "ä", "x" * 129, "\x1b[0m", "a\0", "\u202ea"])

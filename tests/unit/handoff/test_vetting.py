@@ -6,7 +6,7 @@ import pytest
 
 from batonpass.accounts.why import explain
 from batonpass.credentials.port import Credential, CredentialRequest, Secret
-from batonpass.errors import CallDeniedError, CallSuspendedError
+from batonpass.errors import CallDeniedError, CallSuspendedError, GrantDeniedError
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.tools import tool
 from batonpass.model.kinds import Gate
@@ -62,10 +62,10 @@ def test_observed_it_is_only_told() -> None:
 @pytest.mark.parametrize(
     ("may", "held"),
     [
-        pytest.param([f"pay:{ACCOUNT}"], False, id="the tool and the target"),
-        pytest.param([f"write:{ACCOUNT}"], False, id="the action and the target"),
-        pytest.param(["pay:DE*", "write:**", "pay:*"], True, id="patterns"),
-        pytest.param([f"read:{ACCOUNT}", f"pay:{ACCOUNT}0", "pay"], True, id="something else"),
+        pytest.param([f"pay:{ACCOUNT}", "call:fetch", "write:*"], False, id="the tool and the target"),
+        pytest.param([f"write:{ACCOUNT}", "call:fetch"], False, id="the action and the target"),
+        pytest.param(["write:**", "call:fetch"], True, id="patterns"),
+        pytest.param([f"read:{ACCOUNT}", f"pay:{ACCOUNT}0", "write:*", "call:fetch"], True, id="something else"),
         pytest.param([], True, id="nothing"),
     ],
 )
@@ -83,9 +83,9 @@ def test_terms_that_name_it_are_older(may: list[str], held: bool) -> None:  # no
 def test_a_target_that_looks_like_a_pattern_is_not_named_by_that_pattern() -> None:
     """Whoever may write a pattern of paths has not named a file that is called so."""
     with started(LENIENT) as (_, lead, world):
-        writer = lead.hand_off("writer", "Write", may=["write:src/**"]).accept()
+        writer = lead.hand_off("writer", "Write", may=["write:src/**", "write:**", "call:fetch"]).accept()
         tainted(writer, world)
-        with pytest.raises(CallSuspendedError):
+        with pytest.raises(GrantDeniedError, match="has a wildcard"):
             writer.call(world.plain, "src/**")
 
 
@@ -94,7 +94,7 @@ def test_terms_of_a_tainted_parent_count_only_as_far_as_its_own_do(places: Place
     relay = places.relay(policy=LENIENT)
     world, own, added = World(), "write:src/a.py", "write:src/b.py"
     lead = relay.start("Fix it", by=ANA)
-    with lead.hand_off("middle", "Fix it", may=[own]) as middle:
+    with lead.hand_off("middle", "Fix it", may=[own, "call:fetch"], may_delegate=["write:**"]) as middle:
         tainted(middle, world)
         middle.hand_off("worker", "Fix both", may=[own, added], carrier=Carrier.WORKER)
         child = worker(places.relay(policy=LENIENT))

@@ -17,6 +17,7 @@ from batonpass.model.bodies import (
     ErrorType,
     Found,
     Gate,
+    GrantRevoked,
     HandoffAccepted,
     HandoffAnswered,
     HandoffApproved,
@@ -135,6 +136,8 @@ _TAINTED: Final[Any] = {**_LABELLED, "taint": (CALL, CONTENT)}
 _VETTED: Final[Any] = {**_LABELLED, "untrusted": (CONTENT,)}
 _ON: Final[Any] = {"handoff": HANDOFF}
 _BY_ANA: Final[Any] = {**_ON, "by": ANA}
+_BOUND: Final[Any] = {"policy": DIGEST, "certificate": DIGEST}
+_GRANTED: Final[Any] = {**_BOUND, "terms": DIGEST}
 _HELD: Final[Any] = {"gate": Gate.CONFIRM, "until": LATER, "proven": True}
 _SHOWN: Final[Any] = {"shown": DIGEST, "looked_ms": 1200, "proof": PROOF}
 _OF_CHILD: Final[Any] = {**_ON, "parent": PARENT, "run": CHILD, "attempt": 1}
@@ -159,8 +162,8 @@ BODIES: Final[dict[Kind, Body]] = {
             run_key=RUN_KEY,
             continues=RunId(an_id("run", 3)),
             series="quarterly",
-            policy=DIGEST,
             **_LABELLED,
+            **_GRANTED,
         ),
         RunRekeyed(run=PARENT, run_key=NEW_KEY),
         RunRecorded(run=PARENT, by=ANA, items=(DECIDED,), **_LABELLED),
@@ -185,10 +188,8 @@ BODIES: Final[dict[Kind, Body]] = {
             carries=(DECIDED,),
             missing=("rationale", Part.QUESTION),
             unverified=(DECLINED,),
-            flags=("would_hold.renew",),
-            rule="renew",
-            **_HELD,
             **_TAINTED,
+            **_HELD | {"terms": DIGEST, "flags": ("would_hold.renew",), "rule": "renew"},
         ),
         HandoffContextSanitized(
             **_ON,
@@ -207,8 +208,8 @@ BODIES: Final[dict[Kind, Body]] = {
             baton=DIGEST,
             problems=("gap.inputs",),
             would_ask=True,
-            policy=DIGEST,
             **_LABELLED,
+            **_BOUND,
         ),
         HandoffCompleted(**_OF_CHILD, **_CLOSED, kept=2, gives=(DECIDED,), flags=("expects.untouched",), **_TAINTED),
         HandoffFailed(
@@ -312,6 +313,7 @@ BODIES: Final[dict[Kind, Body]] = {
         ApproverEnrolled(principal=ANA, public_key=RUN_KEY),
         ApproverRevoked(principal=ANA, public_key=RUN_KEY),
         ContentErased(contents=(CONTENT,), by=ANA),
+        GrantRevoked(account=StreamId(HANDOFF), by=ANA),
     )
 }
 
@@ -327,7 +329,7 @@ BARE: Final[dict[Kind, Body]] = {
 def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
-        case ("relay" | "approver" | "content", *_) | ("tool", _, "approved" | "refused"):
+        case ("relay" | "approver" | "content" | "grant", *_) | ("tool", _, "approved" | "refused"):
             return StreamId(RELAY)
         case ("tool" | "checkpoint", *_):
             return StreamId(CHILD)

@@ -16,6 +16,7 @@ CARD: Final = Card(
     skills=("python",),
     tools=("write_file",),
     accepts=("text/plain", "application/json"),
+    ceiling=("write:src/**",),
 )
 NOT_LISTS: Final = ("python", [""], [" "], [7], ["\ud800"])
 WRONG: Final[dict[str, tuple[object, ...]]] = {
@@ -24,6 +25,7 @@ WRONG: Final[dict[str, tuple[object, ...]]] = {
     "skills": NOT_LISTS,
     "tools": NOT_LISTS,
     "accepts": (*NOT_LISTS, ["text"], ["text/plain; charset=utf-8"], ["Text/Plain"]),
+    "ceiling": NOT_LISTS,
 }
 
 

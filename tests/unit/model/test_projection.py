@@ -21,6 +21,7 @@ from batonpass.model.bodies import (
     ToolHeld,
     UnknownBody,
 )
+from batonpass.model.charge import REVOKED, Charge, Unit, part_of
 from batonpass.model.ids import AgentId, ContentId, KeyId, PrincipalId, PublicKey, RunId, StreamId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, Event, State
@@ -208,6 +209,9 @@ EXPECTED: dict[Kind, Projection] = {
     ),
     Kind.APPROVER_REVOKED: Projection(key_changed=KeyChanged(key=digest_of(RUN_KEY), status=KeyStatus.REVOKED)),
     Kind.CONTENT_ERASED: Projection(erased=(CONTENT,)),
+    Kind.GRANT_REVOKED: Projection(
+        charges=(Charge(account=part_of(StreamId(HANDOFF), REVOKED), unit=Unit.CALLS, amount=1),)
+    ),
 }
 
 

@@ -112,6 +112,8 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "series": NOT_OPTIONAL_CODES,
         "policy": NOT_OPTIONAL_DIGESTS,
         **_LABELLED,
+        "terms": NOT_OPTIONAL_DIGESTS,
+        "certificate": NOT_OPTIONAL_DIGESTS,
     },
     Kind.RUN_REKEYED: {"run": NOT_IDS, "run_key": NOT_DIGESTS},
     Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS, **_LABELLED},
@@ -142,6 +144,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "until": NOT_OPTIONAL_TIMES,
         "proven": NOT_FLAGS,
         **_TAINTED,
+        "terms": NOT_OPTIONAL_DIGESTS,
     },
     Kind.HANDOFF_CONTEXT_SANITIZED: {
         "handoff": NOT_IDS,
@@ -165,6 +168,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "would_ask": NOT_FLAGS,
         "policy": NOT_OPTIONAL_DIGESTS,
         **_LABELLED,
+        "certificate": NOT_OPTIONAL_DIGESTS,
     },
     Kind.HANDOFF_COMPLETED: _CLOSE_OUT,
     Kind.HANDOFF_FAILED: {**_CLOSE_OUT, "error": NOT_OPTIONAL_CODES, "to": NOT_AGENTS[:-1]},
@@ -262,4 +266,5 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "contents": ((), [CONTENT], (CONTENT, CONTENT), ("words",), None),
         "by": NOT_PRINCIPALS,
     },
+    Kind.GRANT_REVOKED: {"account": (*NOT_IDS, f"{HANDOFF}/revoked", f"{HANDOFF}/x"), "by": NOT_PRINCIPALS},
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from batonpass.errors import BatonpassError, CallError
-from batonpass.handoff.calling import Begun, Replayed, begin_call, deny_call
+from batonpass.handoff.calling import Begun, Replayed, begin_call
 from batonpass.handoff.closing import close_run
 from batonpass.handoff.finishing import fail_call, finish_call
 from batonpass.handoff.holding import Holding
@@ -18,6 +18,7 @@ from batonpass.handoff.material import Material
 from batonpass.handoff.noting import attach
 from batonpass.handoff.starting import start_run
 from batonpass.handoff.tools import Declared, ToolCall
+from batonpass.handoff.writing import deny_call
 from batonpass.model.bodies import Outcome
 from batonpass.model.ids import AgentId, CallId, SessionId
 from batonpass.model.receipt import Mode

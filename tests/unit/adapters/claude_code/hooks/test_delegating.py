@@ -46,6 +46,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "proven": False,
         "label": None,
         "taint": [],
+        "terms": None,
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}
     assert {
         "task": "Make total() round\n half-even ",
@@ -65,6 +66,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "would_ask": False,
         "policy": None,
         "label": None,
+        "certificate": None,
     } == accepted["body"]
     assert {"source": {**SOURCE, "key": "a1", "subagent": "a1", "link": "meta"}} == accepted["content"]
     assert {

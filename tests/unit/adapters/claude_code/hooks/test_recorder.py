@@ -41,6 +41,8 @@ def test_a_prompt_begins_a_root(session: Session, relay: Relay) -> None:
         "series": series_of(SESSION),
         "policy": None,
         "label": None,
+        "terms": None,
+        "certificate": None,
     }
     expected = a_receipt("run-1", 1, "run.started", body, intent="Fix the rounding", source={**SOURCE, "key": "p1"})
     assert [expected] == told(relay)

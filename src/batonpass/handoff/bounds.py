@@ -1,0 +1,163 @@
+"""What a run is held to, by its own offer and by everybody above it: walked once, when it is begun or taken up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from batonpass.errors import GrantChainError, GrantIntegrityError, GrantRevokedError, InvalidValueError
+from batonpass.handoff.offers import read_brief
+from batonpass.model.baton import Brief, Budget
+from batonpass.model.bodies import HandoffInitiated, RunStarted
+from batonpass.model.grant import Signed, Terms
+from batonpass.model.ids import AgentId, KeyId, RunId, StreamId
+from batonpass.model.key import Key, KeyStatus
+from batonpass.model.limits import UNLIMITED, Limits
+from batonpass.model.permit import earlier
+from batonpass.model.receipt import Receipt
+from batonpass.model.run import Run
+from batonpass.signing.ed25519 import is_signed
+from batonpass.store.port import LedgerView
+from batonpass.wire.codec import decode_receipt
+from batonpass.wire.statements import signing_bytes
+from batonpass.wire.token import decode_part
+
+TERMS: Final = "terms"
+CERTIFICATE: Final = "certificate"
+STATEMENT: Final = "application/vnd.batonpass.grant"
+MILLION: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """So much may be used in a handoff, or in a tree, by everybody in it together."""
+
+    id: StreamId
+    agent: AgentId  # whose handoff it is
+    limits: Limits
+    since: datetime  # seconds are counted from here
+    budget: bool = False  # it is what a brief allows; else it stands in a grant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What holds a run, known without another look at the ledger. By default, nothing does."""
+
+    line: tuple[StreamId, ...] = ()  # its root, each handoff below that, and its own: any of them may be revoked
+    chain: tuple[Signed[Terms], ...] = ()  # its grant and those above, the first first; none: it is not held to one
+    accounts: tuple[Account, ...] = ()
+
+    @property
+    def terms(self) -> tuple[Terms, ...]:
+        """Return what the chain says."""
+        return tuple(signed.said for signed in self.chain)
+
+    @property
+    def ends(self) -> datetime | None:
+        """Return when the first of the chain ends; None if none does."""
+        found: datetime | None = None
+        for signed in self.chain:
+            found = earlier(found, signed.said.until)
+        return found
+
+
+def bounds_of_root(run: RunId, terms: Signed[Terms] | None) -> Bounds:
+    """Return what a root run is held to."""
+    account = StreamId(run)
+    return Bounds(line=(account,), chain=() if terms is None else (terms,), accounts=_limited(account, terms))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """What one offer adds to the bounds of whoever takes it."""
+
+    account: StreamId
+    agent: AgentId
+    brief: Brief = field(default_factory=Brief)
+    since: datetime  # when its attempt began
+    terms: Signed[Terms] | None = None
+
+
+def below(bounds: Bounds, hop: Hop) -> Bounds:
+    """Return what holds whoever takes an offer, given what holds whoever made it. Raises `GrantChainError`."""
+    chain = bounds.chain
+    if hop.terms is not None:
+        above = chain[-1].digest if chain else None
+        if hop.terms.said.parent != above:
+            raise GrantChainError(f"the terms of {hop.agent} do not hang from those of whoever handed off")
+        chain = (*chain, hop.terms)
+    elif chain:
+        raise GrantChainError(f"{hop.agent} was handed work by a run with a grant, and was given none itself")
+    budget = () if hop.brief.budget is None else (_budgeted(hop, hop.brief.budget),)
+    return Bounds(
+        line=(*bounds.line, hop.account),
+        chain=chain,
+        accounts=(*bounds.accounts, *_limited(hop.account, hop.terms), *budget),
+    )
+
+
+def read_bounds(view: LedgerView, run: Run) -> Bounds:
+    """Return what holds a run, from receipts. Raises `GrantChainError`, `GrantIntegrityError`, `GrantRevokedError`."""
+    above = [run]
+    while above[-1].parent is not None:
+        above.append(view.get_run(above[-1].parent))
+    keys = {key.id: key for key in view.find_keys()}
+    first = decode_receipt(view.get_receipt_at(StreamId(above[-1].id), 1).payload)
+    bounds = bounds_of_root(above[-1].id, read_terms(view, first, keys))
+    for one in reversed(above[:-1]):
+        bounds = below(bounds, read_hop(view, one, keys))
+    return bounds
+
+
+def read_hop(view: LedgerView, run: Run, keys: Mapping[KeyId, Key]) -> Hop:
+    """Return what the offer that a run took adds to its bounds."""
+    if run.handoff is None:
+        raise InvalidValueError("run", f"{run.id} is a root: it took no offer")
+    handoff = view.get_handoff(run.handoff)
+    offered = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
+    return Hop(
+        account=StreamId(run.handoff),
+        agent=run.agent,
+        brief=read_brief(view, offered),
+        since=run.started_at,
+        terms=read_terms(view, offered, keys),
+    )
+
+
+def read_terms(view: LedgerView, receipt: Receipt, keys: Mapping[KeyId, Key]) -> Signed[Terms] | None:
+    """Return the terms that a receipt commits to, if it does and an enrolled relay signed them.
+
+    Raises `GrantChainError` if they were erased, `GrantIntegrityError` if they are not what was committed to, and
+    `GrantRevokedError` if the key that signed them is revoked.
+    """
+    body = receipt.body
+    if not isinstance(body, RunStarted | HandoffInitiated) or body.terms is None:
+        return None
+    ref = receipt.content.get(TERMS)
+    stored = None if ref is None else view.get_content(ref.id).body
+    if stored is None:
+        raise GrantChainError(f"the terms that {receipt.id} names are gone, so nobody can tell what may be done")
+    terms = decode_part(stored, Terms)
+    key = keys.get(terms.said.key)
+    message = signing_bytes(terms.payload)
+    signed = key is not None and is_signed(bytes.fromhex(key.public_key), message, terms.signature)
+    if terms.digest != body.terms or key is None or not signed:
+        raise GrantIntegrityError(
+            f"the terms of {receipt.id} are not what a relay signed; run `batonpass ledger verify`"
+        )
+    if key.status is KeyStatus.REVOKED:
+        raise GrantRevokedError(f"key {key.id[:16]}, which signed the terms, was revoked; ask for a new grant")
+    return terms
+
+
+def _limited(account: StreamId, terms: Signed[Terms] | None) -> tuple[Account, ...]:
+    if terms is None or terms.said.limits == UNLIMITED:
+        return ()
+    return (Account(id=account, agent=terms.said.agent, limits=terms.said.limits, since=terms.said.at),)
+
+
+def _budgeted(hop: Hop, budget: Budget) -> Account:
+    spend = None if budget.cost is None else format(Decimal(budget.cost) / MILLION, "f")
+    limits = Limits(calls=budget.calls, spend=spend, tokens=budget.tokens, seconds=budget.seconds)
+    return Account(id=hop.account, agent=hop.agent, limits=limits, since=hop.since, budget=True)

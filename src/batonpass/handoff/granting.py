@@ -1,0 +1,149 @@
+"""Granting: a root run begins a grant, an offer narrows it, and an acceptance binds it to the attempt's key."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from batonpass.errors import GrantExpiredError, GrantMissingError, InvalidValueError
+from batonpass.handoff.bounds import CERTIFICATE, STATEMENT, TERMS, Bounds
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.ledger.standing import Granted
+from batonpass.model.content import Content, new_content
+from batonpass.model.grant import Certificate, Grant, Signed, Statement, Terms
+from batonpass.model.ids import AgentId, HandoffId, PrincipalId, PublicKey, RunId
+from batonpass.model.lease import Lease
+from batonpass.model.limits import UNLIMITED, Limits
+from batonpass.model.permit import earlier, spell_time
+from batonpass.model.scope import Scope
+from batonpass.model.scope_text import read_limits, read_scope
+from batonpass.wire.token import encode_part
+
+# Of a certificate whose grant has no end; whoever holds the run has it renewed.
+LONGEST_CERTIFICATE: Final = timedelta(hours=24)
+_SHORTEST_CERTIFICATE: Final = timedelta(seconds=1)
+
+
+def grant_for(
+    may: Iterable[str], may_delegate: Iterable[str], limits: Limits | str | None, until: datetime | None
+) -> Grant | None:
+    """Return what a caller asks for; None if it asks for no grant. Raises `InvalidValueError`."""
+    usable, delegable = read_scope(may), read_scope(may_delegate)
+    read = read_limits(limits) if isinstance(limits, str) else limits or UNLIMITED
+    if usable or delegable:
+        return Grant(may=usable, may_delegate=delegable, limits=read, until=until)
+    if read != UNLIMITED or until is not None:
+        raise InvalidValueError("may", "is missing: limits= and until= narrow a grant; a budget limits what has none")
+    return None
+
+
+@dataclass(slots=True)
+class Beginning:
+    """A grant that begins with a root run; it has its terms once the run has its id."""
+
+    desk: Desk
+    grant: Grant
+    agent: AgentId
+    principal: PrincipalId
+    terms: Signed[Terms] | None = None
+
+    def __call__(self, run: RunId, run_key: PublicKey) -> Granted:
+        """Return what the run's first receipt says of it."""
+        require_ahead(self.grant.until, self.desk.clock.now())
+        terms = self.desk.issuer.begin(self.grant, agent=self.agent, principal=self.principal, root=run)
+        self.terms = terms
+        certificate = certify(self.desk, terms, run=run, attempt=0, epoch=1, run_key=run_key)
+        return Granted(
+            terms=terms.digest,
+            certificate=certificate.digest,
+            contents=(kept(self.desk, TERMS, terms), kept(self.desk, CERTIFICATE, certificate)),
+        )
+
+
+def certify(
+    desk: Desk,
+    terms: Signed[Terms],
+    *,
+    run: RunId,
+    attempt: int,
+    epoch: int,
+    run_key: PublicKey,
+    lease: Lease | None = None,
+) -> Signed[Certificate]:
+    """Return a certificate for a run's key: for one lease, or until the grant ends. Raises `GrantExpiredError`."""
+    now = desk.clock.now()
+    require_ahead(terms.said.until, now)
+    ends = now + LONGEST_CERTIFICATE if lease is None else max(lease.until, now + _SHORTEST_CERTIFICATE)
+    if terms.said.until is not None:
+        ends = min(ends, terms.said.until) if lease is not None else terms.said.until
+    return desk.issuer.certify(terms, run=run, attempt=attempt, epoch=epoch, run_key=run_key, valid_for=ends - now)
+
+
+def terms_of_offer(
+    desk: Desk,
+    holding: Holding,
+    asked: Grant | None,
+    *,
+    to: AgentId,
+    handoff: HandoffId,
+    deadline: datetime | None,
+) -> Signed[Terms] | None:
+    """Return what whoever takes an offer is granted: what is asked for, within its card's ceiling.
+
+    A run with a grant gives of what it may delegate, and never nothing at all; one without begins a grant, on behalf
+    of its principal, if it is asked to. Raises `GrantMissingError`, `GrantExceededError`, `GrantDepthError` and
+    `GrantExpiredError`.
+    """
+    card = desk.cards.get(to)
+    ceiling = None if card is None else card.most
+    bounds = holding.bounds
+    if not bounds.chain and asked is None:
+        return None
+    require_in_force(bounds, desk.clock.now())
+    wanted = _within_ceiling(_wanted(holding, asked, to, ceiling), ceiling, to)
+    # A deadline that is later than the parent's own end asks for no more time: the grant ends first.
+    held = bounds.ends
+    in_time = None if deadline is None or (held is not None and deadline > held) else deadline
+    limited = replace(wanted, until=earlier(wanted.until, in_time))
+    if not bounds.chain:
+        return desk.issuer.begin(limited, agent=to, principal=holding.principal, root=holding.root, handoff=handoff)
+    depth = len(bounds.chain) - 1
+    return desk.issuer.hand_off(bounds.chain[-1], limited, depth=depth, agent=to, handoff=handoff, run=holding.id)
+
+
+def _wanted(holding: Holding, asked: Grant | None, to: AgentId, ceiling: Scope | None) -> Grant:
+    if asked is not None:
+        return asked
+    held = holding.bounds.chain[-1].said.may_delegate
+    possible = None if ceiling is None else ceiling.meet(held)
+    if not possible:
+        raise GrantMissingError(holding.agent, to, held.lines, None if ceiling is None else ceiling.lines)
+    return Grant(may=possible)
+
+
+def _within_ceiling(asked: Grant, ceiling: Scope | None, to: AgentId) -> Grant:
+    if ceiling is None:
+        return asked
+    cut = replace(asked, may=asked.may.meet(ceiling), may_delegate=asked.may_delegate.meet(ceiling))
+    if not cut.may and not cut.may_delegate:
+        raise GrantMissingError(to, to, (*asked.may.lines, *asked.may_delegate.lines), ceiling.lines)
+    return cut
+
+
+def require_in_force(bounds: Bounds, at: datetime) -> None:
+    """Refuse what is done under a grant that has ended. Raises `GrantExpiredError`."""
+    require_ahead(bounds.ends, at)
+
+
+def require_ahead(until: datetime | None, at: datetime) -> None:
+    """Refuse an end that has passed. Raises `GrantExpiredError`."""
+    if until is not None and at >= until:
+        raise GrantExpiredError(
+            f"the grant ended at {spell_time(until)}, and it is {spell_time(at)}; ask for a new one"
+        )
+
+
+def kept(desk: Desk, name: str, statement: Signed[Statement]) -> Content:
+    """Return a signed statement as it is kept beside the receipt that names it."""
+    return new_content(name, encode_part(statement), desk.clock.now(), media_type=STATEMENT)

@@ -1,0 +1,158 @@
+"""Limits: what a call uses up is counted with its request, by everybody who shares the limit, and never beyond it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from hashlib import sha256
+from typing import Final
+
+from batonpass.errors import BudgetExhaustedError, CallError, ConstraintViolatedError, GrantRevokedError, StoreError
+from batonpass.handoff.bounds import MILLION, Account, Bounds
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.model.charge import REVOKED, Charge, Unit, Within, is_revocation, part_of, whole_of
+from batonpass.model.ids import StreamId
+from batonpass.model.limits import UNLIMITED, Limits
+from batonpass.model.permit import Permit
+
+_DIGITS: Final = 16
+# Known before a call is made. All else is known after it: such a call is made as long as something is left.
+_BEFORE: Final = frozenset({Unit.CALLS})
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a call counts against: an account, or one permit of it, and how much of that there is."""
+
+    account: StreamId
+    limits: Limits
+
+
+@dataclass(slots=True)
+class Counting:
+    """What one call counts against: the accounts that it is under, and of each hop a permit that has room."""
+
+    accounts: tuple[Account, ...]
+    line: tuple[StreamId, ...] = ()  # what may be revoked
+    permits: tuple[tuple[StreamId, tuple[Permit, ...]], ...] = ()  # by hop: all that allow the call
+    full: set[StreamId] = field(default_factory=set)  # permits without room
+
+    def counted(self) -> tuple[Counted, ...]:
+        """Return what the call counts against now, each account once."""
+        found = [Counted(account.id, account.limits) for account in self.accounts]
+        for account, permits in self.permits:
+            permit = next((one for one in permits if permit_account(account, one) not in self.full), permits[-1])
+            if permit.limits != UNLIMITED:
+                found.append(Counted(permit_account(account, permit), permit.limits))
+        return tuple(found)
+
+    def within(self) -> tuple[Within, ...]:
+        """Return what has to hold once the call is counted: nothing above it is revoked, and everything has room."""
+        return (*revocations(self.line), *(limit for one in self.counted() for limit in _within(one)))
+
+    def has_other(self, refused: BudgetExhaustedError) -> bool:
+        """Return whether a permit was full and another one of its hop may have room; then that is tried next."""
+        account = StreamId(refused.account)
+        for hop, permits in self.permits:
+            mine = [permit_account(hop, permit) for permit in permits]
+            if account in mine:
+                self.full.add(account)
+                return not self.full.issuperset(mine)
+        return False
+
+
+def revocations(line: Iterable[StreamId]) -> tuple[Within, ...]:
+    """Return what has to hold for what is done under a grant: nothing that it hangs from is revoked."""
+    return tuple(Within(account=part_of(account, REVOKED), unit=Unit.CALLS, most=0) for account in line)
+
+
+def before_call(counted: Iterable[Counted]) -> tuple[Charge, ...]:
+    """Return what a request uses up."""
+    return _charges((one.account, Unit.CALLS, 1) for one in counted if one.limits.calls is not None)
+
+
+def after_call(counted: Iterable[Counted], *, cost: int, rows: int, size: int) -> tuple[Charge, ...]:
+    """Return what an outcome uses up, in the units that somebody counts."""
+    amounts = {Unit.SPEND: cost, Unit.ROWS: rows, Unit.BYTES: size}
+    return _charges(
+        (one.account, unit, amount)
+        for one in counted
+        for unit, amount in amounts.items()
+        if amount and getattr(one.limits, unit) is not None
+    )
+
+
+def find_overspent(desk: Desk, holding: Holding) -> Iterator[ConstraintViolatedError]:
+    """Yield what is used up already of what an observed run may use: nothing stops it, and it is told."""
+    accounts = holding.bounds.accounts
+    yield from find_overdue(accounts, desk.clock.now())
+    if not any(_within(Counted(account.id, account.limits)) for account in accounts):
+        return
+    try:
+        with desk.store.view() as view:
+            used = {(one.account, one.unit): one.used for account in accounts for one in view.find_charged(account.id)}
+    except StoreError:
+        return  # an observed run goes on while nothing can be read
+    charged = {(charge.account, charge.unit): charge.amount for charge in before_call(_counted(accounts))}
+    for account in accounts:
+        for limit in _within(Counted(account.id, account.limits)):
+            name = (limit.account, limit.unit)
+            then = used.get(name, 0) + charged.get(name, 0)
+            if then > limit.most:
+                yield _overspent(limit.unit, then, limit.most)
+
+
+def find_overdue(accounts: Iterable[Account], at: datetime) -> Iterator[ConstraintViolatedError]:
+    """Yield what has taken as long as it may."""
+    for account in accounts:
+        elapsed = (at - account.since).total_seconds()
+        if account.limits.seconds is not None and elapsed >= account.limits.seconds:
+            yield ConstraintViolatedError(f"at most {account.limits.seconds} seconds", f"{elapsed:.0f} have passed")
+
+
+def explain_spent(bounds: Bounds, refused: BudgetExhaustedError) -> tuple[str, CallError | GrantRevokedError]:
+    """Return by which rule, and with which words, a call is refused that a store found no room for."""
+    if is_revocation(refused.account):
+        return "grant", revoked(bounds, whole_of(refused.account))
+    of_budget = any(account.budget and account.id == refused.account for account in bounds.accounts)
+    return ("budget" if of_budget else "limit"), _overspent(Unit(refused.unit), refused.used, refused.most)
+
+
+def revoked(bounds: Bounds, account: StreamId) -> GrantRevokedError:
+    """Return in words that what a run hangs from was revoked."""
+    own = bounds.line and bounds.line[-1] == account
+    what = "the grant" if own else f"the grant of {account}, from which this one hangs,"
+    return GrantRevokedError(f"{what} was revoked; stop, and say what is done and what is not")
+
+
+def permit_account(account: StreamId, permit: Permit) -> StreamId:
+    """Return where the uses of one permit are counted."""
+    return part_of(account, sha256(permit.text.encode()).hexdigest()[:_DIGITS])
+
+
+def _counted(accounts: Iterable[Account]) -> tuple[Counted, ...]:
+    return tuple(Counted(account.id, account.limits) for account in accounts)
+
+
+def _charges(wanted: Iterable[tuple[StreamId, Unit, int]]) -> tuple[Charge, ...]:
+    # A grant and a budget may limit the same handoff; what is used is used once.
+    unique = {(account, unit): amount for account, unit, amount in wanted}
+    return tuple(Charge(account=account, unit=unit, amount=amount) for (account, unit), amount in unique.items())
+
+
+def _within(counted: Counted) -> tuple[Within, ...]:
+    found = []
+    for unit in Unit:
+        given = getattr(counted.limits, unit)
+        if given is not None:
+            most = int(Decimal(given) * MILLION) if unit is Unit.SPEND else int(given)
+            found.append(Within(account=counted.account, unit=unit, most=most if unit in _BEFORE else max(0, most - 1)))
+    return tuple(found)
+
+
+def _overspent(unit: Unit, used: int, most: int) -> ConstraintViolatedError:
+    if unit is Unit.CALLS:
+        return ConstraintViolatedError(f"at most {most} calls", f"this is call {used}")
+    shown = [Decimal(amount) / MILLION if unit is Unit.SPEND else amount for amount in (most + 1, used)]
+    return ConstraintViolatedError(f"{unit} of at most {shown[0]}", f"{shown[1]} are used")

@@ -1,0 +1,97 @@
+"""Revoking: what was granted holds no more, from the next call on, in every process; and the list for those offline."""
+
+from datetime import timedelta
+from typing import Final
+
+from batonpass.audit.lookup import get_handoff, get_run
+from batonpass.errors import NotFoundError
+from batonpass.grants.issuing import enrol, revoke
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.membership import Membership
+from batonpass.ledger.draft import Draft
+from batonpass.model.bodies import GrantRevoked, Kind
+from batonpass.model.checks import require_text
+from batonpass.model.grant import RelayEnrolment, Signed
+from batonpass.model.ids import HANDOFF, Digest, HandoffId, PrincipalId, RelayId, RunId, StreamId, require_principal
+from batonpass.model.key import KeyRole, KeyStatus, Signer
+from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+from batonpass.wire.token import encode_revocations
+
+REASON: Final = "reason"
+GOOD_FOR: Final = timedelta(hours=1)
+
+
+def revoke_grant(desk: Desk, relay: RelayId, of: str, *, by: str, reason: str) -> None:
+    """Record that what was granted to a handoff or a root, and all that hangs from it, holds no more.
+
+    Raises `NotFoundError` if there is no such handoff or run, or it was granted nothing.
+    """
+    require_text(REASON, reason)
+    with desk.store.view() as view:
+        anchor = view.info().genesis
+        account = find_account(view, of)
+        require_granted(view, account)
+    desk.recording.append(
+        Draft(
+            stream=StreamId(relay),
+            body=GrantRevoked(account=account, by=require_principal("by", PrincipalId(by))),
+            anchor=anchor,
+            contents=(desk.text(REASON, reason),),
+        )
+    )
+
+
+def require_granted(view: LedgerView, account: StreamId) -> Digest:
+    """Return the digest of the terms of a handoff or a root. Raises `NotFoundError` if it was granted nothing."""
+    if account.startswith(HANDOFF):
+        handoff = view.get_handoff(HandoffId(account))
+        stored = view.get_receipt_at(StreamId(handoff.parent), handoff.seq)
+    else:
+        stored = view.get_receipt_at(StreamId(view.get_run(RunId(account)).id), 1)
+    terms: Digest | None = getattr(decode_receipt(stored.payload).body, "terms", None)
+    if terms is None:
+        raise NotFoundError("grant of", account)
+    return terms
+
+
+def account_of_run(view: LedgerView, run: RunId) -> StreamId:
+    """Return under what a run's grant is counted and revoked: its handoff, or of a root itself."""
+    known = view.get_run(run)
+    return StreamId(known.handoff or known.id)
+
+
+def find_account(view: LedgerView, given: str) -> StreamId:
+    """Return what somebody means by an id, or the end of one: a handoff, or a run. Raises `NotFoundError`."""
+    try:
+        return StreamId(get_handoff(view, given).id)
+    except NotFoundError:
+        return account_of_run(view, get_run(view, given).id)
+
+
+def revocation_list(desk: Desk, root: Signer, *, good_for: timedelta = GOOD_FOR) -> str:
+    """Return everything that is revoked, signed with the root key, for those who verify without this ledger.
+
+    Its number is that of the receipts that revoke something, so it only grows.
+    """
+    terms: set[Digest] = set()
+    with desk.store.view() as view:
+        found = [*view.find_receipts(ReceiptQuery(kind=Kind.GRANT_REVOKED))]
+        for stored in found:
+            body = decode_receipt(stored.payload).body
+            if isinstance(body, GrantRevoked):
+                terms.add(require_granted(view, body.account))
+        relays = [key for key in view.find_keys() if key.role is KeyRole.RELAY]
+        keys = frozenset(key.id for key in relays if key.status is KeyStatus.REVOKED)
+    number = len(found) + len(keys) + 1
+    at = desk.clock.now()
+    return encode_revocations(revoke(number, signer=root, at=at, good_for=good_for, terms=frozenset(terms), keys=keys))
+
+
+def enrolment_of(store: LedgerStore, membership: Membership) -> Signed[RelayEnrolment]:
+    """Return the root key's word that this relay grants here; from its first receipt on. Raises `KeyMissingError`."""
+    root, (_, identity) = membership.root(), membership.join()
+    with store.view() as view:
+        info = view.info()
+        first = decode_receipt(view.get_receipt_at(StreamId(identity.id), 1).payload)
+    return enrol(identity.signer.public_key, ledger=info.id, relay=identity.id, root=root, at=first.at)
