@@ -217,16 +217,17 @@ class Relay:
         continues: RunId | None = None,
         series: str | None = None,
         session: SessionId | None = None,
-        mode: Mode | str = Mode.OBSERVED,
+        mode: Mode | str | None = None,
         may: Sequence[str] = (),
         may_delegate: Sequence[str] = (),
         limits: Limits | str | None = None,
         until: datetime | None = None,
+        max_depth: int | None = None,
     ) -> LiveRun:
         """Begin a root run for what a human wants, in their own words.
 
-        With `continues`, or the last of a `series`, decisions, open questions and verified results come along. With
-        `may`, what it may use, or `may_delegate`, what it may pass on, it begins a grant and is enforced.
+        With `continues`, or the last of a `series`, decisions, open questions and verified results come along. `may` is
+        what it may use, `may_delegate` what it may pass on: then it is enforced, or if its mode is `observed`, told.
         """
         said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
         holding = start_run(
@@ -238,8 +239,8 @@ class Relay:
             continues=continues,
             series=series,
             session=session,
-            mode=as_member("mode", mode, Mode),
-            grant=grant_for(may, may_delegate, limits, until),
+            mode=None if mode is None else as_member("mode", mode, Mode),
+            grant=grant_for(may, may_delegate, limits, until, max_depth),
         )
         return self._open(holding)
 

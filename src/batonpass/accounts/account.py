@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from batonpass.accounts.acting_as import Acted, find_acted
+from batonpass.accounts.granted import grants, terms_in
 from batonpass.accounts.sources import run_between, timed
 from batonpass.audit.lookup import Tasks, Text, find_ancestors, read_contents, read_receipt, read_task, read_texts
 from batonpass.errors import InvalidValueError
@@ -115,8 +116,8 @@ class Account:
     task: Text | None
     lineage: tuple[Run, ...]  # its parent, and so on up to the root
     intent: Text | None
-    inherited: tuple[str, ...] | None  # what its parent was itself given; None if those words are gone
-    granted: tuple[str, ...] | None  # what its parent asked for it; None likewise
+    inherited: tuple[str, ...] | None  # what its parent may pass on, or was itself given; None if that is gone
+    granted: tuple[str, ...] | None  # what it was granted, or its parent asked for it; None likewise
     attempts: tuple[Attempt, ...]
     earlier: Resumption  # what the attempts before the latest left
     acts: tuple[Act, ...]
@@ -235,8 +236,8 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         task=read_task(view, handoff),
         lineage=lineage,
         intent=Tasks(view).find(lineage[-1]),
-        inherited=() if parent.handoff is None else _may(view, view.get_handoff(parent.handoff)),
-        granted=_may(view, handoff),
+        inherited=_inherited(view, parent),
+        granted=_granted(view, handoff),
         attempts=attempts,
         earlier=read_runs(view, earlier, StreamId(handoff.id)),
         acts=tuple(_acts(view, handoff)),
@@ -264,8 +265,23 @@ def _by_id(handoff: Handoff) -> str:
     return handoff.id
 
 
-def _may(view: LedgerView, handoff: Handoff) -> tuple[str, ...] | None:
+def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
+    """Return what a parent may delegate; of one that is not held to a grant, what was asked for it."""
+    known = None if parent.handoff is None else view.get_handoff(parent.handoff)
+    first = StreamId(parent.id), 1
+    begun = read_receipt(view.get_receipt_at(*(first if known is None else (StreamId(known.parent), known.seq))))
+    if grants(begun):
+        terms = terms_in(view, begun)
+        return None if terms is None else terms.may_delegate.lines
+    return () if known is None else _granted(view, known)
+
+
+def _granted(view: LedgerView, handoff: Handoff) -> tuple[str, ...] | None:
+    """Return what was granted in a handoff; if nothing was, what was asked for it."""
     offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
+    if grants(offer):
+        terms = terms_in(view, offer)
+        return None if terms is None else terms.may.lines
     brief = read_contents(view, {BRIEF: offer.content[BRIEF]})[BRIEF] if BRIEF in offer.content else None
     if brief is None:
         return ()

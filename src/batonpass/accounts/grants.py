@@ -11,10 +11,11 @@ from batonpass.errors import GrantError, InvalidValueError, NotFoundError
 from batonpass.guard.least import LeastScope, least_scope
 from batonpass.guard.narrowing import narrow
 from batonpass.handoff.bounds import Bounds, read_bounds, read_terms
-from batonpass.handoff.calling import SCOPE, TARGET
+from batonpass.handoff.calling import TARGET
 from batonpass.handoff.guarding import account_of
 from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.handoff.tools import CALL, READ, WRITE
+from batonpass.handoff.using import SCOPE
 from batonpass.model.bodies import Kind, ToolRequested
 from batonpass.model.call import Call
 from batonpass.model.charge import REVOKED, Charged, part_of

@@ -25,6 +25,7 @@ from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import LAST, Text, ending, read_receipt, read_texts
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.offers import QUESTION
+from batonpass.ledger.standing import mode_of_child
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffApproved,
@@ -166,7 +167,7 @@ def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
     offer, body = offer_of(view, handoff)
     parent = view.get_run(handoff.parent)
     acts = list(find_acts(view, handoff))
-    verdict, answer = _judged(handoff, parent, offer.mode, body, acts)
+    verdict, answer = _judged(handoff, parent, mode_of_child(offer), body, acts)
     principal, intent = principal_of(view, parent)
     result = None
     if handoff.run is not None and handoff.state in _ENDED:
@@ -209,7 +210,7 @@ def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, a
 
 def _grant(mode: Mode, *, granted: bool) -> str:
     if granted:
-        return "held to its grant"
+        return "held to its grant" if mode is Mode.ENFORCED else "its grant is only tried out: nothing was enforced"
     return "no grant: observed, so nothing was enforced" if mode is Mode.OBSERVED else "enforced; no grant is recorded"
 
 

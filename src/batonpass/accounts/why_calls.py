@@ -15,9 +15,9 @@ from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import find_broken_by_call
-from batonpass.handoff.calling import SCOPE
 from batonpass.handoff.holds import find_decision
 from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.handoff.using import SCOPE
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import (
     HandoffAccepted,
@@ -177,19 +177,17 @@ def _denied(case: _Case, decided: _Decided) -> str:
 
 def _allowed(case: _Case) -> str:
     called = f"{case.who} called {case.what}"
-    if (scope := case.texts.get(SCOPE)) is not None:
+    flags = case.body.flags if isinstance(case.body, ToolRequested) else ()
+    told = [flag.partition(".") for flag in flags]
+    would = [f"{_WOULD[what]} by rule {rule}" for what, _, rule in told if what in _WOULD]
+    if (scope := case.texts.get(SCOPE)) is not None and not would:
         return f"{called}; its grant covers {scope.words or GONE}, and nothing else stood against it"
     if case.receipt.mode is Mode.ENFORCED:
         return f"{called}; enforced, and no constraint, budget or earlier change stood against it; no grant is recorded"
-    flags = case.body.flags if isinstance(case.body, ToolRequested) else ()
-    would = [
-        f"{_WOULD[flag.partition('.')[0]]} by rule {flag.partition('.')[2]}"
-        for flag in flags
-        if flag.partition(".")[0] in _WOULD
-    ]
     if not would:
         return f"{called}; no grant: observed, so nothing was enforced, and nothing was flagged"
-    return f"{called}; no grant: observed, so nothing was enforced; it would have been {' and '.join(would)}"
+    how = "no grant: observed" if scope is None else "its grant is only tried out"
+    return f"{called}; {how}, so nothing was enforced; it would have been {' and '.join(would)}"
 
 
 def _decide(case: _Case, rule: str) -> _Decided:
@@ -251,7 +249,9 @@ def _by_guard(case: _Case, rule: str) -> _Decided | None:
     said = case.texts.get(REASON)
     if said is None or said.words is None:
         return None
-    fact = Fact(label="rule", text=f"{rule} · tried {case.what}", receipt=case.receipt.id, at=case.receipt.at)
+    # Of a call that was made all the same, the answer is not what the guard said.
+    words = said.words if isinstance(case.body, ToolRequested) else f"tried {case.what}"
+    fact = Fact(label="rule", text=f"{rule} · {words}", receipt=case.receipt.id, at=case.receipt.at)
     return _Decided(words=said.words, facts=(fact,), whole=True)
 
 

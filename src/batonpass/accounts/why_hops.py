@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
+from batonpass.accounts.granted import grants, terms_in
 from batonpass.accounts.trail_words import REASON, elapsed, first_line
 from batonpass.accounts.why_values import Fact, Hop
 from batonpass.audit.lookup import Found, Tasks, Text, ending, find_ancestors, read_contents, read_receipt, read_texts
 from batonpass.errors import EditedError, InvalidValueError
-from batonpass.handoff.bounds import TERMS
 from batonpass.handoff.offers import ANSWER, BRIEF, QUESTION, TASK
 from batonpass.ledger.standing import mode_of_child
 from batonpass.model.baton import Brief
@@ -26,7 +26,6 @@ from batonpass.model.bodies import (
     ToolApproved,
     ToolRefused,
 )
-from batonpass.model.grant import Terms
 from batonpass.model.ids import ContentId, PrincipalId, StreamId
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Receipt
@@ -34,7 +33,6 @@ from batonpass.model.ruling import Decided
 from batonpass.model.run import Handoff, Run
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief
-from batonpass.wire.token import decode_part
 
 GONE: Final = "the words are no longer here"
 
@@ -144,7 +142,7 @@ def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> Hop:
         run=run.id,
         handoff=None,
         mode=first.mode,
-        may=_begun_with(view, first),
+        may=_may(view, first, ()),
         granted=isinstance(first.body, RunStarted) and first.body.terms is not None,
         asked_by=None,
         task=read_texts(view, first).get("intent"),
@@ -152,11 +150,12 @@ def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> Hop:
     )
 
 
-def _begun_with(view: LedgerView, first: Receipt) -> tuple[str, ...]:
-    """Return what a root may use, if it began with a grant that is still there to be read."""
-    ref = first.content.get(TERMS)
-    body = None if ref is None else view.get_content(ref.id).body
-    return () if body is None else decode_part(body, Terms).said.may.lines
+def _may(view: LedgerView, receipt: Receipt, asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return what may be used under a receipt: what it grants, or if it grants nothing, what was asked for."""
+    if not grants(receipt):
+        return asked
+    terms = terms_in(view, receipt)
+    return None if terms is None else terms.may.lines
 
 
 def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: ContentId | None) -> Hop:
@@ -175,7 +174,7 @@ def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: Cont
         run=None if run is None else run.id,
         handoff=handoff.id,
         mode=mode_of_child(offer),
-        may=None if brief is None else brief.may,
+        may=_may(view, offer, None if brief is None else brief.may),
         granted=body.terms is not None,
         asked_by=name_of(view.get_run(handoff.parent)),
         task=read_texts(view, offer).get(TASK),

@@ -8,6 +8,7 @@ import msgspec
 
 from batonpass.accounts.account import OPEN, Account, Act, Attempt, CallSeen, Child
 from batonpass.audit.lookup import Text
+from batonpass.cli.handoff_use import use_of
 from batonpass.cli.showing import run_facts, text_facts
 from batonpass.cli.words import exact
 from batonpass.model.bodies import HandoffApproved, HandoffDenied, HandoffHeld
@@ -54,6 +55,7 @@ def account_facts(account: Account) -> dict[str, object]:
             "inherited": None if account.inherited is None else list(account.inherited),
             "granted": None if account.granted is None else list(account.granted),
             "used": [_call(call) for call in account.calls if call.outcome != "denied"],
+            "use": use_of(account),
         },
         "credentials": [
             {

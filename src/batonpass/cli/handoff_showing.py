@@ -11,6 +11,7 @@ from batonpass.accounts.trail_words import message_of
 from batonpass.audit.lookup import Found, Text, ending
 from batonpass.cli.handoff_judged import approval_rows, decision_rows, verdict_rows
 from batonpass.cli.handoff_sheet import Parts, Sheet, quoted, shorten
+from batonpass.cli.handoff_use import find_beyond, use_rows
 from batonpass.cli.printing import Painted, paint
 from batonpass.cli.showing import took
 from batonpass.cli.words import counted, elapsed, moment
@@ -177,6 +178,7 @@ def _say_scope(account: Account, sheet: Sheet) -> None:
     else:
         sheet.row("granted", _GONE if asked is None else "as inherited: nothing was asked for")
     sheet.rows("used", list(_used(account)) or [("nothing",)])
+    sheet.rows("enough", list(use_rows(account)))
 
 
 def _used(account: Account) -> Iterator[Parts]:
@@ -291,9 +293,10 @@ def _narrowed(account: Account) -> str:
         return f"scope: not narrowed by {who}"
     if not held:
         return f"scope: narrower than {who}'s, which is not limited"
-    if asked <= held:
+    beyond = find_beyond(account.inherited, account.granted)
+    if not beyond:
         return f"scope: {'the same as' if asked == held else 'narrower than'} {who}'s"
-    return f"scope: {shorten(', '.join(sorted(asked - held)), 60)} does not stand literally in {who}'s"
+    return f"scope: {shorten(', '.join(beyond), 60)} is not among {who}'s"
 
 
 def _questions(account: Account) -> Iterator[Parts]:

@@ -26,6 +26,12 @@ _COLOURS: Final = {
 }
 _MOST: Final = 5
 _LINE: Final = re.compile(r".+:\d+(?:-\d+)?", re.DOTALL)
+_HELD: Final = {
+    (Mode.ENFORCED, True): "enforced",
+    (Mode.ENFORCED, False): "enforced; no grant is recorded",
+    (Mode.OBSERVED, True): "only tried out: observed",
+    (Mode.OBSERVED, False): "no grant: observed",
+}
 
 
 @click.command()
@@ -75,8 +81,7 @@ def _hop_parts(hop: Hop) -> list[str]:
         parts.append(f"may {', '.join(hop.may[:_MOST])}{' …' * (len(hop.may) > _MOST)}{whose}")
     elif hop.asked_by is not None:
         parts.append(f"{hop.asked_by} asked for nothing in particular")
-    enforced = "enforced" if hop.granted else "enforced; no grant is recorded"
-    parts.append("no grant: observed" if hop.mode is Mode.OBSERVED else enforced)
+    parts.append(_HELD[hop.mode, hop.granted])
     if hop.carried is not None:
         parts.append("the constraint was carried here" if hop.carried else "the constraint was not carried here")
     parts += [f"{fact.label} {fact.text}" for fact in hop.approvals] or (

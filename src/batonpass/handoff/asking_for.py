@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.offering import Asked
+from batonpass.handoff.asked import Asked
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import Relation
 from batonpass.model.checks import as_member

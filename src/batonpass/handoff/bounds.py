@@ -15,7 +15,7 @@ from batonpass.model.ids import AgentId, KeyId, RunId, StreamId
 from batonpass.model.key import Key, KeyStatus
 from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import earlier
-from batonpass.model.receipt import Receipt
+from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.run import Run
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerView
@@ -47,6 +47,7 @@ class Bounds:
     line: tuple[StreamId, ...] = ()  # its root, each handoff below that, and its own: any of them may be revoked
     chain: tuple[Signed[Terms], ...] = ()  # its grant and those above, the first first; none: it is not held to one
     accounts: tuple[Account, ...] = ()
+    tried_out: bool = False  # its root's grant stops nobody: what it would have refused is told
 
     @property
     def terms(self) -> tuple[Terms, ...]:
@@ -62,10 +63,15 @@ class Bounds:
         return found
 
 
-def bounds_of_root(run: RunId, terms: Signed[Terms] | None) -> Bounds:
+def bounds_of_root(run: RunId, terms: Signed[Terms] | None, mode: Mode) -> Bounds:
     """Return what a root run is held to."""
     account = StreamId(run)
-    return Bounds(line=(account,), chain=() if terms is None else (terms,), accounts=_limited(account, terms))
+    return Bounds(
+        line=(account,),
+        chain=() if terms is None else (terms,),
+        accounts=_limited(account, terms),
+        tried_out=terms is not None and mode is Mode.OBSERVED,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +93,8 @@ def below(bounds: Bounds, hop: Hop) -> Bounds:
         if hop.terms.said.parent != above:
             raise GrantChainError(f"the terms of {hop.agent} do not hang from those of whoever handed off")
         chain = (*chain, hop.terms)
+    elif bounds.tried_out:
+        chain = ()  # enforced, nothing would have been handed over: nobody can say what it would have been held to
     elif chain:
         raise GrantChainError(f"{hop.agent} was handed work by a run with a grant, and was given none itself")
     budget = () if hop.brief.budget is None else (_budgeted(hop, hop.brief.budget),)
@@ -94,6 +102,7 @@ def below(bounds: Bounds, hop: Hop) -> Bounds:
         line=(*bounds.line, hop.account),
         chain=chain,
         accounts=(*bounds.accounts, *_limited(hop.account, hop.terms), *budget),
+        tried_out=bounds.tried_out,
     )
 
 
@@ -104,7 +113,7 @@ def read_bounds(view: LedgerView, run: Run) -> Bounds:
         above.append(view.get_run(above[-1].parent))
     keys = {key.id: key for key in view.find_keys()}
     first = decode_receipt(view.get_receipt_at(StreamId(above[-1].id), 1).payload)
-    bounds = bounds_of_root(above[-1].id, read_terms(view, first, keys))
+    bounds = bounds_of_root(above[-1].id, read_terms(view, first, keys), first.mode)
     for one in reversed(above[:-1]):
         bounds = below(bounds, read_hop(view, one, keys))
     return bounds

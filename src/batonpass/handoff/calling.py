@@ -13,6 +13,7 @@ from batonpass.errors import (
     CallReplayError,
     ConstraintViolatedError,
     ContentErasedError,
+    GrantError,
     InvalidValueError,
 )
 from batonpass.guard.constraints import find_broken_by_call
@@ -23,6 +24,7 @@ from batonpass.handoff.context import CallContext
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.effects import NOTHING, Watched, watch
 from batonpass.handoff.gating import judge, suspend, tiers_of
+from batonpass.handoff.guarding import Guarded
 from batonpass.handoff.heeding import heed
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.limiting import (
@@ -33,6 +35,7 @@ from batonpass.handoff.limiting import (
 )
 from batonpass.handoff.resuming import ARGUMENTS, PastCall, read_settlement
 from batonpass.handoff.tools import ToolCall
+from batonpass.handoff.using import SCOPE
 from batonpass.handoff.values import describe, give_back
 from batonpass.handoff.vetting import Vetted, vet
 from batonpass.handoff.writing import REASON, ask_guard, deny, fill_gap, write_counted
@@ -43,7 +46,6 @@ from batonpass.model.bodies import (
     ToolCached,
     ToolRequested,
 )
-from batonpass.model.call import Call as GrantedCall
 from batonpass.model.charge import Charge
 from batonpass.model.content import Content
 from batonpass.model.ids import CallId, Digest, RunId, new_call_id
@@ -52,7 +54,6 @@ from batonpass.model.rules import TAINT
 
 MESSAGE = "message"
 TARGET = "target"
-SCOPE = "scope"  # what a call does to what, as its grant sees it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ def begin_call(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Begun | Rep
 
 def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, number: int) -> Begun | Replayed:
     declared = call.declared
-    tried, counting = ask_guard(desk, holding, call, described)
+    guarded = ask_guard(desk, holding, call, described)
     key = desk.secrets.digest(holding.root, b"call", holding.scope.encode(), described, str(number).encode())
     past = holding.find_past(key)
     if past is not None and past.completed:
@@ -117,8 +118,9 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         raise CallReplayError(declared.name, str(holding.working.run.handoff or holding.id))
     target = None if declared.reads else call.target
     target_key = None if target is None else desk.secrets.digest(holding.root, b"target", target.encode())
-    flags = tuple(_check(desk, holding, call, described, target_key if past is None else None))
-    planned = _Planned(described, number, key, target, target_key, flags, tried, counting)
+    checked = _check(desk, holding, call, described, target_key if past is None else None, counting=guarded.counting)
+    flags = (*guarded.flags, *checked)
+    planned = _Planned(described, number, key, target, target_key, flags, guarded)
     with holding.taint.lock:
         cleared = _clear(desk, holding, call, planned)
         if declared.credential is None:
@@ -145,8 +147,7 @@ class _Planned:
     target: str | None
     target_key: Digest | None
     flags: tuple[str, ...]
-    tried: GrantedCall | None  # as its grant sees it
-    counting: Counting
+    guarded: Guarded
 
 
 def _clear(desk: Desk, holding: Holding, call: ToolCall[Any], planned: _Planned) -> tuple[Vetted, tuple[Decision, ...]]:
@@ -180,14 +181,15 @@ def _request(
             key=key,
             flags=planned.flags,
         )
-        write_counted(desk, holding, call, planned.counting, lambda _: (cached, contents), described=described)
+        write_counted(desk, holding, call, planned.guarded.counting, lambda _: (cached, contents), described=described)
         return Replayed(again.value)
     contents += told(desk, credential)
     if target is not None:
         contents.append(desk.text(TARGET, target))
-    if planned.tried is not None:
-        contents.append(desk.text(SCOPE, str(planned.tried)))
-        holding.used[str(planned.tried)] += 1
+    if planned.guarded.tried is not None:
+        contents.append(desk.text(SCOPE, str(planned.guarded.tried)))
+    if planned.guarded.reason is not None:
+        contents.append(desk.text(REASON, planned.guarded.reason))
 
     def requested(charges: tuple[Charge, ...]) -> tuple[Body, list[Content]]:
         body = ToolRequested(
@@ -208,7 +210,9 @@ def _request(
         )
         return body, contents
 
-    recorded = write_counted(desk, holding, call, planned.counting, requested, described=described)
+    recorded = write_counted(desk, holding, call, planned.guarded.counting, requested, described=described)
+    if planned.guarded.tried is not None:
+        holding.use.make(planned.guarded.tried)
     if recorded and not declared.reads:
         holding.effects.append(identifier)
     if target is not None:
@@ -223,7 +227,7 @@ def _request(
         recorded=recorded,
         credential=credential,
         watched=watch(call.named) if recorded and not declared.reads else NOTHING,
-        counted=planned.counting.counted(),
+        counted=planned.guarded.counting.counted(),
     )
 
 
@@ -240,9 +244,11 @@ def _check(
     call: ToolCall[Any],
     described: bytes,
     target: Digest | None,
+    *,
+    counting: Counting,
 ) -> Iterator[str]:
     """Yield what would stop the call; where the run is held to a grant, it does stop it."""
-    refusals: list[tuple[str, CallError]] = []
+    refusals: list[tuple[str, CallError | GrantError]] = []
     changed = None if target is None else holding.find_changed(target)
     if changed is not None:
         refusals.append(("would_hold.target-changed", CallHeldError(call.declared.name, changed.id)))
@@ -252,8 +258,9 @@ def _check(
         error = ConstraintViolatedError(broken.constraint.sentence, broken.found)
         refusals.append(("would_deny.constraint", error))
     enforced = holding.working.mode is Mode.ENFORCED
-    overspent = find_overdue(holding.bounds.accounts, desk.clock.now()) if enforced else find_overspent(desk, holding)
-    refusals += [("would_deny.budget", error) for error in overspent]
+    overdue = find_overdue(holding.bounds.accounts, desk.clock.now())
+    overspent = () if enforced else find_overspent(desk, holding.bounds, counting)
+    refusals += [(f"would_deny.{rule}", error) for rule, error in (*overdue, *overspent)]
     if refusals and enforced:
         flag, error_ = refusals[0]
         deny(desk, holding, call, described, flag.partition(".")[2])

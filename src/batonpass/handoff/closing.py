@@ -14,9 +14,11 @@ from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.judging import find_unverified
 from batonpass.handoff.offers import REPORT
+from batonpass.handoff.using import USE, describe_use, read_use
 from batonpass.handoff.writing import fill_gap
 from batonpass.ledger.standing import child_head, close_out
 from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, Outcome
+from batonpass.model.content import Content
 from batonpass.model.ids import HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.label import named_sources
 from batonpass.model.lifecycle import State
@@ -59,6 +61,7 @@ def close_run(
     contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
     if error is not None:
         contents.append(desk.text(MESSAGE, words_of(error)))
+    contents += _used(desk, holding)
     with holding.taint.lock:
         body = close_out(
             holding.working.run,
@@ -74,6 +77,18 @@ def close_run(
             taint=named_sources(holding.id, holding.taint.entered),
         )
         holding.ended = desk.recording.end(holding.working, body, tuple(contents))
+
+
+def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
+    """Yield what a run used of its grant, and what it was refused; nothing for one without."""
+    if not holding.bounds.chain:
+        return
+    use = holding.use
+    if holding.resumed:
+        # Whoever worked on it before counted in another process.
+        with desk.store.view() as view:
+            use = read_use(view, holding.id)
+    yield desk.json(USE, describe_use(holding.bounds.chain[-1].said, use))
 
 
 def _flags(holding: Holding) -> tuple[str, ...]:

@@ -22,20 +22,39 @@ from batonpass.wire.token import encode_part
 
 # Of a certificate whose grant has no end; whoever holds the run has it renewed.
 LONGEST_CERTIFICATE: Final = timedelta(hours=24)
+# In a tree that tries a grant out: what the grant would have refused.
+WOULD_DENY: Final = "would_deny.grant"
 _SHORTEST_CERTIFICATE: Final = timedelta(seconds=1)
 
 
 def grant_for(
-    may: Iterable[str], may_delegate: Iterable[str], limits: Limits | str | None, until: datetime | None
+    may: Iterable[str],
+    may_delegate: Iterable[str],
+    limits: Limits | str | None,
+    until: datetime | None,
+    max_depth: int | None,
 ) -> Grant | None:
     """Return what a caller asks for; None if it asks for no grant. Raises `InvalidValueError`."""
     usable, delegable = read_scope(may), read_scope(may_delegate)
     read = read_limits(limits) if isinstance(limits, str) else limits or UNLIMITED
     if usable or delegable:
-        return Grant(may=usable, may_delegate=delegable, limits=read, until=until)
-    if read != UNLIMITED or until is not None:
-        raise InvalidValueError("may", "is missing: limits= and until= narrow a grant; a budget limits what has none")
+        return Grant(may=usable, may_delegate=delegable, limits=read, until=until, max_depth=max_depth)
+    if read != UNLIMITED or until is not None or max_depth is not None:
+        raise InvalidValueError(
+            "may", "is missing: limits=, until= and max_depth= narrow a grant; a budget limits what has none"
+        )
     return None
+
+
+def regrant(terms: Terms) -> Grant:
+    """Return what some terms grant, to be granted once more."""
+    return Grant(
+        may=terms.may,
+        may_delegate=terms.may_delegate,
+        limits=terms.limits,
+        until=terms.until,
+        max_depth=terms.max_depth,
+    )
 
 
 @dataclass(slots=True)
@@ -98,7 +117,7 @@ def terms_of_offer(
     card = desk.cards.get(to)
     ceiling = None if card is None else card.most
     bounds = holding.bounds
-    if not bounds.chain and asked is None:
+    if not bounds.chain and (asked is None or bounds.tried_out):
         return None
     require_in_force(bounds, desk.clock.now())
     wanted = _within_ceiling(_wanted(holding, asked, to, ceiling), ceiling, to)

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from batonpass.errors import (
     BatonpassError,
@@ -14,7 +14,7 @@ from batonpass.errors import (
 )
 from batonpass.guard.authority import explain
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.granting import require_in_force
+from batonpass.handoff.granting import WOULD_DENY, require_in_force
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.limiting import Counting
 from batonpass.handoff.protecting import paths_in
@@ -27,37 +27,56 @@ from batonpass.model.ids import StreamId
 from batonpass.model.permit import Permit
 from batonpass.model.receipt import Mode
 
+WOULD_FAIL: Final = "would_deny.guard"
 
-def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> tuple[Call | None, Counting]:
-    """Return a call as its grant sees it, and what it counts against; None where there is no grant.
 
-    Raises `CallProtectedError`, `GrantExpiredError` and `GrantDeniedError`; and, where the run is enforced,
+@dataclass(slots=True)
+class Guarded:
+    """A call that the guard lets pass: as its grant sees it, what it counts against, and what would have stopped it."""
+
+    counting: Counting
+    tried: Call | None = None  # None where there is no grant
+    flags: tuple[str, ...] = ()
+    reason: str | None = None  # of what would have stopped it, in words
+
+
+def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
+    """Return what the guard makes of a call.
+
+    Raises `CallProtectedError`, and where the run is enforced `GrantExpiredError`, `GrantDeniedError`, and
     `GuardFailedError` for whatever else goes wrong in here: nobody knows then whether it may be made.
     """
-    bounds = holding.bounds
-    counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
-    if holding.working.mode is not Mode.ENFORCED:
-        _protect(desk, call, enforced=False)
-        return None, counting
+    bounds, enforced = holding.bounds, holding.working.mode is Mode.ENFORCED
+    guarded = Guarded(Counting(bounds.accounts, line=bounds.line if bounds.chain else ()))
     try:
-        _protect(desk, call, enforced=True)
-        if not bounds.chain:
-            return None, counting
-        require_in_force(bounds, desk.clock.now())
-        tried = _resolved(desk, holding, call)
-        counting.permits = tuple(_authorise(desk, holding, tried))
-    except BatonpassError as refusal:
-        if isinstance(refusal, InvalidValueError):
-            raise GrantDeniedError(
-                f"{holding.agent} tried {call.action} on something that cannot be granted: {refusal}",
-                agent=holding.agent,
-                tried=call.action,
-                holder=None,
-            ) from None
+        _protect(desk, call, enforced=enforced)
+        if bounds.chain:
+            require_in_force(bounds, desk.clock.now())
+            guarded.tried = _resolved(desk, holding, call)
+            guarded.counting.permits = tuple(_authorise(desk, holding, guarded.tried))
+    except CallProtectedError:
         raise
+    except BatonpassError as refusal:
+        if enforced:
+            raise _in_words(holding, call, refusal) from None
+        guarded.flags, guarded.reason = (WOULD_DENY,), str(_in_words(holding, call, refusal))
     except Exception as error:
-        raise GuardFailedError(call.declared.name, f"{type(error).__name__}: {error}") from error
-    return tried, counting
+        if enforced:
+            raise GuardFailedError(call.declared.name, f"{type(error).__name__}: {error}") from error
+        guarded.flags, guarded.reason = (WOULD_FAIL,), f"{type(error).__name__}: {error}"
+    return guarded
+
+
+def _in_words(holding: Holding, call: ToolCall[Any], refusal: BatonpassError) -> BatonpassError:
+    """Return a refusal that says who tried what, also where what was tried has no form that could be granted."""
+    if not isinstance(refusal, InvalidValueError):
+        return refusal
+    return GrantDeniedError(
+        f"{holding.agent} tried {call.action} on something that cannot be granted: {refusal}",
+        agent=holding.agent,
+        tried=call.action,
+        holder=None,
+    )
 
 
 def _authorise(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[StreamId, tuple[Permit, ...]]]:

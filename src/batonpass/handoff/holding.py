@@ -9,6 +9,7 @@ from typing import Final
 from batonpass.handoff.bounds import Bounds
 from batonpass.handoff.resuming import NOTHING, PastCall, Resumption
 from batonpass.handoff.taint import Taint
+from batonpass.handoff.using import Use
 from batonpass.ledger.standing import Working
 from batonpass.model.baton import INHERITED, Baton
 from batonpass.model.bodies import Carried, Part, ToolHeld
@@ -46,8 +47,7 @@ class Holding:
     effects: list[CallId] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)  # the targets that its calls named
     last_call: CallId | None = None
-    used: Counter[str] = field(default_factory=Counter)  # what it did to what under its grant, and how often
-    denied: int = 0  # calls that were refused
+    use: Use = field(default_factory=Use)  # what it did under its grant, and what it was refused
     unrecorded: int = 0  # calls that were made while nothing could be written
     kept: int = 0
     depth: int | None = None  # hops below the root, once somebody asked

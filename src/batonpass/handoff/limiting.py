@@ -7,14 +7,24 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Final
 
-from batonpass.errors import BudgetExhaustedError, CallError, ConstraintViolatedError, GrantRevokedError, StoreError
+from batonpass.errors import (
+    BudgetExhaustedError,
+    CallError,
+    ConstraintViolatedError,
+    GrantError,
+    GrantRevokedError,
+    StoreError,
+)
 from batonpass.handoff.bounds import MILLION, Account, Bounds
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
 from batonpass.model.charge import REVOKED, Charge, Unit, Within, is_revocation, part_of, whole_of
 from batonpass.model.ids import StreamId
 from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import Permit
+
+# The rules by which a call is refused that something has no room for: of a brief, and of a grant.
+BUDGET: Final = "budget"
+LIMIT: Final = "limit"
 
 _DIGITS: Final = 16
 # Known before a call is made. All else is known after it: such a call is made as long as something is left.
@@ -83,40 +93,46 @@ def after_call(counted: Iterable[Counted], *, cost: int, rows: int, size: int) -
     )
 
 
-def find_overspent(desk: Desk, holding: Holding) -> Iterator[ConstraintViolatedError]:
-    """Yield what is used up already of what an observed run may use: nothing stops it, and it is told."""
-    accounts = holding.bounds.accounts
-    yield from find_overdue(accounts, desk.clock.now())
-    if not any(_within(Counted(account.id, account.limits)) for account in accounts):
+def find_overspent(desk: Desk, bounds: Bounds, counting: Counting) -> Iterator[tuple[str, CallError | GrantError]]:
+    """Yield by which rule an observed run would be stopped by now, and in which words: nothing stops it."""
+    limits = counting.within()
+    if not limits:
         return
     try:
         with desk.store.view() as view:
-            used = {(one.account, one.unit): one.used for account in accounts for one in view.find_charged(account.id)}
+            accounts = {limit.account for limit in limits}
+            used = {(one.account, one.unit): one.used for account in accounts for one in view.find_charged(account)}
     except StoreError:
         return  # an observed run goes on while nothing can be read
-    charged = {(charge.account, charge.unit): charge.amount for charge in before_call(_counted(accounts))}
-    for account in accounts:
-        for limit in _within(Counted(account.id, account.limits)):
-            name = (limit.account, limit.unit)
-            then = used.get(name, 0) + charged.get(name, 0)
-            if then > limit.most:
-                yield _overspent(limit.unit, then, limit.most)
+    charged = {(charge.account, charge.unit): charge.amount for charge in before_call(counting.counted())}
+    for limit in limits:
+        name = (limit.account, limit.unit)
+        then = used.get(name, 0) + charged.get(name, 0)
+        if then > limit.most:
+            yield explain_spent(
+                bounds, BudgetExhaustedError(account=limit.account, unit=limit.unit, used=then, most=limit.most)
+            )
 
 
-def find_overdue(accounts: Iterable[Account], at: datetime) -> Iterator[ConstraintViolatedError]:
-    """Yield what has taken as long as it may."""
+def find_overdue(accounts: Iterable[Account], at: datetime) -> Iterator[tuple[str, ConstraintViolatedError]]:
+    """Yield what has taken as long as it may, and by which rule it ends."""
     for account in accounts:
         elapsed = (at - account.since).total_seconds()
         if account.limits.seconds is not None and elapsed >= account.limits.seconds:
-            yield ConstraintViolatedError(f"at most {account.limits.seconds} seconds", f"{elapsed:.0f} have passed")
+            sentence = f"at most {account.limits.seconds} seconds"
+            yield _rule(account), ConstraintViolatedError(sentence, f"{elapsed:.0f} have passed")
 
 
-def explain_spent(bounds: Bounds, refused: BudgetExhaustedError) -> tuple[str, CallError | GrantRevokedError]:
+def explain_spent(bounds: Bounds, refused: BudgetExhaustedError) -> tuple[str, CallError | GrantError]:
     """Return by which rule, and with which words, a call is refused that a store found no room for."""
     if is_revocation(refused.account):
         return "grant", revoked(bounds, whole_of(refused.account))
-    of_budget = any(account.budget and account.id == refused.account for account in bounds.accounts)
-    return ("budget" if of_budget else "limit"), _overspent(Unit(refused.unit), refused.used, refused.most)
+    rules = [_rule(account) for account in bounds.accounts if account.id == refused.account]
+    return (BUDGET if BUDGET in rules else LIMIT), _overspent(Unit(refused.unit), refused.used, refused.most)
+
+
+def _rule(account: Account) -> str:
+    return BUDGET if account.budget else LIMIT
 
 
 def revoked(bounds: Bounds, account: StreamId) -> GrantRevokedError:
@@ -129,10 +145,6 @@ def revoked(bounds: Bounds, account: StreamId) -> GrantRevokedError:
 def permit_account(account: StreamId, permit: Permit) -> StreamId:
     """Return where the uses of one permit are counted."""
     return part_of(account, sha256(permit.text.encode()).hexdigest()[:_DIGITS])
-
-
-def _counted(accounts: Iterable[Account]) -> tuple[Counted, ...]:
-    return tuple(Counted(account.id, account.limits) for account in accounts)
 
 
 def _charges(wanted: Iterable[tuple[StreamId, Unit, int]]) -> tuple[Charge, ...]:

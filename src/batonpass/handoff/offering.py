@@ -1,8 +1,7 @@
 """Offering a task: the whole baton and the state in one commit, before anything of the child runs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import Final
 
 from batonpass.errors import (
@@ -19,11 +18,12 @@ from batonpass.guard.completeness import require_complete, required_parts
 from batonpass.guard.gates import Decision, takes_proof
 from batonpass.guard.hops import Lineage, require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
+from batonpass.handoff.asked import Asked
 from batonpass.handoff.bounds import TERMS
 from batonpass.handoff.calling import MESSAGE
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.gating import hold_until, judge_offer
-from batonpass.handoff.granting import kept, terms_of_offer
+from batonpass.handoff.granting import WOULD_DENY, kept, terms_of_offer
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.judging import find_unverified
 from batonpass.handoff.limiting import revocations, revoked
@@ -32,17 +32,16 @@ from batonpass.handoff.offers import BRIEF, TASK, Offer, author_of, read_offer
 from batonpass.handoff.sanitising import take_context
 from batonpass.handoff.starting import find_statements
 from batonpass.handoff.writing import fill_gap
+from batonpass.ledger.standing import TRIED_OUT
 from batonpass.model.baton import Baton, Brief, missing_parts
-from batonpass.model.bodies import Gate, HandoffFailed, HandoffInitiated, Part, Relation
+from batonpass.model.bodies import Gate, HandoffFailed, HandoffInitiated, Part
 from batonpass.model.charge import whole_of
-from batonpass.model.checks import require_instance, require_text, require_utc
 from batonpass.model.content import Content
-from batonpass.model.grant import Grant, Signed, Terms
-from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, new_handoff_id
-from batonpass.model.items import Item, ItemValue
+from batonpass.model.grant import Signed, Terms
+from batonpass.model.ids import Digest, HandoffId, new_handoff_id
+from batonpass.model.items import Item
 from batonpass.model.label import Label, SourceType, named_sources
-from batonpass.model.lifecycle import WAITING, Carrier, State
-from batonpass.model.permit import spell_time
+from batonpass.model.lifecycle import WAITING, State
 from batonpass.model.policy import UNRULED, HandoffPolicy
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Handoff
@@ -57,59 +56,6 @@ _GENERATIONS: Final = 1000
 ABRIDGED: Final = "older-items"
 
 SAID: Final = "what is said besides"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a caller asks for: these fields and no others decide whether two offers are the same."""
-
-    to: AgentId
-    task: str
-    relation: Relation = Relation.LEAD_TO_WORKER
-    brief: Brief = field(default_factory=Brief)
-    said: tuple[ItemValue, ...] = ()
-    deadline: datetime | None = None
-    carrier: Carrier = Carrier.CALLER
-    hold: bool = False
-    key: str | None = None
-    carry: frozenset[ContentId] | None = None  # a selection of what the sender knows; None: all of it
-    context: str | None = None  # what is said besides, as free text
-    policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
-    grant: Grant | None = None  # what the child is to hold
-
-    def __post_init__(self) -> None:
-        require_text("task", self.task)
-        if self.key is not None:
-            require_text("key", self.key)
-        if self.deadline is not None:
-            require_utc("deadline", self.deadline)
-        if self.context is not None:
-            require_text("context", self.context)
-        if self.policy is not None:
-            require_instance("policy", self.policy, HandoffPolicy)
-
-    def fields(self) -> dict[str, object]:
-        """Return what makes up the fingerprint."""
-        asked = {
-            "to": self.to,
-            "task": self.task,
-            "relation": self.relation,
-            "brief": to_document(self.brief),
-            "said": [[type(value).__name__, to_document(value)] for value in self.said],
-        }
-        if self.context is not None:
-            asked["context"] = self.context
-        return asked if self.grant is None else {**asked, **_beyond_may(self.grant)}
-
-
-def _beyond_may(grant: Grant) -> dict[str, object]:
-    """Return what a grant says besides what may be used, which stands in the brief."""
-    said = {
-        "may delegate": list(grant.may_delegate.lines),
-        "limits": str(grant.limits),
-        "until": None if grant.until is None else spell_time(grant.until),
-    }
-    return {name: value for name, value in said.items() if value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +150,7 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
             missing=missing,
             unverified=unverified,
         )
-        terms = terms_of_offer(desk, holding, asked.grant, to=asked.to, handoff=handoff, deadline=asked.deadline)
+        terms, told = _grant(desk, holding, asked, handoff)
     except (PolicyRefusedError, GrantError) as refusal:
         _record_refusal(desk, holding, asked, refusal)
         raise
@@ -231,7 +177,7 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         carries=tuple(ref_of(item) for item in items),
         missing=missing,
         unverified=unverified,
-        flags=flags,
+        flags=(*flags, *told),
         rule=None if decision is None else decision.rule,
         gate=None if decision is None else decision.gate,
         until=hold_until(desk) if state is State.HELD else None,
@@ -272,6 +218,20 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         terms=terms,
     )
     return Offered(handoff=opened, offer=offer)
+
+
+def _grant(
+    desk: Desk, holding: Holding, asked: Asked, handoff: HandoffId
+) -> tuple[Signed[Terms] | None, tuple[str, ...]]:
+    """Return what is granted with an offer, and where a grant is only tried out, that it is, or would be refused."""
+    tried_out = (TRIED_OUT,) if holding.bounds.tried_out else ()
+    try:
+        terms = terms_of_offer(desk, holding, asked.grant, to=asked.to, handoff=handoff, deadline=asked.deadline)
+    except GrantError:
+        if not tried_out:
+            raise
+        return None, (*tried_out, WOULD_DENY)
+    return terms, tried_out
 
 
 def _labelled(holding: Holding, body: HandoffInitiated) -> HandoffInitiated:

@@ -182,7 +182,7 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
     taint = taint_of(offer, NOTHING, parent)
     working = desk.recording.accept(
         offer.handoff.id,
-        mode=parent.working.mode if offer.terms is None else Mode.ENFORCED,
+        mode=parent.working.mode if offer.terms is None or parent.bounds.tried_out else Mode.ENFORCED,
         session=parent.working.session,
         acceptance=_said(examined, None, desk.gates.digest, taint),
         known=(offer.handoff, offer.handoff.initiated, parent.principal),

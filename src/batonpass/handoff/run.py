@@ -207,6 +207,7 @@ class LiveRun(Known):
         may_delegate: Sequence[str] = (),
         limits: Limits | str | None = None,
         until: datetime | None = None,
+        max_depth: int | None = None,
         rationale: str | None = None,
         reasoning: Item | None = None,
         serves: str | None = None,
@@ -258,7 +259,7 @@ class LiveRun(Known):
             carry=carry,
             context=context,
             policy=policy,
-            grant=grant_for(may, may_delegate, limits, until),
+            grant=grant_for(may, may_delegate, limits, until, max_depth),
             brief={
                 "may": may,
                 "rationale": rationale,

@@ -9,9 +9,9 @@ from typing import Final
 
 from batonpass.audit.sessions import find_roots, find_stops, get_session
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
-from batonpass.handoff.bounds import bounds_of_root, read_bounds
+from batonpass.handoff.bounds import bounds_of_root, read_bounds, read_terms
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.granting import Beginning
+from batonpass.handoff.granting import Beginning, regrant
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.offers import read_items, read_offer, statement_item
 from batonpass.handoff.outcomes import learn
@@ -53,7 +53,7 @@ def start_run(
     said: Sequence[ItemValue] = (),
     continues: RunId | None = None,
     series: str | None = None,
-    mode: Mode = Mode.OBSERVED,
+    mode: Mode | None = None,
     session: SessionId | None = None,
     contents: tuple[Content, ...] = (),
     resumes: Sequence[Stop] = (),
@@ -63,7 +63,8 @@ def start_run(
     """Begin a root run: the human's words, unless nobody heard them, and what they say besides, in one commit.
 
     What comes along is that of the roots that a session stopped at, of a root that is continued, or of the last one of
-    a series. Whoever records what another program did, and cannot tell what reached it, says nothing of labels.
+    a series. Whoever records what another program did, and cannot tell what reached it, says nothing of labels. With a
+    grant it is enforced, unless that is only to be tried out.
     """
     if intent is not None:
         require_text("intent", intent)
@@ -88,11 +89,12 @@ def start_run(
     tainted = [item for item, _ in noted if item.value in outside]
     kept = partial(resumed, state=state, heads=heads, outside=[item.id for item in tainted])
     beginning = None if grant is None else Beginning(desk, grant, AgentId(agent), principal)
+    mode = mode or (Mode.OBSERVED if grant is None else Mode.ENFORCED)
     working = desk.recording.start(
         intent,
         agent=agent,
         by=by,
-        mode=mode if grant is None else Mode.ENFORCED,
+        mode=mode,
         session=session,
         continues=last,
         series=series,
@@ -106,7 +108,7 @@ def start_run(
         granting=beginning,
     )
     desk.secrets.keep(working.run.root, secret.body, shared[0].body if shared else None)
-    bounds = bounds_of_root(working.run.id, None if beginning is None else beginning.terms)
+    bounds = bounds_of_root(working.run.id, None if beginning is None else beginning.terms, mode)
     holding = Holding(working=working, session=state, bounds=bounds)
     holding.add(*(item for item, _ in noted))
     holding.taint.enter(named_sources(working.run.id, (item.id for item in tainted)), None)
@@ -157,13 +159,15 @@ def resume_session(
 ) -> Holding:
     """Begin a root where a session stopped; what nobody says anew, its agent and its words, is as it was last.
 
-    Raises `NotFoundError` or `AmbiguousIdError`, and `InvalidValueError` if the words were erased.
+    It is held to the grant that its last root had. Raises `NotFoundError` or `AmbiguousIdError`, `InvalidValueError` if
+    the words were erased, and `GrantExpiredError` if that grant has ended.
     """
     with desk.store.view() as view:
         found = get_session(view, session)
         stops = find_stops(view, find_roots(view, found))
         last = view.get_run(stops[-1].root)
         first = _decoded(view.get_receipt_at(StreamId(last.id), 1))
+        terms = read_terms(view, first, {key.id: key for key in view.find_keys()})
         ref = first.content.get(Part.INTENT)
         words = None if ref is None else view.get_content(ref.id).body
     if intent is None and words is None:
@@ -178,6 +182,8 @@ def resume_session(
         mode=first.mode,
         session=found,
         resumes=stops,
+        # Only whoever starts anew may ask for more.
+        grant=None if terms is None else regrant(terms.said),
     )
 
 

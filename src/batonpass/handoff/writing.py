@@ -12,14 +12,13 @@ from batonpass.errors import (
     StoreError,
 )
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.guarding import guard
+from batonpass.handoff.guarding import Guarded, guard
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.limiting import Counting, before_call, explain_spent
 from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.values import describe
 from batonpass.model.bodies import Body, RunGap, ToolDenied
-from batonpass.model.call import Call
 from batonpass.model.charge import Charge, Within
 from batonpass.model.content import Content
 from batonpass.model.entry import Touch
@@ -65,14 +64,13 @@ def write_about_call(
         return None
 
 
-def ask_guard(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes) -> tuple[Call | None, Counting]:
+def ask_guard(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes) -> Guarded:
     """Ask the guard, and record what it refuses: by which rule, and in words."""
     if holding.replaying:
-        return None, Counting(())
+        return Guarded(Counting(()))
     try:
         return guard(desk, holding, call)
     except (GrantError, CallError) as refusal:
-        holding.denied += 1
         rule = _RULES.get(type(refusal), GRANT)
         deny(desk, holding, call, described, rule, desk.text(REASON, str(refusal)))
         raise
@@ -100,7 +98,6 @@ def write_counted(
             if counting.has_other(refused):
                 continue
             rule, refusal = explain_spent(holding.bounds, refused)
-        holding.denied += 1
         deny(desk, holding, call, described, rule, desk.text(REASON, str(refusal)))
         raise refusal
 
@@ -119,3 +116,4 @@ def _write_denial(desk: Desk, holding: Holding, tool: str, described: bytes, rul
     if not holding.replaying:
         body = ToolDenied(run=holding.id, call=new_call_id(desk.clock.now()), tool=tool, rule=rule)
         write_about_call(desk, holding, body, desk.json(ARGUMENTS, described), *words)
+        holding.use.refuse(rule)

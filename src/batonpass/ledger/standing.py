@@ -27,6 +27,9 @@ from batonpass.model.run import Handoff, Run
 from batonpass.model.stream import Stream
 from batonpass.store.port import LedgerView
 
+# A flag of offers in a tree that tries a grant out: whoever takes them is told what it would have refused.
+TRIED_OUT: Final = "grant.tried-out"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Working:
@@ -147,9 +150,10 @@ def mode_of_child(offered: Receipt) -> Mode:
     """Return the mode of whoever takes an offer: with a grant of its own it is held to that, else it is as its parent.
 
     A run that is only watched may hand off with a grant; then that child is enforced, and whatever happens to its
-    handoff is recorded so.
+    handoff is recorded so. Where a whole tree tries a grant out, nobody is.
     """
-    granted = isinstance(offered.body, HandoffInitiated) and offered.body.terms is not None
+    body = offered.body
+    granted = isinstance(body, HandoffInitiated) and body.terms is not None and TRIED_OUT not in body.flags
     return Mode.ENFORCED if granted else offered.mode
 
 

@@ -3,10 +3,12 @@
 import pytest
 
 from batonpass.accounts.why_values import Verdict
+from batonpass.audit.lookup import read_receipt
 from batonpass.errors import NotFoundError
 from batonpass.handoff.closing import expire
 from batonpass.handoff.run import LiveRun
 from batonpass.model.bodies import Body, ChildHead, HandoffHeld, Kind
+from batonpass.model.ids import StreamId
 from batonpass.model.items import Constraint
 from batonpass.model.receipt import Mode
 from batonpass.model.run import Handoff
@@ -172,11 +174,12 @@ def test_without_a_decision_there_is_no_last() -> None:
 
 
 def test_erased_terms_are_not_made_up(place: Place) -> None:
-    """What a sender asked for and is gone is said to be gone."""
+    """What was granted and is gone is said to be gone."""
     lead = place.relay().start("x", by=ANA)
     handoff = lead.hand_off("editor", "y", may=["write:**"])
-    brief = place.trail(lead.id).handoffs[handoff.id].may
-    assert brief is not None
-    place.relay().erase([brief.content], by=ANA, reason="they asked")
+    with place.relay().store.view() as view:
+        known = view.get_handoff(handoff.id)
+        offer = read_receipt(view.get_receipt_at(StreamId(lead.id), known.seq))
+    place.relay().erase([offer.content["terms"].id], by=ANA, reason="they asked")
 
     assert [None, ()] == [hop.may for hop in place.why(handoff.id).hops]

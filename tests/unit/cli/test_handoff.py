@@ -1,5 +1,6 @@
 """`batonpass handoff list` and `show`: what was delegated, and what came of it."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from batonpass.audit.lookup import get_handoff
 from batonpass.errors import AmbiguousIdError, NotFoundError
+from batonpass.handoff.tools import tool
 from batonpass.model.items import OpenQuestion
 from batonpass.model.lifecycle import Carrier
 from batonpass.relay import Relay
@@ -361,3 +363,24 @@ def test_what_is_not_there_is_no(desk: Desk, relay: Relay) -> None:
         desk.run("handoff", "show", "nobody").exit_code,
         desk.answer("handoff", "show", "nobody")["error"]["code"],
     )
+
+
+def test_what_was_granted_is_set_against_what_was_used(desk: Desk, relay: Relay) -> None:
+    """Once it is over: the least that would have done, what was never used, and who was asked for it by whom."""
+    write = tool("write_file", target="path")(lambda path: path)
+    lead = relay.start("Fix it", by="user:ana", may_delegate=["write:src/**", "read:**"])
+    with lead.hand_off("editor", "Edit", may=["write:src/**", "read:**"]) as editor:
+        editor.call(write, "src/a.py")
+        editor.call(write, "src/a.py")
+        assert "enough" not in desk.words("handoff", "show", "editor")
+    with lead.hand_off("idler", "Do nothing", may=["write:src/a.py"]):
+        pass
+    shown, idle = (desk.words("handoff", "show", name) for name in ("editor", "idler"))
+    facts = json.loads(desk.run("handoff", "show", "editor", "--json").stdout)
+
+    assert [
+        ["read:**, write:src/** (granted by lead)"],
+        ["write:src/a.py (2 calls)", "never used: read:**"],
+        ["no grant at all: nothing was used", "never used: write:src/a.py"],
+    ] == [section(shown, "granted"), section(shown, "enough"), section(idle, "enough")]
+    assert [{"permit": "write:src/a.py", "calls": 2}] == facts["scope"]["use"]["least"]

@@ -1,0 +1,23 @@
+"""What receipts grant, as it is told. Nothing is checked here: whoever has to know runs the verifier."""
+
+from batonpass.errors import BatonpassError
+from batonpass.handoff.bounds import TERMS
+from batonpass.model.grant import Terms
+from batonpass.model.receipt import Receipt
+from batonpass.store.port import LedgerView
+from batonpass.wire.token import decode_part
+
+
+def grants(receipt: Receipt) -> bool:
+    """Return whether a receipt begins a grant or hands one on."""
+    return TERMS in receipt.content
+
+
+def terms_in(view: LedgerView, receipt: Receipt) -> Terms | None:
+    """Return what a receipt grants; None if it grants nothing, or what it granted can no longer be read."""
+    ref = receipt.content.get(TERMS)
+    try:
+        body = None if ref is None else view.get_content(ref.id).body
+        return None if body is None else decode_part(body, Terms).said
+    except BatonpassError:
+        return None
