@@ -255,10 +255,7 @@ def _acted(view: LedgerView, handoff: Handoff, attempts: tuple[Attempt, ...]) ->
 
 
 def _runs(view: LedgerView, handoff: Handoff) -> list[Run]:
-    if handoff.attempt == 0:
-        return []
-    found = (run for run in view.find_runs(parent=handoff.parent) if run.handoff == handoff.id)
-    return sorted(found, key=lambda run: run.attempt)
+    return [] if handoff.attempt == 0 else [*view.find_attempts(handoff)]
 
 
 def _by_id(handoff: Handoff) -> str:

@@ -263,8 +263,7 @@ def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run) -> Iterato
 
 def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
     """Yield what validation found each time that somebody took it."""
-    runs = [run for run in view.find_runs(parent=handoff.parent) if run.handoff == handoff.id]
-    for run in sorted(runs, key=lambda run: run.attempt):
+    for run in view.find_attempts(handoff):
         receipt = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
         if isinstance(receipt.body, HandoffAccepted):
             found = ", ".join(receipt.body.problems) or "nothing wrong"

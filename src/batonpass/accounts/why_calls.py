@@ -312,11 +312,10 @@ def _earlier_fact(earlier: _Earlier, text: str) -> Fact:
 
 def _earlier(case: _Case) -> Iterator[_Earlier]:
     """Yield what was requested in earlier attempts, and in this one before its process was lost."""
-    runs = [case.run]
-    if case.run.handoff is not None and case.run.parent is not None:
-        runs = [run for run in case.view.find_runs(parent=case.run.parent) if run.handoff == case.run.handoff]
+    handoff = None if case.run.handoff is None else case.view.get_handoff(case.run.handoff)
+    runs = [case.run] if handoff is None else [*case.view.find_attempts(handoff)]
     decided = _settlements(case)
-    for run in sorted(runs, key=lambda run: run.attempt):
+    for run in runs:
         query = ReceiptQuery(stream=StreamId(run.id))
         receipts = [read_receipt(stored) for stored in case.view.find_receipts(query)]
         ended = {each.body.call for each in receipts if isinstance(each.body, ToolCompleted | ToolFailed)}

@@ -153,8 +153,7 @@ def _handed_off_by_attempts(desk: Desk, handoff: Handoff) -> list[HandoffId]:
     if handoff.attempt == 0:
         return []
     with desk.store.view() as view:
-        runs = [run.id for run in view.find_runs(parent=handoff.parent) if run.handoff == handoff.id]
-        return [child.id for run in runs for child in view.find_handoffs(parent=run)]
+        return [child.id for run in view.find_attempts(handoff) for child in view.find_handoffs(parent=run.id)]
 
 
 def _children(desk: Desk, holding: Holding) -> tuple[ChildHead, ...]:

@@ -91,14 +91,8 @@ def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
     """Return what earlier attempts at a handoff did."""
     if handoff.attempt == 0:
         return NOTHING
-    attempts = sorted(
-        (
-            run
-            for run in view.find_runs(parent=handoff.parent)
-            if run.handoff == handoff.id and run.attempt <= handoff.attempt  # not the one that begins just now
-        ),
-        key=lambda run: run.attempt,
-    )
+    # Not the one that begins just now.
+    attempts = (run for run in view.find_attempts(handoff) if run.attempt <= handoff.attempt)
     return read_runs(view, attempts, StreamId(handoff.id))
 
 

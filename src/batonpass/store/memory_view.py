@@ -188,6 +188,11 @@ class MemoryView:
             and session in {None, run.session}
         )
 
+    def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
+        """Yield the runs of the attempts at a handoff, the first first."""
+        found = (run for run in self._tables.runs.values() if run.handoff == handoff.id)
+        return iter(sorted(found, key=lambda run: run.attempt))
+
     def get_handoff(self, handoff: HandoffId) -> Handoff:
         """Return one handoff."""
         return self._claimed(get_row(self._tables.handoffs, handoff, "handoff"))

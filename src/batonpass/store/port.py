@@ -137,6 +137,9 @@ class LedgerView(Protocol):
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
 
+    def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
+        """Yield the runs of the attempts at a handoff, the first first."""
+
     def get_handoff(self, handoff: HandoffId) -> Handoff:
         """Return one handoff. Raises `NotFoundError`."""
 

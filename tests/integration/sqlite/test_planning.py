@@ -30,3 +30,12 @@ def test_receipts_of_a_stream_are_found_without_the_others(path: Path, given: st
         step for step in plan if " receipts" in step
     ]
     assert [] == [step for step in plan if step in {"SCAN handoffs", "SCAN streams"}]
+
+
+def test_attempts_are_found_without_those_at_other_handoffs(path: Path) -> None:
+    """However many children a run has, and in their order without sorting them."""
+    connection = apsw.Connection(str(path))
+    wanted = {"parent": "x", "handoff": "y"}
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {QUERIES['find_attempts']}", wanted)]
+
+    assert ["SEARCH runs USING INDEX runs_by_parent (parent=? AND handoff=?)"] == plan

@@ -248,6 +248,12 @@ WHERE
     )
 ORDER BY id DESC;
 
+-- name: find_attempts
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE parent = %(parent)s AND handoff = %(handoff)s
+ORDER BY attempt;
+
 -- name: get_handoff
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs_seen WHERE id = %(id)s;

@@ -135,6 +135,10 @@ class PostgresView:
         values = {"agent": agent, "root": root, "parent": parent, "series": series, "session": session}
         return read("find_runs", values, rows.run)
 
+    def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
+        """Yield the runs of the attempts at a handoff, the first first."""
+        return self._all("find_attempts", {"parent": handoff.parent, "handoff": handoff.id}, rows.run)
+
     def get_handoff(self, handoff: HandoffId) -> Handoff:
         """Return one handoff."""
         return self._get("get_handoff", handoff, rows.handoff, "handoff")

@@ -272,6 +272,12 @@ FROM runs
 WHERE parent = :parent AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root)
 ORDER BY id DESC;
 
+-- name: find_attempts
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE parent = :parent AND handoff = :handoff
+ORDER BY attempt;
+
 -- name: find_series
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs

@@ -163,6 +163,10 @@ class SqliteView:
             return self._find("find_children", values, rows.run)
         return self._find("find_runs" if root is None else "find_runs_of_tree", values, rows.run)
 
+    def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
+        """Yield the runs of the attempts at a handoff, the first first."""
+        return self._find("find_attempts", {"parent": handoff.parent, "handoff": handoff.id}, rows.run)
+
     def get_handoff(self, handoff: HandoffId) -> Handoff:
         """Return one handoff."""
         return self._get("get_handoff", handoff, rows.handoff, "handoff")

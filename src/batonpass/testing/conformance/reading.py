@@ -103,6 +103,9 @@ class Reading(WithScribe):
         assert ["editor"] == [run.agent for run in editors]
         assert {"editor", "reviewer"} == {run.agent for run in children}
         assert {"editor", "reviewer"} == {handoff.to for handoff in handoffs}
+        with store.view() as view:
+            attempts = {handoff.to: [run.agent for run in view.find_attempts(handoff)] for handoff in handoffs}
+        assert {"editor": ["editor"], "reviewer": ["reviewer"]} == attempts
 
     @pytest.mark.usefixtures("scribe")
     def test_what_is_missing_is_named(self, store: LedgerStore) -> None:
