@@ -31,19 +31,26 @@ def open_store(url: str, *, create: bool = True) -> LedgerStore:
         return SqliteStore(path)
     if url.partition(":")[0] in POSTGRES:
         return _open_postgres(url)
-    raise InvalidValueError("ledger", "is none of sqlite:///PATH, postgresql://… and memory:")
+    raise _unknown()
 
 
 def home_by_default(url: str) -> Path | None:
     """Return where a ledger's keys are if nobody says so; None keeps them in memory, with a ledger in memory.
 
-    Raises `InvalidValueError` for a database on a server: a key that died with this process could never be replaced.
+    Raises `InvalidValueError` for a database on a server: a key that died with this process could never be replaced;
+    and for what is no ledger at all.
     """
     if url == MEMORY:
         return None
     if url.startswith(SQLITE):
         return home_of(path_of(url))
+    if url.partition(":")[0] not in POSTGRES:
+        raise _unknown()
     raise InvalidValueError("home", "is needed for this ledger; name a directory for the keys of this relay")
+
+
+def _unknown() -> InvalidValueError:
+    return InvalidValueError("ledger", "is none of sqlite:///PATH, postgresql://… and memory:")
 
 
 def path_of(url: str) -> Path:

@@ -136,3 +136,9 @@ def test_a_server_is_no_place_for_keys() -> None:
         home_by_default("postgresql://localhost/ledger")
 
     assert "home" == refused.value.field
+
+
+def test_what_is_no_ledger_is_not_asked_for_a_home() -> None:
+    """Whoever names a bare file is told how a file is named, and not that something else is missing."""
+    with pytest.raises(InvalidValueError, match="ledger: is none of sqlite:///PATH"):
+        home_by_default("ledger.db")
