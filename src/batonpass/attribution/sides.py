@@ -1,5 +1,6 @@
 """A file before and after: which lines became others, and where it stands. Light, as every call is watched by it."""
 
+import os
 from pathlib import Path
 
 from batonpass.attribution.change import Hunk, lines_of
@@ -16,13 +17,19 @@ def hunks_of(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...] | No
 
 def find_root(place: Path) -> Path:
     """Return the repository that a directory lies in; else the directory itself."""
-    resolved = place.resolve()
+    resolved = Path(os.path.realpath(place))
     return find_repository(resolved) or resolved
 
 
 def find_repository(directory: Path) -> Path | None:
     """Return the git repository that a directory lies in."""
-    return next((known for known in (directory, *directory.parents) if (known / ".git").exists()), None)
+    # Texts, not paths: this is asked before every call that changes something.
+    here, above = "", str(directory)
+    while above != here:
+        here, above = above, os.path.dirname(above)  # noqa: PTH120 - a text is wanted
+        if os.path.exists(f"{here.rstrip('/')}/.git"):  # noqa: PTH110 - as above
+            return Path(here)
+    return None
 
 
 def printable(path: str) -> str:

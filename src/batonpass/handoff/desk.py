@@ -51,6 +51,7 @@ class Desk:
     issuer: Issuer  # signs what is granted, with this relay's key
     work_tree: Path  # what relative paths in grants are relative to
     protected: Protected  # what no call may touch
+    _tree: WorkTree | None = field(default=None, init=False)
 
     @property
     def policy(self) -> HandoffPolicy:
@@ -59,7 +60,9 @@ class Desk:
 
     def resolve(self, path: str) -> str:
         """Return where a path, as a tool that is called now would follow it, leads to in the work tree, or outside."""
-        return WorkTree(self.work_tree)(os.path.join(os.getcwd(), path))  # noqa: PTH118, PTH109 - as it is written
+        if self._tree is None:
+            self._tree = WorkTree(self.work_tree)
+        return self._tree(os.path.join(os.getcwd(), path))  # noqa: PTH118, PTH109 - as it is written
 
     def text(self, name: str, words: str) -> Content:
         """Return words as content."""

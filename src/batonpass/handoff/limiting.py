@@ -52,7 +52,8 @@ class Counting:
         """Return what the call counts against now, each account once."""
         found = [Counted(account.id, account.limits) for account in self.accounts]
         for account, permits in self.permits:
-            permit = next((one for one in permits if permit_account(account, one) not in self.full), permits[-1])
+            room = (one for one in permits if not self.full or permit_account(account, one) not in self.full)
+            permit = next(room, permits[-1])
             if permit.limits != UNLIMITED:
                 found.append(Counted(permit_account(account, permit), permit.limits))
         return tuple(found)

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from os import PathLike, fspath
 from string import ascii_letters, digits
+from types import FunctionType
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.values import plain, readable
@@ -29,6 +31,9 @@ _PATH: Final = "path"
 READ: Final = "read"
 WRITE: Final = "write"
 CALL: Final = "call"
+
+
+_SIGNATURES: Final[WeakKeyDictionary[FunctionType, inspect.Signature]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +81,20 @@ class Declared:
         return Label(SourceType.EXTERNAL if self.external else SourceType.TOOL_OUTPUT, self.readers)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolCall(Generic[Result]):
-    """A call before it is made: which tool, with which arguments."""
+    """A call before it is made: which tool, with which arguments.
+
+    These are looked at once: what is checked, what is recorded and what is watched are the same, whatever becomes of
+    the objects meanwhile.
+    """
 
     declared: Declared
     function: Callable[..., Result]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def named(self) -> Mapping[str, Any]:
         """Return the arguments by name, those included that a partial function holds already."""
         function, args, kwargs = self.function, self.args, dict(self.kwargs)
@@ -93,25 +102,25 @@ class ToolCall(Generic[Result]):
             args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
             function = function.func
         try:
-            bound = inspect.signature(function).bind(*args, **kwargs)
+            bound = _signature(function).bind(*args, **kwargs)
         except (TypeError, ValueError):
             # A built-in without a signature, or arguments that do not fit: the call itself will say so.
             return {"args": list(args), **kwargs}
         bound.apply_defaults()
         return bound.arguments
 
-    @property
+    @cached_property
     def arguments(self) -> dict[str, Any]:
         """Return the arguments by name, as JSON can hold them."""
         return {name: plain(value) for name, value in self.named.items()}
 
-    @property
+    @cached_property
     def target(self) -> str | None:
         """Return what the call acts on, if the tool says so."""
-        found = None if self.declared.target is None else self.declared.target(self.arguments)
+        found = None if self.declared.target is None else self.declared.target(dict(self.arguments))
         return None if found is None else readable(str(found))
 
-    @property
+    @cached_property
     def path(self) -> str | None:
         """Return what the call acts on: what the tool says, else its argument called `path`."""
         if self.declared.target is not None:
@@ -137,6 +146,16 @@ class ToolCall(Generic[Result]):
     def acts_on_path(self) -> bool:
         """Return whether the resource is what its arguments name, and not the tool itself."""
         return self.path is not None
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return what a function takes; worked out once for each function that is defined as one."""
+    if not isinstance(function, FunctionType):
+        return inspect.signature(function)
+    known = _SIGNATURES.get(function)
+    if known is None:
+        known = _SIGNATURES[function] = inspect.signature(function)
+    return known
 
 
 @overload

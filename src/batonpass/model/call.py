@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from batonpass.model.checks import require_instance, require_text
@@ -14,7 +15,7 @@ from batonpass.model.resource import Resource, read_resource
 Resolver: TypeAlias = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """One call of a tool before it is made. Its resource is as it was sent; `place` is how it is compared."""
 
@@ -29,7 +30,7 @@ class Call:
         require_text("resource", self.resource)
         require_instance("arguments", self.arguments, Mapping)
 
-    @property
+    @cached_property
     def place(self) -> Resource:
         """Return the resource as it is compared. Raises `InvalidValueError` for one that could be taken for another."""
         return read_resource("resource", self.resource)
