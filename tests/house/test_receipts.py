@@ -55,6 +55,6 @@ def test_every_field_has_its_meaning() -> None:
 def test_every_value_of_an_enumeration_is_listed() -> None:
     """What may stand in a field is written out."""
     text = document("spec/receipt.md")
-    enums = ("ErrorType", "Method", "Outcome", "Part", "Relation", "Sanitising", "Settlement")
+    enums = ("EffectKind", "ErrorType", "Method", "Outcome", "Part", "Relation", "Sanitising", "Settlement")
 
     assert [] == [value for name in enums for value in values_of(name) if f"`{value}`" not in text]

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from batonpass.accounts.acting_as import Acted, find_acted
+from batonpass.accounts.effects import EffectTold, read_effects
 from batonpass.accounts.granted import grants, terms_in
 from batonpass.accounts.sources import run_between, timed
 from batonpass.audit.lookup import Tasks, Text, find_ancestors, read_contents, read_receipt, read_task, read_texts
@@ -66,6 +67,10 @@ class CallSeen:
     reversible: bool = False
     flags: tuple[str, ...] = ()
     cost: int = 0
+    took_us: int | None = None
+    exit_code: int | None = None
+    changed: int = 0  # files
+    effects: tuple[EffectTold, ...] = ()  # what else, as its tool says
     content: Mapping[str, ContentRef]
     target: Text | None = None
     arguments: Text | None = None
@@ -303,13 +308,23 @@ def _attempt(view: LedgerView, run: Run) -> Attempt:
         receipts=len(receipts),
         keys=tuple(dict.fromkeys(receipt.cosigner for receipt in receipts if receipt.cosigner is not None)),
         recorders=tuple(dict.fromkeys((receipt.relay, receipt.relay_key) for receipt in receipts)),
-        calls=_with_texts(view, _calls(receipts)),
+        calls=_with_texts(view, _calls(view, receipts)),
         closed=closed,
         texts=read_texts(view, last) if closed is not None else {},
     )
 
 
-def _calls(receipts: Iterable[Receipt]) -> list[CallSeen]:
+def _ended(view: LedgerView, call: CallSeen, receipt: Receipt, body: ToolCompleted | ToolFailed) -> dict[str, Any]:
+    return {
+        "flags": (*call.flags, *body.flags),
+        "took_us": body.took_us,
+        "exit_code": body.exit_code,
+        "changed": len(body.changes),
+        "effects": read_effects(view, receipt),
+    }
+
+
+def _calls(view: LedgerView, receipts: Iterable[Receipt]) -> list[CallSeen]:
     calls: dict[CallId, CallSeen] = {}
     for receipt in receipts:
         match receipt.body:
@@ -331,10 +346,16 @@ def _calls(receipts: Iterable[Receipt]) -> list[CallSeen]:
                     ended_at=receipt.at,
                     outcome="completed",
                     cost=body.cost,
-                    flags=(*calls[body.call].flags, *body.flags),
+                    **_ended(view, calls[body.call], receipt, body),
                 )
             case ToolFailed() as body if body.call in calls:
-                calls[body.call] = replace(calls[body.call], ended_at=receipt.at, outcome="failed", why=body.error)
+                calls[body.call] = replace(
+                    calls[body.call],
+                    ended_at=receipt.at,
+                    outcome="failed",
+                    why=body.error,
+                    **_ended(view, calls[body.call], receipt, body),
+                )
             case ToolDenied() | ToolHeld() as body:
                 calls[body.call] = CallSeen(
                     id=body.call,

@@ -1,11 +1,12 @@
 """Blame for what is no line of a file: a call's effect, an artifact, a digest, or words, wherever they stand."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from batonpass.accounts.blame_makers import Makers
 from batonpass.accounts.blame_values import Blame, Maker, Place
+from batonpass.accounts.effects import read_effects
 from batonpass.accounts.meant import get_meant
 from batonpass.accounts.sources import Source, happened_at, read_source
 from batonpass.accounts.why_hops import offer_of
@@ -13,6 +14,7 @@ from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import AmbiguousIdError, InvalidValueError, NotFoundError
+from batonpass.handoff.declaring import EFFECT
 from batonpass.handoff.offers import TASK
 from batonpass.handoff.resuming import ARGUMENTS, RESULT
 from batonpass.model.bodies import (
@@ -42,11 +44,17 @@ _CALLS: Final = ToolRequested | ToolCompleted | ToolFailed | ToolDenied
 
 
 def blame_effect(view: LedgerView, given: str) -> Blame:
-    """Return who made a call and what it changed, by the end of its id or of a receipt about it.
+    """Return who made a call and what it changed, by the end of its id or of a receipt about it; or by a target.
 
-    Raises `NotFoundError` and `AmbiguousIdError`.
+    A target is what a tool said that it changed, as `https://host/orders`: then everybody who did is told, the latest
+    first. Raises `NotFoundError` and `AmbiguousIdError`.
     """
-    meant = get_meant(view, given, (CALL, RECEIPT))
+    try:
+        meant = get_meant(view, given, (CALL, RECEIPT))
+    except NotFoundError:
+        if not (found := list(_find_targeted(view, given))):
+            raise
+        return _blame_target(view, given, found)
     stored = view.get_receipt(ReceiptId(meant.receipt or meant.id))
     receipt = read_receipt(stored)
     if not isinstance(receipt.body, _CALLS):
@@ -55,7 +63,32 @@ def blame_effect(view: LedgerView, given: str) -> Blame:
     ended, outcome = _outcome(view, stored, receipt, call)
     changes = tuple(_changes(view, outcome))
     maker = Makers(view).of_call(ended, outcome, call, changes)
-    return Blame(asked=f"call {call}", calls=(call,), makers={call: maker}, notes=tuple(_became(outcome.body)))
+    notes = (*_became(outcome.body), *map(str, read_effects(view, outcome)))
+    return Blame(asked=f"call {call}", calls=(call,), makers={call: maker}, notes=notes)
+
+
+def _find_targeted(view: LedgerView, target: str) -> Iterator[tuple[StoredReceipt, Receipt]]:
+    """Yield the outcomes of calls that say they changed this, the latest first. Targets are words: each is read."""
+    found: list[tuple[StoredReceipt, Receipt]] = []
+    for kind in (Kind.TOOL_COMPLETED, Kind.TOOL_FAILED):
+        for stored in view.find_receipts(ReceiptQuery(kind=kind)):
+            if EFFECT.encode() in stored.payload:
+                receipt = read_receipt(stored)
+                found += [(stored, receipt)] if any(one.target == target for one in read_effects(view, receipt)) else []
+    yield from sorted(found, key=lambda each: each[1].at, reverse=True)
+
+
+def _blame_target(view: LedgerView, target: str, found: Sequence[tuple[StoredReceipt, Receipt]]) -> Blame:
+    makers: dict[CallId | ReceiptId, Maker] = {}
+    notes: list[str] = []
+    for stored, receipt in found[:_SHOWN]:
+        if isinstance(receipt.body, ToolCompleted | ToolFailed):
+            call = receipt.body.call
+            makers[call] = Makers(view).of_call(stored, receipt, call, tuple(_changes(view, receipt)))
+            notes += (f"{ending(call)}: {one}" for one in read_effects(view, receipt) if one.target == target)
+    if len(found) > _SHOWN:
+        notes.append(f"… and {len(found) - _SHOWN} more")
+    return Blame(asked=f"effects on {target}", calls=tuple(makers), makers=makers, notes=tuple(notes))
 
 
 def _became(body: Body) -> Iterator[str]:

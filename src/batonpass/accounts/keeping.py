@@ -13,14 +13,22 @@ from typing import Any, Final
 from batonpass.accounts.binding import Binding
 from batonpass.audit.lookup import find_ancestors, read_receipt, read_texts
 from batonpass.errors import ConstraintViolatedError, InvalidValueError
-from batonpass.guard.constraints import Check, find_checks_of_call, find_checks_of_result
+from batonpass.guard.constraints import (
+    RETURNED,
+    Check,
+    find_checks_of_call,
+    find_checks_of_result,
+    find_checks_of_return,
+)
+from batonpass.handoff.keeping_to import BROKEN
 from batonpass.handoff.offers import REPORT
-from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.handoff.resuming import ARGUMENTS, RESULT
 from batonpass.model.bodies import (
     HandoffCompleted,
     HandoffFailed,
     RunClosed,
     ToolCached,
+    ToolCompleted,
     ToolDenied,
     ToolRequested,
 )
@@ -53,7 +61,9 @@ class Checked:
 
     @property
     def where(self) -> str:
-        """Return what was checked: a call of a tool, or the result."""
+        """Return what was checked: a call of a tool, what one gave back, or the result."""
+        if isinstance(self.receipt.body, ToolCompleted):
+            return "what a call returned"
         return getattr(self.receipt.body, "tool", None) or "its result"
 
     @property
@@ -131,6 +141,10 @@ def _compared(view: LedgerView, receipt: Receipt, constraints: Iterable[Constrai
             given = read.get(ARGUMENTS, read) if isinstance(read, Mapping) else None
             if isinstance(given, Mapping):
                 yield from find_checks_of_call(constraints, body.tool, given)
+        case ToolCompleted() as body:
+            bound = [one for one in constraints if (one.binds_to or "").startswith(RETURNED)]
+            if bound and (tool := _tool(view, receipt, body)) is not None:
+                yield from find_checks_of_return(bound, tool, _read(view, receipt, RESULT))
         case HandoffCompleted() | HandoffFailed() | RunClosed():
             report = report_of(view, receipt)
             if report is not None and report.value is not None:
@@ -139,12 +153,21 @@ def _compared(view: LedgerView, receipt: Receipt, constraints: Iterable[Constrai
             return
 
 
+def _tool(view: LedgerView, receipt: Receipt, body: ToolCompleted) -> str | None:
+    for stored in view.find_receipts(ReceiptQuery(stream=receipt.stream, kind=ToolRequested.kind)):
+        if body.call.encode() in stored.payload and isinstance(asked := read_receipt(stored).body, ToolRequested):
+            return asked.tool
+    return None
+
+
 def _is_broken(receipt: Receipt) -> bool:
     match receipt.body:
         case ToolDenied() as body:
             return body.rule == RULE
         case HandoffFailed() as body:
             return body.error == ConstraintViolatedError.code
+        case ToolCompleted() as body:
+            return BROKEN in body.flags
         case body:
             return _FLAG in getattr(body, "flags", ())
 

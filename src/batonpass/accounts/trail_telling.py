@@ -1,5 +1,6 @@
 """What happened, in words: one line for each receipt, the same on a terminal, in a page and in a chart."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -197,6 +198,10 @@ def _besides(trail: Trail, call: Called) -> Iterator[Note]:
         yield Note(f"from outside: {ending(call.id)}", Tone.WARN)
     if call.changed:
         yield Note(f"changed {call.changed} file{'s' * (call.changed != 1)}")
+    if call.exit_code:
+        yield Note(f"exit code {call.exit_code}", Tone.WARN)
+    for kind, count in Counter(call.effects).items():
+        yield Note(f"effect: {kind}{f' ×{count}' if count > 1 else ''}")
     if call.cost:
         yield Note(f"cost {Decimal(call.cost) / _MILLION:f}")
     yield from (Note(flag, Tone.WARN) for flag in call.flags)

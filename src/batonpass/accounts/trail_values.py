@@ -7,7 +7,7 @@ from functools import cached_property
 
 from batonpass.accounts.trail_words import Words
 from batonpass.errors import EditedError, NotFoundError
-from batonpass.model.bodies import Body, Part, Settlement
+from batonpass.model.bodies import Body, EffectKind, Part, Settlement
 from batonpass.model.ids import CallId, HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.model.receipt import Mode
 from batonpass.model.run import Handoff, Run
@@ -53,6 +53,9 @@ class Called:
     external: bool = False  # what it returned came from outside
     cost: int = 0  # in millionths
     changed: int = 0  # files
+    effects: tuple[EffectKind, ...] = ()  # what else, as its tool says
+    exit_code: int | None = None
+    took_us: int | None = None
     in_doubt: bool = False
     settled: Settlement | None = None
     late: bool | None = None  # it completed, or failed, after its attempt was over

@@ -11,10 +11,12 @@ from batonpass.accounts.outside import taint_facts
 from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line
 from batonpass.accounts.why_constraints import constraint_fact, quoted_sentence
 from batonpass.accounts.why_hops import GONE, brief_of, decision, name_of, offer_of, principal_of, quoted, read_hops
+from batonpass.accounts.why_outcome import outcome_facts
 from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import find_broken_by_call
+from batonpass.handoff.calling import PERMIT
 from batonpass.handoff.holds import find_decision
 from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.handoff.using import SCOPE
@@ -33,7 +35,8 @@ from batonpass.model.bodies import (
 from batonpass.model.ids import CallId, ContentId, RunId, StreamId
 from batonpass.model.items import Constraint
 from batonpass.model.receipt import Mode, Receipt
-from batonpass.model.run import Run, RunState
+from batonpass.model.run import Run
+from batonpass.model.visible import visible
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _MILLION: Final = 1_000_000
@@ -139,15 +142,23 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
         facts=(
             Fact(label="tried" if denied else "called", text=case.what, receipt=receipt.id, at=receipt.at),
             *(fact for each in decided for fact in each.facts),
+            *_permitted(case),
             *_labelled(case),
             *_settled(case),
             *_decided(case),
-            *(() if denied else (_outcome(case),)),
+            *(() if denied else outcome_facts(view, run, receipt, body.call, case.after)),
         ),
         hops=read_hops(view, run, next((each.item for each in decided if each.item is not None), None)),
         principal=principal,
         intent=intent,
     )
+
+
+def _permitted(case: _Case) -> Iterator[Fact]:
+    """Yield the permits by which a call was made, from its own run up to where the grant begins."""
+    if (permits := case.texts.get(PERMIT)) is not None:
+        for line in (permits.words or GONE).splitlines():
+            yield Fact(label="permit", text=visible(line), receipt=case.receipt.id, at=case.receipt.at)
 
 
 def _labelled(case: _Case) -> Iterator[Fact]:
@@ -380,18 +391,3 @@ def _by_budget(case: _Case) -> _Decided | None:
         words=f"has used up its budget ({spent}), tried {case.what}; {setter} set it",
         facts=(Fact(label="budget", text=f"{spent} · set by {setter} in its offer", receipt=offer.id, at=offer.at),),
     )
-
-
-def _outcome(case: _Case) -> Fact:
-    for receipt in case.after:
-        match receipt.body:
-            case ToolCompleted() as body if body.call == case.body.call:
-                return Fact(label="outcome", text="completed", receipt=receipt.id, at=receipt.at)
-            case ToolFailed() as body if body.call == case.body.call:
-                message = read_texts(case.view, receipt).get(MESSAGE)
-                said = f": {first_line(MESSAGE, message.ref.id, message.body)}" if message and message.body else ""
-                return Fact(label="outcome", text=f"failed: {body.error}{said}", receipt=receipt.id, at=receipt.at)
-            case _:
-                continue
-    open_ = case.run.state is RunState.OPEN and all(each.epoch == case.receipt.epoch for each in case.after)
-    return Fact(label="outcome", text="no outcome yet" if open_ else "none: nobody knows whether it happened")

@@ -5,6 +5,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
@@ -13,6 +14,7 @@ from batonpass.aio.faces import Face, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
 from batonpass.errors import HandoffError
 from batonpass.handoff.calling import Begun, Replayed, begin_call
+from batonpass.handoff.commands import KEPT, Finished
 from batonpass.handoff.context import entered
 from batonpass.handoff.finishing import fail_call, finish_call
 from batonpass.handoff.handoff import LiveHandoff, Result, pauses
@@ -20,7 +22,8 @@ from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.resuming import Resumption
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.running import Runner, fail_run, take_report
-from batonpass.handoff.tools import ToolCall, declared_of, is_async
+from batonpass.handoff.shelling import NO_VARIABLES, plan_command
+from batonpass.handoff.tools import ToolCall, declare, declared_of, is_async
 from batonpass.model.baton import Baton
 from batonpass.model.ids import AgentId, PrincipalId, RunId
 from batonpass.model.items import Item, Report
@@ -248,6 +251,8 @@ class AsyncRun(Face[LiveRun]):
     endorse = twin(LiveRun.endorse)
     remember = twin(LiveRun.remember)
     prove = twin(LiveRun.prove)
+    watch_files = twin(LiveRun.watch_files)
+    unexplained = twin(LiveRun.unexplained)
     save_session = twin(LiveRun.save_session)
     settle = twin(LiveRun.settle)
     hand_off = opens(LiveRun.hand_off, AsyncHandoff)
@@ -307,6 +312,49 @@ class AsyncRun(Face[LiveRun]):
         if cancelled:
             raise asyncio.CancelledError
         return result
+
+    async def shell(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | PathLike[str] | None = None,
+        env: Mapping[str, str] = NO_VARIABLES,
+        inherit: Sequence[str] = (),
+        stdin: str | None = None,
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - the synchronous face has it
+        credential: tuple[str, str] | None = None,
+        reads: bool = False,
+        idempotent: bool = False,
+        external: bool = False,
+        kept: int = KEPT,
+    ) -> Finished:
+        """Run a command as a call, as the synchronous face does. Cancelled, it is ended, and left in doubt."""
+        planned = plan_command(
+            self.sync._desk,  # noqa: SLF001 - the other face of it
+            command,
+            cwd=cwd,
+            env=env,
+            inherit=inherit,
+            stdin=stdin,
+            timeout=timeout,
+            credential=credential,
+            reads=reads,
+            idempotent=idempotent,
+            external=external,
+            kept=kept,
+        )
+
+        @functools.wraps(planned.command.__call__)
+        async def shell(**given: Any) -> Finished:  # noqa: ANN401 - what a command is called with
+            running = in_own_thread(lambda: planned.command(**given))
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                planned.command.kill()
+                await until_done(running)
+                raise
+
+        return await self.call(declare(shell, planned.declared), **planned.given)
 
     async def __aenter__(self) -> Self:
         return self

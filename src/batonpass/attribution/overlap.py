@@ -90,6 +90,11 @@ class Underway:
             return Ended()
         return Ended(look=found.look, overlapping=tuple(sorted(found.others)), claims=tuple(found.claims))
 
+    def is_quiet(self) -> bool:
+        """Return whether nothing is under way."""
+        with self._lock:
+            return not self._calls
+
     def forget(self, call: str) -> None:
         """Note that a call never ran: nobody has to share anything with it."""
         with self._lock:

@@ -91,11 +91,12 @@ class Facts:
 def _require_call(facts: Facts, body: ToolCompleted | ToolFailed) -> None:
     if body.call not in facts.memory.calls.get(body.run, ()):
         raise UnlinkedError(f"{body.call} was not requested, or has an outcome already", field="call")
-    if body.changes:
+    if body.changes or body.effects:
         own = {ref.id for ref in facts.receipt.content.values()}
-        for changed in body.changes:
-            if changed.change not in own:
-                raise UnlinkedError(f"{changed.change} is not among its own contents", field="changes")
+        named = [*(("changes", one.change) for one in body.changes), *(("effects", one.effect) for one in body.effects)]
+        for field, content in named:
+            if content not in own:
+                raise UnlinkedError(f"{content} is not among its own contents", field=field)
 
 
 def _require_late(facts: Facts, body: HandoffLate) -> None:

@@ -46,7 +46,7 @@ Asking = Callable[[LedgerView], Blame]
 @click.argument("where", metavar="[PATH[:LINE[-LINE]]]", required=False)
 @click.option("--all", "every", is_flag=True, help="Every line of the file in a table, with who wrote it.")
 @click.option("--full", is_flag=True, help="Whole tasks, every hop, the lines of the change, whole ids.")
-@click.option("--effect", metavar="CALL", help="Who made a call, and what it changed.")
+@click.option("--effect", metavar="CALL|TARGET", help="Who made a call, or changed this, and what it changed.")
 @click.option("--artifact", metavar="NAME|ID", help="Who attached it.")
 @click.option(
     "--digest",

@@ -137,6 +137,12 @@ def _call(call: CallSeen) -> dict[str, object]:
         "reversible": call.reversible,
         "flags": list(call.flags),
         "cost_millionths": call.cost,
+        "took_us": call.took_us,
+        "exit_code": call.exit_code,
+        "files_changed": call.changed,
+        "effects": [
+            {"kind": one.kind, "target": one.target, "how": one.how, "count": one.count} for one in call.effects
+        ],
         "requested_at": exact(call.at),
         "ended_at": exact(call.ended_at),
     }

@@ -9,6 +9,7 @@ from typing import Final
 from batonpass.accounts.account import OPEN, Account, Act, Attempt, CallSeen, Child
 from batonpass.accounts.trail_words import message_of
 from batonpass.audit.lookup import Found, Text, ending
+from batonpass.cli.handoff_effects import effect_rows
 from batonpass.cli.handoff_judged import approval_rows, decision_rows, verdict_rows
 from batonpass.cli.handoff_sheet import Parts, Sheet, quoted, shorten
 from batonpass.cli.handoff_use import find_beyond, use_rows
@@ -112,6 +113,7 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     sheet.rows("earlier", list(_earlier(account)))
     sheet.rows("children", [_child_row(child) for child in account.children])
     _say_close(account, sheet)
+    sheet.rows("effects", list(effect_rows(account)))
     sheet.rows("late", list(_late(account)))
     opened = list(_open(account))
     sheet.rows("open", opened or [(paint("nothing", "green"),)])

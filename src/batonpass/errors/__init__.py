@@ -44,6 +44,9 @@
     │   ├── CallProtectedError     call.protected
     │   ├── GuardFailedError       call.guard_failed
     │   └── CallReplayError        call.replay
+    ├── CallOutcomeError
+    │   ├── CommandTimeoutError    call.timeout
+    │   └── OutsideGrantError      call.outside_grant
     ├── GrantError
     │   ├── GrantExceededError     grant.exceeded
     │   ├── GrantMissingError      grant.missing
@@ -110,6 +113,7 @@ from batonpass.errors.base import (
     PolicyFileError,
     UnknownFieldError,
 )
+from batonpass.errors.ending import CallOutcomeError, CommandTimeoutError, OutsideGrantError
 from batonpass.errors.granting import (
     GrantBackdatedError,
     GrantChainError,
@@ -216,10 +220,12 @@ __all__ = [
     "CallError",
     "CallHeldError",
     "CallInDoubtError",
+    "CallOutcomeError",
     "CallProtectedError",
     "CallReplayError",
     "CallSuspendedError",
     "ChainError",
+    "CommandTimeoutError",
     "ConstraintViolatedError",
     "ContentErasedError",
     "ContentMismatchError",
@@ -281,6 +287,7 @@ __all__ = [
     "NotPersonError",
     "OfferedAlreadyError",
     "OutcomeUnknownError",
+    "OutsideGrantError",
     "PolicyFileError",
     "PolicyRefusedError",
     "PositionError",

@@ -1,8 +1,9 @@
 """Typed constraints that bind to an argument or a result: whether they hold.
 
-A constraint binds to `call:TOOL.ARGUMENT`, where TOOL may be `*`, or to `result:FIELD`. ARGUMENT and FIELD may be
-dotted paths into objects. What cannot be compared is broken, and so is a constraint whose value is not there: whoever
-leaves an argument out gets the tool's default, and nobody can see whether that keeps to it.
+A constraint binds to `call:TOOL.ARGUMENT`, where TOOL may be `*`, to `returned:TOOL.FIELD` of what a call gave back, or
+to `result:FIELD` of what a run reports. ARGUMENT and FIELD may be dotted paths into objects. What cannot be compared is
+broken, and so is a constraint whose value is not there: whoever leaves an argument out gets the tool's default, and
+nobody can see whether that keeps to it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ from batonpass.guard.comparison import Fit, compare, is_refusing
 from batonpass.model.checks import shorten
 from batonpass.model.items import Constraint, Operator
 
+RETURNED: Final = "returned:"
 _CALL: Final = "call:"
 _RESULT: Final = "result:"
 _ANY_TOOL: Final = "*"
@@ -46,6 +48,11 @@ def find_broken_by_call(
     return (check for check in find_checks_of_call(constraints, tool, arguments) if not check.holds)
 
 
+def find_broken_by_return(constraints: Iterable[Constraint], tool: str, value: object) -> Iterator[Check]:
+    """Yield the constraints that what a tool returned breaks by a field, or by not having it."""
+    return (check for check in find_checks_of_return(constraints, tool, value) if not check.holds)
+
+
 def find_broken_by_result(constraints: Iterable[Constraint], value: object) -> Iterator[Check]:
     """Yield the constraints that a result breaks by a field, or by not having it."""
     return (check for check in find_checks_of_result(constraints, value) if not check.holds)
@@ -59,7 +66,7 @@ def find_checks_of_call(
     """Yield every constraint that a call is held against, and whether it keeps to it."""
     for constraint in constraints:
         for bound_tool in (tool, _ANY_TOOL):
-            path = _argument(constraint, bound_tool)
+            path = _bound(constraint, _CALL, bound_tool)
             if path is None:
                 continue
             # Not every tool has the argument that is bound for all of them.
@@ -67,6 +74,15 @@ def find_checks_of_call(
             if (check := _check(constraint, arguments, path, optional=optional)) is not None:
                 yield check
             break
+
+
+def find_checks_of_return(constraints: Iterable[Constraint], tool: str, value: object) -> Iterator[Check]:
+    """Yield every constraint that what a tool returned is held against, and whether it keeps to it."""
+    for constraint in constraints:
+        if (path := _bound(constraint, RETURNED, tool)) is not None:
+            check = _check(constraint, value, path, optional=_only_refuses(constraint))
+            if check is not None:
+                yield check
 
 
 def find_checks_of_result(constraints: Iterable[Constraint], value: object) -> Iterator[Check]:
@@ -78,12 +94,12 @@ def find_checks_of_result(constraints: Iterable[Constraint], value: object) -> I
                 yield check
 
 
-def _argument(constraint: Constraint, tool: str) -> str | None:
+def _bound(constraint: Constraint, to: str, tool: str) -> str | None:
     # Names of tools have dots as well, so where the tool ends is known only by comparing it with the one called.
     bound = constraint.binds_to or ""
-    if bound == f"{_CALL}{tool}":
-        return ""  # it names no argument: nothing can be found there, so it is broken
-    prefix = f"{_CALL}{tool}."
+    if bound == f"{to}{tool}":
+        return ""  # it names no part: nothing can be found there, so it is broken
+    prefix = f"{to}{tool}."
     return bound.removeprefix(prefix) if bound.startswith(prefix) else None
 
 

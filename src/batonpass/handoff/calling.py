@@ -1,7 +1,8 @@
 """Tool calls: the request is durable before the call, the outcome after it; what is finished is not done again."""
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from batonpass.credentials import Credential
@@ -34,6 +35,7 @@ from batonpass.handoff.limiting import (
     find_overspent,
 )
 from batonpass.handoff.resuming import ARGUMENTS, PastCall, read_settlement
+from batonpass.handoff.saying import Sayings
 from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.using import SCOPE
 from batonpass.handoff.values import describe, give_back
@@ -54,6 +56,7 @@ from batonpass.model.rules import TAINT
 
 MESSAGE = "message"
 TARGET = "target"
+PERMIT = "permit"  # which permit of each hop lets it, the last first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +73,25 @@ class Begun:
     credential: Credential | None = None
     watched: Watched = NOTHING  # the files that its arguments name, as they were before
     counted: tuple[Counted, ...] = ()  # what it counts against
+    looked: bool = False  # whether the whole work tree is looked at, right before it and after
+    sayings: Sayings = field(default_factory=Sayings)
+    began: int = field(default_factory=time.perf_counter_ns)
+
+    @property
+    def took_us(self) -> int:
+        """Return how long it has taken until now."""
+        return (time.perf_counter_ns() - self.began) // 1000
 
     def context(self, run: RunId) -> CallContext:
         """Return what the tool can know about the call."""
-        return CallContext(run=run, call=self.call, key=self.key, attempt=self.attempt, credential=self.credential)
+        return CallContext(
+            run=run,
+            call=self.call,
+            key=self.key,
+            attempt=self.attempt,
+            credential=self.credential,
+            sayings=self.sayings,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +110,14 @@ def begin_call(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Begun | Rep
     described = describe({"tool": call.declared.name, "arguments": call.arguments})
     number = holding.count(described)
     try:
-        return _begin(desk, holding, call, described, number)
+        begun = _begin(desk, holding, call, described, number)
     except BaseException:
         holding.uncount(described, number)
         raise
+    if isinstance(begun, Begun) and begun.looked:
+        desk.files.begin(begun.call, desk.clock.now())
+        return replace(begun, began=time.perf_counter_ns())
+    return begun
 
 
 def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, number: int) -> Begun | Replayed:
@@ -184,8 +206,8 @@ def _request(
         write_counted(desk, holding, call, planned.guarded.counting, lambda _: (cached, contents), described=described)
         return Replayed(again.value)
     contents += told(desk, credential)
-    if target is not None:
-        contents.append(desk.text(TARGET, target))
+    if (shown := declared.shown if target is None else target) is not None:
+        contents.append(desk.text(TARGET, shown))
     if planned.guarded.tried is not None:
         contents.append(desk.text(SCOPE, str(planned.guarded.tried)))
     if planned.guarded.reason is not None:
@@ -208,7 +230,9 @@ def _request(
             untrusted=vetted.untrusted,
             charges=charges,
         )
-        return body, contents
+        # Which permit counts is known only now: one that is full makes room for another.
+        permits = _permits(desk, holding, planned.guarded.counting)
+        return body, [*contents, *permits]
 
     recorded = write_counted(desk, holding, call, planned.guarded.counting, requested, described=described)
     if planned.guarded.tried is not None:
@@ -228,7 +252,18 @@ def _request(
         credential=credential,
         watched=watch(call.named) if recorded and not declared.reads else NOTHING,
         counted=planned.guarded.counting.counted(),
+        looked=recorded and not declared.reads and (declared.any_file or desk.files.is_watched),
     )
+
+
+def _permits(desk: Desk, holding: Holding, counting: Counting) -> tuple[Content, ...]:
+    """Return in words by which permits a call may be made, from its own run up to where the grant begins."""
+    permits = counting.chosen()
+    if not permits:
+        return ()
+    *above, own = permits
+    lines = [f"{terms.agent} may delegate {one}" for terms, one in zip(holding.bounds.terms, above, strict=False)]
+    return (desk.text(PERMIT, "\n".join((f"{holding.agent} may {own}", *reversed(lines)))),)
 
 
 def _keep(holding: Holding, call: ToolCall[Any]) -> None:

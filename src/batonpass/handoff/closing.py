@@ -10,10 +10,12 @@ from batonpass.guard.constraints import find_broken_by_result
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.deciding import decide_handoff
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.explaining import find_unexplained, list_unexplained
 from batonpass.handoff.faults import code_of, words_of
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.judging import find_unverified
 from batonpass.handoff.offers import REPORT
+from batonpass.handoff.shelling import OUTSIDE
 from batonpass.handoff.using import USE, describe_use, read_use
 from batonpass.handoff.writing import fill_gap
 from batonpass.ledger.standing import child_head, close_out
@@ -46,6 +48,8 @@ def close_run(
     fill_gap(desk, holding)
     # What refuses the close comes first: a run that stays open has withdrawn nothing.
     flags = _flags(holding) if outcome is Outcome.COMPLETED else ()
+    unexplained, seen = find_unexplained(desk, holding)
+    flags = (*flags, *seen, *((OUTSIDE,) if holding.went_outside else ()))
     unverified: tuple[HandoffId, ...] = ()
     children: tuple[ChildHead, ...] = ()
     if holding.handed_off or holding.resumed:
@@ -62,6 +66,8 @@ def close_run(
     if error is not None:
         contents.append(desk.text(MESSAGE, words_of(error)))
     contents += _used(desk, holding)
+    if unexplained:
+        contents.append(list_unexplained(desk, unexplained))
     with holding.taint.lock:
         body = close_out(
             holding.working.run,
@@ -77,6 +83,7 @@ def close_run(
             taint=named_sources(holding.id, holding.taint.entered),
         )
         holding.ended = desk.recording.end(holding.working, body, tuple(contents))
+    desk.files.unwatch(holding.id)
 
 
 def _used(desk: Desk, holding: Holding) -> Iterator[Content]:

@@ -1,9 +1,11 @@
 """What a tool can know about the call that it is in."""
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from batonpass.credentials import Credential
+from batonpass.handoff.saying import Sayings
+from batonpass.model.effect import EffectKind
 from batonpass.model.ids import CallId, Digest, RunId
 
 
@@ -16,6 +18,15 @@ class CallContext:
     key: Digest
     attempt: int
     credential: Credential | None = None  # of a tool that declares one
+    sayings: Sayings = field(default_factory=Sayings, repr=False, compare=False)
+
+    def effect(self, kind: EffectKind | str, target: str, *, how: str | None = None, count: int | None = None) -> None:
+        """Say what the call has just changed: its outcome will.
+
+        `kind` is `http`, `database`, `message`, `file` or `custom`, `target` what was changed, `how` a word such as
+        POST and `count` how many rows or recipients. Raises `InvalidValueError` once the call has ended.
+        """
+        self.sayings.add(kind, target, how=how, count=count)
 
 
 _CURRENT: ContextVar[CallContext | None] = ContextVar("batonpass_call", default=None)

@@ -11,6 +11,7 @@ from batonpass.clock import Clock
 from batonpass.credentials import Provider, Redactor
 from batonpass.grants.issuing import Issuer
 from batonpass.grants.resolving import WorkTree
+from batonpass.handoff.files import Files
 from batonpass.handoff.protecting import Protected
 from batonpass.handoff.secrets import TreeSecrets
 from batonpass.handoff.values import SHOWN
@@ -30,6 +31,7 @@ from batonpass.wire.documents import JSON, encode_item
 
 RESULT: Final = "result"
 BODY: Final = "body"
+TOLD: Final = "arguments"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +54,10 @@ class Desk:
     work_tree: Path  # what relative paths in grants are relative to
     protected: Protected  # what no call may touch
     _tree: WorkTree | None = field(default=None, init=False)
+    files: Files = field(init=False)  # the files of the work tree, as all runs here look at them
+
+    def __post_init__(self) -> None:
+        self.files = Files(self.work_tree)
 
     @property
     def policy(self) -> HandoffPolicy:
@@ -71,6 +77,10 @@ class Desk:
     def json(self, name: str, document: bytes) -> Content:
         """Return a document as content."""
         return new_content(name, self.redactor.document(name, document), self.clock.now(), media_type=JSON)
+
+    def told(self, name: str, document: bytes) -> Content:
+        """Return what a tool tells of itself as content: without what looks like a secret, as its arguments are."""
+        return new_content(name, self.redactor.document(TOLD, document), self.clock.now(), media_type=JSON)
 
     def result(self, body: bytes, media_type: str) -> Content:
         """Return what a call returned as content; without its secrets it is only shown, and never given back."""

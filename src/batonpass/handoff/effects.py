@@ -1,7 +1,7 @@
 """Effects: which files a call changed, seen by looking at them before and after.
 
 A call is watched at the files that its arguments name: that is cheap, and true whatever the tool says of itself. What
-else it changes is for the adapters that compare whole work trees.
+else it changes is found where the whole work tree is compared (files.py).
 """
 
 import os
@@ -49,24 +49,36 @@ def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Wat
     return Watched(root, before) if before else NOTHING
 
 
-def find_changes(watched: Watched, *, call: CallId, run: RunId, at: datetime) -> Iterator[FileChange]:
-    """Yield what became of watched files."""
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What became of a watched file: its bytes before and after, None where there was no file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    def change(self, *, call: CallId, run: RunId, at: datetime) -> FileChange:
+        """Return it as what a call changed."""
+        return FileChange(
+            call=call,
+            run=run,
+            at=at,
+            path=self.path,
+            before=None if self.before is None else digest_of(self.before),
+            after=None if self.after is None else digest_of(self.after),
+            hunks=hunks_of(self.before, self.after),
+        )
+
+
+def find_edited(watched: Watched) -> Iterator[Edited]:
+    """Yield the watched files that are not as they were."""
     for path, before in watched.before.items():
         try:
             after = _read(path)
         except OSError:
             continue
-        if before == after:
-            continue
-        yield FileChange(
-            call=call,
-            run=run,
-            at=at,
-            path=path.relative_to(watched.root).as_posix(),
-            before=None if before is None else digest_of(before),
-            after=None if after is None else digest_of(after),
-            hunks=hunks_of(before, after),
-        )
+        if before != after:
+            yield Edited(path.relative_to(watched.root).as_posix(), before, after)
 
 
 def _named(arguments: Mapping[str, object], place: Path, root: Path) -> Iterator[Path]:

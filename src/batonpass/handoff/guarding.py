@@ -53,7 +53,7 @@ def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
         if bounds.chain:
             require_in_force(bounds, desk.clock.now())
             guarded.tried = _resolved(desk, holding, call)
-            guarded.counting.permits = tuple(_authorise(desk, holding, guarded.tried))
+            guarded.counting.permits = tuple(authorise(desk, holding, guarded.tried))
     except CallProtectedError:
         raise
     except BatonpassError as refusal:
@@ -79,7 +79,7 @@ def _in_words(holding: Holding, call: ToolCall[Any], refusal: BatonpassError) ->
     )
 
 
-def _authorise(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[StreamId, tuple[Permit, ...]]]:
+def authorise(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[StreamId, tuple[Permit, ...]]]:
     """Yield for each hop, from the first on, the permits that let a call be made. Raises `GrantDeniedError`."""
     at = desk.clock.now()
     # Whoever replaced the agent that was asked first is held to the same terms, under its own name.

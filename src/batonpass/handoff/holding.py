@@ -3,8 +3,9 @@
 import threading
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from datetime import datetime
 from heapq import heappop, heappush
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from batonpass.handoff.bounds import Bounds
 from batonpass.handoff.resuming import NOTHING, PastCall, Resumption
@@ -17,6 +18,9 @@ from batonpass.model.ids import AgentId, CallId, ContentId, Digest, HandoffId, P
 from batonpass.model.items import Constraint, Item, Report
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.session import NO_SESSION, SessionState
+
+if TYPE_CHECKING:
+    from batonpass.attribution.differing import Look
 
 # Of items that a sender may select from, an offer names so many at most: its size must not grow with the tree.
 MOST_CARRIED: Final = 200
@@ -48,6 +52,9 @@ class Holding:
     changed: set[str] = field(default_factory=set)  # the targets that its calls named
     last_call: CallId | None = None
     use: Use = field(default_factory=Use)  # what it did under its grant, and what it was refused
+    first_look: "Look | None" = None  # its files as they were, if they are watched
+    looked_at: datetime | None = None
+    went_outside: bool = False  # a command of it changed what it may not write
     unrecorded: int = 0  # calls that were made while nothing could be written
     kept: int = 0
     depth: int | None = None  # hops below the root, once somebody asked

@@ -51,12 +51,19 @@ class Counting:
     def counted(self) -> tuple[Counted, ...]:
         """Return what the call counts against now, each account once."""
         found = [Counted(account.id, account.limits) for account in self.accounts]
-        for account, permits in self.permits:
-            room = (one for one in permits if not self.full or permit_account(account, one) not in self.full)
-            permit = next(room, permits[-1])
+        for (account, _), permit in zip(self.permits, self.chosen(), strict=True):
             if permit.limits != UNLIMITED:
                 found.append(Counted(permit_account(account, permit), permit.limits))
         return tuple(found)
+
+    def chosen(self) -> tuple[Permit, ...]:
+        """Return the permit of each hop, from the first on, that lets the call be made now."""
+        return tuple(
+            next(
+                (one for one in permits if not self.full or permit_account(account, one) not in self.full), permits[-1]
+            )
+            for account, permits in self.permits
+        )
 
     def within(self) -> tuple[Within, ...]:
         """Return what has to hold once the call is counted: nothing above it is revoked, and everything has room."""

@@ -1,22 +1,20 @@
 """A run as synchronous programs see it."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.asking_for import asked_for
-from batonpass.handoff.calling import Replayed, begin_call
+from batonpass.handoff.calls import Calls
 from batonpass.handoff.closing import close_run
-from batonpass.handoff.context import entered
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.finishing import fail_call, finish_call
+from batonpass.handoff.explaining import watch_by_default
 from batonpass.handoff.granting import grant_for
 from batonpass.handoff.handoff import Answerer, LiveHandoff, Runner
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.knowing import Known
 from batonpass.handoff.noting import (
     attach,
     checkpoint,
@@ -32,7 +30,6 @@ from batonpass.handoff.remembering import remember
 from batonpass.handoff.retrying import settle_own
 from batonpass.handoff.sessions import save_session
 from batonpass.handoff.tainting import endorse, take_in
-from batonpass.handoff.tools import ToolCall, declared_of, is_async, name_of
 from batonpass.handoff.writing import deny_call
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import Outcome, Relation, Settlement
@@ -57,11 +54,8 @@ from batonpass.model.lifecycle import Carrier
 from batonpass.model.limits import Limits
 from batonpass.model.policy import HandoffPolicy
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
-
-class LiveRun(Known):
+class LiveRun(Calls):
     """One agent working once on one task, in this process. Use it as a context: leaving it closes the run."""
 
     def __init__(self, desk: Desk, holding: Holding, runners: Mapping[AgentId, Runner]) -> None:
@@ -69,6 +63,7 @@ class LiveRun(Known):
         self._holding = holding
         self._runners = runners
         self._closed = False
+        watch_by_default(desk, holding)
 
     def record(self, *items: ItemValue, by: str | None = None) -> tuple[Item, ...]:
         """Write items down; they travel with everything that is handed off from now on."""
@@ -116,33 +111,6 @@ class LiveRun(Known):
     def messages(self) -> object | None:
         """Return what the last checkpoint of an earlier attempt kept; None if there is none."""
         return read_messages(self._desk, self._holding)
-
-    def call(
-        self,
-        function: Callable[Arguments, Result],
-        /,
-        *args: Arguments.args,
-        **kwargs: Arguments.kwargs,
-    ) -> Result:
-        """Call a tool: the request is recorded before, the outcome after; what is finished is not done again.
-
-        Raises `CallInDoubtError` for a call of which nobody knows whether it happened.
-        """
-        if is_async(function):
-            # It would return at once, and be recorded as done before it has begun.
-            raise InvalidValueError("function", f"{name_of(function)} is a coroutine function: call it on an AsyncRun")
-        planned: ToolCall[Result] = ToolCall(declared_of(function), function, args, kwargs)
-        begun = begin_call(self._desk, self._holding, planned)
-        if isinstance(begun, Replayed):
-            return begun.value  # type: ignore[no-any-return]
-        try:
-            with entered(begun.context(self.id)):
-                result = function(*args, **kwargs)
-        except BaseException as error:
-            fail_call(self._desk, self._holding, begun, planned, error)
-            raise
-        finish_call(self._desk, self._holding, begun, planned, result)
-        return result
 
     def prove(self, call: Call, *, audience: str) -> str:
         """Return what to send along with a call, so that its audience can tell, knowing only the root key, that it may.

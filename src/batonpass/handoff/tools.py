@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.values import plain, readable
-from batonpass.model.checks import require_code, require_instance
+from batonpass.model.checks import as_member, require_code, require_instance
+from batonpass.model.effect import EffectKind
 from batonpass.model.ids import PrincipalId, require_agent
 from batonpass.model.label import Label, SourceType
 from batonpass.model.pattern import require_action
@@ -51,6 +52,10 @@ class Declared:
     readers: tuple[PrincipalId, ...] | None = None  # who may read what it returns; None: everybody
     cache_for: timedelta | None = None  # for so long its result is given again, in the same session or series
     credential: str | None = None  # the name of the one that it acts with
+    effect: EffectKind | None = None  # what kind of thing a call changes, besides files that it names
+    named: str | None = None  # what a grant names of a call that names nothing it changes, instead of the tool
+    shown: str | None = None  # what people are told of such a call, instead of its arguments
+    any_file: bool = False  # it may change any file: the work tree is looked at before and after
     cost: Callable[[Any], Decimal | int] | None = None
     encode: Callable[[Any], bytes] | None = None
     decode: Callable[[bytes], Any] | None = None
@@ -64,6 +69,8 @@ class Declared:
         require_instance("label", self.label, Label)
         if self.action is not None:
             require_action(self.action)
+        if self.effect is not None and self.reads:
+            raise InvalidValueError("effect", f"{self.name} is declared to change nothing")
         if self.cache_for is None:
             return
         if require_instance("cache_for", self.cache_for, timedelta) <= timedelta(0):
@@ -140,7 +147,7 @@ class ToolCall(Generic[Result]):
     @property
     def resource(self) -> str:
         """Return what it does that to, as a grant names it; of a tool that acts on nothing it names, the tool."""
-        return self.path or self.declared.name
+        return self.path or self.declared.named or self.declared.name
 
     @property
     def acts_on_path(self) -> bool:
@@ -177,6 +184,7 @@ def tool(
     costly: bool = False,
     credential: str | None = None,
     readers: Iterable[str] | None = None,
+    effect: EffectKind | str | None = None,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -197,6 +205,7 @@ def tool(
     costly: bool = False,
     credential: str | None = None,
     readers: Iterable[str] | None = None,
+    effect: EffectKind | str | None = None,
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -209,12 +218,13 @@ def tool(
     changes is not ours, `costly` that it is dear: a policy may want somebody to let such a call be made. A run that
     calls what is external is tainted from then on. `readers` may read what it returns, such as `agent:lead`.
     `credential` is the name of one that the relay fetches for the call and nobody writes down: the tool finds it in
-    `current_call().credential`.
+    `current_call().credential`. `effect` says what kind of thing a call changes: `http`, `database`, `message`, `file`
+    or `custom`; a tool that knows more says it while it runs, with `current_call().effect`.
     With `cache_for`, the same call in the same session or series gets the recorded result for so long; not if it is
     external.
     """
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declaring(function: Callable[..., Any]) -> Callable[..., Any]:
         given = name if isinstance(name, str) else None
         declared = Declared(
             name=given or name_of(function),
@@ -228,17 +238,23 @@ def tool(
             costly=costly,
             credential=credential,
             readers=None if readers is None else tuple(map(PrincipalId, readers)),
+            effect=None if effect is None else as_member("effect", effect, EffectKind),
             cost=cost,
             encode=encode,
             decode=decode,
         )
-        try:
-            setattr(function, _DECLARED, declared)
-        except (AttributeError, TypeError):
-            raise InvalidValueError("tool", f"{declared.name} cannot be declared; wrap it in a function") from None
-        return function
+        return declare(function, declared)
 
-    return declare(name) if callable(name) else declare
+    return declaring(name) if callable(name) else declaring
+
+
+def declare(function: Callable[Arguments, Result], declared: Declared) -> Callable[Arguments, Result]:
+    """Return a function of which something is declared. Raises `InvalidValueError` if it cannot hold that."""
+    try:
+        setattr(function, _DECLARED, declared)
+    except (AttributeError, TypeError):
+        raise InvalidValueError("tool", f"{declared.name} cannot be declared; wrap it in a function") from None
+    return function
 
 
 def declared_of(function: Callable[..., Any]) -> Declared:

@@ -16,6 +16,7 @@ from batonpass.model.decision_bodies import (
     ToolApproved,
     ToolRefused,
 )
+from batonpass.model.effect import Effect, EffectKind
 from batonpass.model.handoff_acts import (
     HandoffAnswered,
     HandoffAsked,
@@ -97,6 +98,8 @@ __all__ = [
     "CheckpointSaved",
     "ChildHead",
     "ContentErased",
+    "Effect",
+    "EffectKind",
     "ErrorType",
     "Found",
     "Gate",

@@ -30,7 +30,7 @@ from batonpass.model.label import SourceType, join
 
 SURE: Final = 1000
 
-_BINDS_TO: Final = re.compile(r"call:.+\.[^.]+|result:.+")
+_BINDS_TO: Final = re.compile(r"(?:call|returned):.+\.[^.]+|result:.+")
 
 
 class Operator(StrEnum):
@@ -70,7 +70,7 @@ class Constraint:
     operator: str | None = None  # one of Operator
     value: str | None = None
     unit: str | None = None
-    binds_to: str | None = None  # call:TOOL.ARGUMENT, or result:FIELD
+    binds_to: str | None = None  # call:TOOL.ARGUMENT, returned:TOOL.FIELD, or result:FIELD
 
     def __post_init__(self) -> None:
         require_text("text", self.text, empty=True)
@@ -83,7 +83,7 @@ class Constraint:
         if any(given is None for given in typed) and (not self.text or any(given is not None for given in typed)):
             raise InvalidValueError("constraint", "needs a text, or a key, an operator and a value")
         if self.binds_to is not None and _BINDS_TO.fullmatch(self.binds_to) is None:
-            raise InvalidValueError("binds_to", "is call:TOOL.ARGUMENT or result:FIELD")
+            raise InvalidValueError("binds_to", "is call:TOOL.ARGUMENT, returned:TOOL.FIELD or result:FIELD")
 
     @property
     def sentence(self) -> str:

@@ -16,6 +16,7 @@ from batonpass.model.checks import (
     require_unique,
     require_utc,
 )
+from batonpass.model.effect import Effect, require_effects
 from batonpass.model.ids import (
     CALL,
     CONTENT,
@@ -103,10 +104,14 @@ class ToolCompleted:
     fresh_until: datetime | None = None  # from then on the call is made again
     charges: tuple[Charge, ...] = ()  # what is known only now, less what was set aside
     label: Label | None = None  # of what it returned
+    took_us: int | None = None  # microseconds, by a clock that nobody can set
+    exit_code: int | None = None  # of a command; of one that a signal ended, 128 and the signal's number
+    effects: tuple[Effect, ...] = ()  # what it changed besides, as its tool says
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
+        _require_end(self.took_us, self.exit_code, self.effects)
         require_integer("cost", self.cost)
         if (self.cache is None) != (self.fresh_until is None):
             raise InvalidValueError("cache", "comes with fresh_until: nothing is kept for good")
@@ -129,11 +134,17 @@ class ToolFailed:
     error: str
     changes: tuple[Changed, ...] = ()  # the files that it changed before it failed
     label: Label | None = None  # of what it said
+    flags: tuple[str, ...] = ()  # what is wrong with what it changed
+    took_us: int | None = None
+    exit_code: int | None = None
+    effects: tuple[Effect, ...] = ()
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
         require_code("error", self.error)
+        require_codes("flags", self.flags)
+        _require_end(self.took_us, self.exit_code, self.effects)
         _require_changes(self.changes)
         require_label("label", self.label)
 
@@ -213,6 +224,14 @@ class ToolHeld:
             require_digest("target", self.target)
         require_label("label", self.label)
         require_sources("untrusted", self.untrusted)
+
+
+def _require_end(took_us: int | None, exit_code: int | None, effects: tuple[Effect, ...]) -> None:
+    if took_us is not None:
+        require_integer("took_us", took_us)
+    if exit_code is not None:
+        require_integer("exit_code", exit_code)
+    require_effects(effects)
 
 
 def _require_changes(changes: tuple[Changed, ...]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from batonpass.errors import InvalidValueError, UnknownFieldError
-from batonpass.model.bodies import Body, ToolCompleted, UnknownBody
+from batonpass.model.bodies import Body, Changed, Effect, ToolCompleted, ToolFailed, UnknownBody
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import Digest, KeyId, ReceiptId, RelayId, RunId, SessionId, StreamId
 from batonpass.model.label import Label
@@ -125,13 +125,16 @@ def _said(body: Body) -> dict[str, Any]:
     if isinstance(label := said.get("label"), Label):
         readers = {} if label.readers is None else {"readers": label.readers}
         said["label"] = {"integrity": label.integrity, **readers}
-    if isinstance(body, ToolCompleted) and body.changes:
-        # Of what stands in lists, only this has parts that may be left out.
-        said["changes"] = [
-            {name: part for name in ("change", "before", "after") if (part := getattr(changed, name)) is not None}
-            for changed in body.changes
-        ]
+    if isinstance(body, ToolCompleted | ToolFailed):
+        # Of what stands in lists, only these have parts that may be left out.
+        for name in ("changes", "effects"):
+            if name in said:
+                said[name] = [_present(part) for part in said[name]]
     return said
+
+
+def _present(part: Changed | Effect) -> dict[str, Any]:
+    return {field.name: value for field in fields(part) if (value := getattr(part, field.name)) is not None}
 
 
 def decode_receipt(payload: bytes) -> Receipt:

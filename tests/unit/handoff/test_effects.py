@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.handoff.effects import find_changes, watch
+from batonpass.handoff.effects import find_edited, watch
 from batonpass.model.ids import CallId, RunId
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -24,7 +24,7 @@ def test_a_file_that_an_argument_names_is_watched(tmp_path: Path, name: str, bef
 
     assert [(name, before is None)] == [
         (change.path, change.before is None)
-        for change in find_changes(watched, call=CallId("call_1"), run=RunId("run_1"), at=AT)
+        for change in (edit.change(call=CallId("call_1"), run=RunId("run_1"), at=AT) for edit in find_edited(watched))
     ]
 
 
@@ -34,7 +34,7 @@ def test_words_that_are_no_files_are_no_changes(tmp_path: Path) -> None:
     watched = watch({"a": "yes", "b": "src", "c": "two words", "d": "\ud800", "e": "x" * 300, "f": 7}, tmp_path)
 
     assert ([], {"yes"}) == (
-        list(find_changes(watched, call=CallId("call_1"), run=RunId("run_1"), at=AT)),
+        list(find_edited(watched)),
         {path.name for path in watched.before},
     )
 

@@ -14,6 +14,8 @@ from batonpass.model.bodies import (
     CheckpointSaved,
     ChildHead,
     ContentErased,
+    Effect,
+    EffectKind,
     ErrorType,
     Found,
     Gate,
@@ -125,6 +127,7 @@ REF: Final = ContentRef(id=CONTENT, digest=content_digest(SALT, b"words"), size=
 WORDS: Final = Content(name="task", ref=REF, salt=SALT, body=b"words")
 
 CHARGED: Final = Charge(account=StreamId(HANDOFF), unit=Unit.CALLS, amount=1)
+SENT: Final = Effect(effect=CONTENT, kind=EffectKind.MESSAGE, target=DIGEST, count=2)
 PROOF: Final = Proof(key=RELAY_KEY, at=AT, signature="ab" * 64)
 FOUND: Final = Found(place="context", rule="override.ignore", count=2, score=900)
 DECIDED: Final = Carried(item=CONTENT, digest=DIGEST, part=Part.DECISION)
@@ -264,10 +267,21 @@ BODIES: Final[dict[Kind, Body]] = {
             cache=DIGEST,
             fresh_until=LATER,
             charges=(CHARGED,),
+            took_us=1_250,
+            exit_code=1,
+            effects=(SENT,),
             **_LABELLED,
         ),
         ToolFailed(
-            run=CHILD, call=CALL, error="timeout", changes=(Changed(change=CONTENT, after=DIGEST),), **_LABELLED
+            run=CHILD,
+            call=CALL,
+            error="timeout",
+            changes=(Changed(change=CONTENT, after=DIGEST),),
+            flags=("effect.outside-grant",),
+            took_us=30_000_000,
+            exit_code=137,
+            effects=(SENT,),
+            **_LABELLED,
         ),
         ToolDenied(run=CHILD, call=CALL, tool="write_file", rule="constraint"),
         ToolCached(

@@ -18,6 +18,7 @@ from tests.unit.model.examples import (
     HEAD,
     PARENT,
     RELAY,
+    SENT,
     an_id,
 )
 
@@ -93,6 +94,13 @@ _SESSION: Final[Wrong] = {
 _CALL: Final[Wrong] = {"run": NOT_IDS, "call": NOT_IDS}
 _NOT_CHARGES: Final = ([CHARGED], (CHARGED, CHARGED), ("calls",), None)
 _NOT_CHANGES: Final = [[], ("x",), (Changed(change=CONTENT), Changed(change=CONTENT))]
+_ENDED: Final[Wrong] = {
+    "flags": NOT_LISTS_OF_CODES,
+    "changes": _NOT_CHANGES,
+    "took_us": NOT_OPTIONAL_NUMBERS,
+    "exit_code": NOT_OPTIONAL_NUMBERS,
+    "effects": ([SENT], (SENT, SENT), ("message",), None),
+}
 _ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
 _APPROVER: Final[Wrong] = {"principal": (*NOT_PRINCIPALS, "agent:editor"), "public_key": NOT_DIGESTS}
 _DECISION: Final[Wrong] = {
@@ -216,14 +224,13 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.TOOL_COMPLETED: {
         **_CALL,
         "cost": NOT_NUMBERS,
-        "flags": NOT_LISTS_OF_CODES,
-        "changes": _NOT_CHANGES,
+        **_ENDED,
         "cache": NOT_DIGESTS,
         "fresh_until": NOT_OPTIONAL_TIMES,
         "charges": _NOT_CHARGES,
         **_LABELLED,
     },
-    Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES, "changes": _NOT_CHANGES, **_LABELLED},
+    Kind.TOOL_FAILED: {**_CALL, "error": NOT_CODES, **_ENDED, **_LABELLED},
     Kind.TOOL_DENIED: {**_CALL, "tool": NOT_AGENTS, "rule": NOT_CODES},
     Kind.TOOL_CACHED: {
         **_CALL,

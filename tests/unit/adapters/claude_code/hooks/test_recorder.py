@@ -13,6 +13,14 @@ from tests.unit.adapters.claude_code.hooks.sessions import SESSION, Session, lin
 
 SOURCE = {"source": "claude-code", "recorded": True}
 OURS = {"integrity": "tool_output", "readers": None}
+ENDED: dict[str, object] = {
+    "changes": [],
+    "flags": [],
+    "label": OURS,
+    "took_us": None,
+    "exit_code": None,
+    "effects": [],
+}
 
 
 def a_receipt(stream: str, seq: int, kind: str, body: Mapping[str, object], **content: object) -> dict[str, object]:
@@ -102,7 +110,7 @@ def test_a_call_is_requested_and_completed(session: Session, relay: Relay) -> No
         "untrusted": [],
     }
     completed = {"run": "run-1", "call": "call-1", "cost": 0, "flags": [], "changes": []}
-    completed |= {"cache": None, "fresh_until": None, "charges": [], "label": OURS}
+    completed |= {"cache": None, "fresh_until": None, "charges": [], **ENDED}
     arguments = {"tool": "Read", "arguments": {"file_path": "a.py"}}
     source = {**SOURCE, "key": "c1"}
     assert [
@@ -142,7 +150,7 @@ def test_a_failed_call_says_why(session: Session, relay: Relay) -> None:
     session.asks("c1", "Bash", command="false")
     session.fails("c1", "Bash", "Exit code 1", command="false")
 
-    body = {"run": "run-1", "call": "call-1", "error": "claude-code.failed", "changes": [], "label": OURS}
+    body = {"run": "run-1", "call": "call-1", "error": "claude-code.failed", **ENDED}
     assert (
         a_receipt("run-1", 3, "tool.failed", body, message="Exit code 1", source={**SOURCE, "key": "c1"})
         == told(relay)[2]
@@ -291,7 +299,7 @@ def test_a_call_that_claude_code_refused_is_settled_by_the_transcript(session: S
     )
     session.tell("Stop", last_assistant_message="I may not.")
 
-    body = {"run": "run-1", "call": "call-1", "error": "claude-code.permission-rule", "changes": [], "label": OURS}
+    body = {"run": "run-1", "call": "call-1", "error": "claude-code.permission-rule", **ENDED}
     assert [
         a_receipt("run-1", 4, "tool.failed", body, message="Permission denied.", source={**SOURCE, "key": "c1"})
     ] == receipts(relay, "tool.failed")

@@ -1,0 +1,53 @@
+"""What calls changed besides files: read back, and in a few words."""
+
+import json
+from dataclasses import dataclass
+
+from batonpass.audit.lookup import Found, Text, read_texts
+from batonpass.handoff.declaring import EFFECT
+from batonpass.model.bodies import Effect, EffectKind, ToolCompleted, ToolFailed
+from batonpass.model.receipt import Receipt
+from batonpass.model.visible import visible
+from batonpass.store.port import LedgerView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectTold:
+    """One effect of a call: what a tool says that it changed, as far as those words are still there."""
+
+    kind: EffectKind
+    target: str | None  # None if the words are gone
+    how: str | None = None
+    count: int | None = None
+    found: Found = Found.KEPT
+
+    def __str__(self) -> str:
+        parts = [str(self.kind), visible(self.how) if self.how else "", self.shown]
+        many = "" if self.count is None else f" ({self.count:,})"
+        return " ".join(filter(None, parts)) + many
+
+    @property
+    def shown(self) -> str:
+        """Return what was changed, harmless for a screen, or what became of those words."""
+        return str(self.found) if self.target is None else visible(self.target)
+
+
+def read_effects(view: LedgerView, receipt: Receipt) -> tuple[EffectTold, ...]:
+    """Return what a receipt says that a call changed besides files."""
+    body = receipt.body
+    if not isinstance(body, ToolCompleted | ToolFailed) or not body.effects:
+        return ()
+    texts = {text.ref.id: text for name, text in read_texts(view, receipt).items() if name.startswith(EFFECT)}
+    return tuple(tell_effect(effect, texts.get(effect.effect)) for effect in body.effects)
+
+
+def tell_effect(effect: Effect, text: Text | None) -> EffectTold:
+    """Return an effect with its words."""
+    if text is None or text.body is None:
+        found = Found.MISSING if text is None else text.found
+        return EffectTold(kind=effect.kind, target=None, count=effect.count, found=found)
+    try:
+        said = json.loads(text.body)
+        return EffectTold(kind=effect.kind, target=str(said["target"]), how=said.get("how"), count=effect.count)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return EffectTold(kind=effect.kind, target=text.words, count=effect.count)
