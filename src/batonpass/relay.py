@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from batonpass.audit.lookup import LAST, get_open_root, get_run
 from batonpass.clock import Clock, SystemClock
 from batonpass.credentials import Provider
-from batonpass.errors import (
-    ContentErasedError,
-    StoreReadOnlyError,
-    StoreRefusedError,
-)
+from batonpass.errors import ContentErasedError, StoreReadOnlyError, StoreRefusedError
 from batonpass.handoff.asking_for import items_of
+from batonpass.handoff.certifying import renew_lease
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.furnishing import furnish, issuer_of
 from batonpass.handoff.granting import grant_for
@@ -289,8 +286,8 @@ class Relay:
         return self._store.claim(holder=holder, lease_for=lease_for, agents=wanted)
 
     def heartbeat(self, lease: Lease, lease_for: timedelta) -> Lease:
-        """Hold a lease for longer. Raises `LeaseLostError`."""
-        return self._store.renew(lease, lease_for)
+        """Hold a lease for longer. Raises `LeaseLostError`, and a `GrantError` if its run may do nothing any more."""
+        return renew_lease(self._store, self._desk, lease, lease_for)
 
     def release(self, lease: Lease) -> None:
         """Give a lease back: a handoff that was not begun can be claimed again."""

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from batonpass.audit.evidence import Evidence
+from batonpass.audit.granting import Grants
 from batonpass.audit.linking import Link, Linker
 from batonpass.audit.seals import SealCheck
 from batonpass.audit.signatures import SignatureCheck, SignatureQueue, useful_processes
@@ -131,6 +132,7 @@ class Verification:
         self._find_touches = find_touches
         self._progress = progress
         self._check = check
+        self._grants = Grants(check)
         self._contents = _ContentCount()
         self._done = 0
         self._found_at = 0
@@ -203,6 +205,16 @@ class Verification:
                         seq=link.receipt.seq,
                         field=f"content.{name}",
                     ) from None
+            self._require_granted(order, link, found)
+
+    # Step 10 for terms and certificates, which are contents: what was granted is what was done.
+    def _require_granted(self, order: int, link: Link, found: Mapping[ContentId, StoredContent]) -> None:
+        receipt = link.receipt
+        try:
+            self._grants.take(receipt, found)
+        except VerificationError as error:
+            self._found_at = order
+            raise type(error)(error.problem, stream=receipt.stream, seq=receipt.seq, field=error.field) from None
 
     def _require_digest(self, link: Link, name: str, ref: ContentRef, stored: StoredContent | None) -> None:
         count = self._contents

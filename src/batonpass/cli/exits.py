@@ -46,6 +46,10 @@ _WHAT_TO_DO: Final = {
     "verify.derived": "the receipts are the truth and this row is not: do not trust lists of runs here",
     "verify.position": f"the order was changed: {_KEEP}",
     "verify.seal": "what was sealed is gone: keep the ledger as it is, and look for a copy that the seal fits",
+    "verify.terms": "find out who recorded it: a relay's key wrote a grant that no relay would give",
+    "verify.widened": "find out who recorded it: nobody could give that, and no call was let through because of it",
+    "verify.certificate": "find out who recorded it: somebody else's key may have acted for that run",
+    "verify.ungranted": "find out who recorded it: no guard lets it through; `batonpass grant show` has the grant",
     "verify.version": "upgrade batonpass and verify again",
 }
 _ANOTHER_LEDGER: Final = "this is another ledger than you think, or somebody replaced all of it"

@@ -22,7 +22,7 @@ from batonpass.cli.options import checked, json_option
 from batonpass.cli.printing import paint, say_json, tell
 from batonpass.cli.words import elapsed
 from batonpass.dispatch.worker import LEASE_FOR, Worked, Worker
-from batonpass.errors import BatonpassError, StoreError
+from batonpass.errors import BatonpassError, GrantError, StoreError
 from batonpass.model.ids import require_agent
 from batonpass.model.lifecycle import State
 from batonpass.relay import Relay
@@ -150,5 +150,5 @@ def _tell_words(worked: Worked) -> None:
     tell(f"{worked.agent} {ending(worked.handoff)} · ", state, f"{attempt} · {elapsed(worked.took)}")
 
 
-def _tell_trouble(error: StoreError) -> None:
+def _tell_trouble(error: StoreError | GrantError) -> None:
     tell("batonpass: ", paint(str(error), "yellow"), " ", paint(f"[{error.code}]", dim=True), "; going on")

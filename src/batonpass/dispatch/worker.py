@@ -16,6 +16,7 @@ from typing import Any, Final
 from batonpass.dispatch.heartbeat import Heartbeat
 from batonpass.errors import (
     ContentErasedError,
+    GrantError,
     IllegalTransitionError,
     InvalidValueError,
     LeaseLostError,
@@ -68,7 +69,7 @@ class Worker:
         agents: Collection[str] | None = None,
         lease_for: timedelta = LEASE_FOR,
         finished: Callable[[Worked], None] | None = None,
-        troubled: Callable[[StoreError], None] | None = None,
+        troubled: Callable[[StoreError | GrantError], None] | None = None,
     ) -> None:
         if lease_for <= timedelta(0):
             raise InvalidValueError("lease_for", "a lease lasts for a while")
@@ -129,7 +130,7 @@ class Worker:
                 begun.append(run)
                 return runner(run)
 
-            with Heartbeat(self._relay, lease, self._lease_for):
+            with Heartbeat(self._relay, lease, self._lease_for, ended=self._troubled):
                 result = self._run(handoff, begin, lease, begun)
         except (LeaseLostError, IllegalTransitionError, StaleHeadError):
             self._give_back(lease)  # it was withdrawn, or is another's by now
@@ -156,6 +157,11 @@ class Worker:
             if begun:
                 raise
             handoff.decline(f"it cannot be read: {error}", code="unreadable", lease=lease)
+            return handoff.result()
+        except GrantError as error:
+            if begun:
+                raise
+            handoff.decline(f"its grant does not hold: {error}", code=error.code, lease=lease)
             return handoff.result()
 
     def _ended(self, result: Result, begun: list[LiveRun]) -> tuple[State | RunState, int]:

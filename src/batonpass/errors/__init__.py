@@ -195,6 +195,7 @@ from batonpass.errors.recording import (
     UnknownRelayError,
 )
 from batonpass.errors.verifying import (
+    CertificateError,
     ChainError,
     ContentMismatchError,
     DerivedStateError,
@@ -205,9 +206,12 @@ from batonpass.errors.verifying import (
     RevokedKeyError,
     SealError,
     SignatureError,
+    TermsError,
+    UngrantedError,
     UnknownKeyError,
     UnlinkedError,
     VerificationError,
+    WidenedError,
 )
 
 __all__ = [
@@ -224,6 +228,7 @@ __all__ = [
     "CallProtectedError",
     "CallReplayError",
     "CallSuspendedError",
+    "CertificateError",
     "ChainError",
     "CommandTimeoutError",
     "ConstraintViolatedError",
@@ -307,6 +312,8 @@ __all__ = [
     "StoreShutError",
     "StoreUnavailableError",
     "StreamClosedError",
+    "TermsError",
+    "UngrantedError",
     "UnknownApproverError",
     "UnknownFieldError",
     "UnknownKeyError",
@@ -315,4 +322,5 @@ __all__ = [
     "UnprovenError",
     "UnverifiedError",
     "VerificationError",
+    "WidenedError",
 ]

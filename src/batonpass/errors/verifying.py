@@ -101,3 +101,27 @@ class NewerVersionError(VerificationError):
     """A receipt was written in a format that is newer than this program."""
 
     code = "verify.version"
+
+
+class TermsError(VerificationError):
+    """What was granted is not there, was signed by nobody who may, or belongs to another handoff, agent or chain."""
+
+    code = "verify.terms"
+
+
+class WidenedError(VerificationError):
+    """Somebody was granted more than whoever handed off may delegate."""
+
+    code = "verify.widened"
+
+
+class CertificateError(VerificationError):
+    """A certificate is missing, or binds another key, run, attempt or terms than the receipt that names it."""
+
+    code = "verify.certificate"
+
+
+class UngrantedError(VerificationError):
+    """A call was made in a run with a grant, and was not covered by it, or not any more."""
+
+    code = "verify.ungranted"

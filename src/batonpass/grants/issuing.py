@@ -94,12 +94,13 @@ class Issuer:
         epoch: int,
         run_key: PublicKey,
         valid_for: timedelta,
+        at: datetime | None = None,
     ) -> Signed[Certificate]:
         """Return the certificate of an attempt: for one lease, to be renewed by the next, or until the deadline.
 
-        Raises `KeyRefusedError` for a key with which anybody could sign.
+        It is good from `at` on, by default from now. Raises `KeyRefusedError` for a key with which anybody could sign.
         """
-        now = self._clock.now()
+        now = at or self._clock.now()
         certificate = Certificate(
             terms=terms.digest,
             run=run,

@@ -20,7 +20,7 @@ from batonpass.guard.granted import (
     verify_chain,
 )
 from batonpass.guard.possession import FRESH_FOR, require_context, require_fresh, require_possession
-from batonpass.guard.revocation import names_in, require_good, require_newer, verify_revocations
+from batonpass.guard.revocation import names_in, newer_of, require_good, verify_revocations
 from batonpass.model.call import Call
 from batonpass.model.grant import Revocations
 from batonpass.model.ids import AgentId, PrincipalId, PublicKey, RunId
@@ -81,17 +81,17 @@ class Verifier:
         self._proofs = SeenProofs()
 
     def use_revocations(self, text: str) -> Revocations:
-        """Go by this list from now on, if it is newer than the one before.
+        """Go by this list from now on, if it is newer than the one before; return the one that counts.
 
         Raises `StaleRevocationsError`, `GrantRootError`, `GrantIntegrityError` and `GrantMalformedError`.
         """
         enrolments, given = decode_revocations(text)
         found = verify_revocations(given, enrolments, self._root_key, self._is_signed)
         with self._replacing:
-            require_newer(found, None if self._list is None else self._list[0])
+            counts = newer_of(found, None if self._list is None else self._list[0])
             require_good(found, self._clock.now(), skew=self._skew)
-            self._list = (found, names_in(found))
-        return found
+            self._list = (counts, names_in(counts))
+        return counts
 
     def verify_chain(self, text: str) -> VerifiedChain:
         """Return what a chain proves now: steps 1 to 8, without the proof. Raises an error of its own for each."""

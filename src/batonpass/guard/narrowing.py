@@ -47,3 +47,22 @@ def _find_excess(parent: Terms, asked: Grant) -> Iterator[str]:
 def _only_used(parent: Terms, permit: Permit) -> str:
     held = not any(parent.may.find_excess(Scope((permit,)), unsaid=True))
     return " (which it may use, and may not delegate)" if held else ""
+
+
+def find_wider(parent: Terms, child: Terms, *, depth: int) -> Iterator[str]:
+    """Yield in what the terms of a child go beyond those that they hang from; `depth` is the parent's in its chain.
+
+    Of terms that were narrowed as above there is nothing to yield: whatever was left unsaid was filled in.
+    """
+    for right, scope in (("may", child.may), ("may delegate", child.may_delegate)):
+        for permit in parent.may_delegate.find_excess(scope):
+            yield f"{right} {permit}"
+    for unit in parent.limits.find_excess(child.limits):
+        yield f"{getattr(child.limits, unit) or 'any number of'} {unit}"
+    if parent.until is not None and (child.until is None or child.until > parent.until):
+        yield "no end" if child.until is None else f"until {spell_time(child.until)}"
+    if parent.max_depth is not None:
+        if depth >= parent.max_depth:
+            yield f"depth {depth + 1}"
+        if child.max_depth is None or child.max_depth > parent.max_depth:
+            yield "any depth" if child.max_depth is None else f"a chain to depth {child.max_depth}"

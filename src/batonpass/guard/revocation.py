@@ -30,13 +30,20 @@ def verify_revocations(
     return said
 
 
-def require_newer(new: Revocations, known: Revocations | None) -> None:
-    """Refuse a list that is older than, or contradicts, the one that is known. Raises `StaleRevocationsError`."""
-    if known is not None and (new.number < known.number or (new.number == known.number and new != known)):
+def newer_of(new: Revocations, known: Revocations | None) -> Revocations:
+    """Return the list to go by from now on. Raises `StaleRevocationsError` if the new one hides something.
+
+    A number stands for what is named, so a list that names the same may be signed anew under it; of two such lists the
+    one that is good for longer counts, whichever was shown first.
+    """
+    if known is None or new.number > known.number:
+        return new
+    if new.number < known.number or names_in(new) != names_in(known):
         raise StaleRevocationsError(
             f"list {new.number} of revocations was given, and {known.number} is known already: somebody wants an older "
             "one to be believed"
         )
+    return max(known, new, key=lambda one: one.best_before)
 
 
 def require_good(revocations: Revocations | None, at: datetime, *, skew: timedelta = SKEW) -> None:

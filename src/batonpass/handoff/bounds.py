@@ -1,13 +1,14 @@
 """What a run is held to, by its own offer and by everybody above it: walked once, when it is begun or taken up."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 from batonpass.errors import GrantChainError, GrantIntegrityError, GrantRevokedError, InvalidValueError
 from batonpass.handoff.offers import read_brief
+from batonpass.handoff.timing import last_recorded
 from batonpass.model.baton import Brief, Budget
 from batonpass.model.bodies import HandoffInitiated, RunStarted
 from batonpass.model.grant import Signed, Terms
@@ -48,6 +49,7 @@ class Bounds:
     chain: tuple[Signed[Terms], ...] = ()  # its grant and those above, the first first; none: it is not held to one
     accounts: tuple[Account, ...] = ()
     tried_out: bool = False  # its root's grant stops nobody: what it would have refused is told
+    known_at: datetime | None = None  # when the last receipt of those above was recorded; None: nobody looked
 
     @property
     def terms(self) -> tuple[Terms, ...]:
@@ -103,6 +105,7 @@ def below(bounds: Bounds, hop: Hop) -> Bounds:
         chain=chain,
         accounts=(*bounds.accounts, *_limited(hop.account, hop.terms), *budget),
         tried_out=bounds.tried_out,
+        known_at=bounds.known_at,
     )
 
 
@@ -116,7 +119,10 @@ def read_bounds(view: LedgerView, run: Run) -> Bounds:
     bounds = bounds_of_root(above[-1].id, read_terms(view, first, keys), first.mode)
     for one in reversed(above[:-1]):
         bounds = below(bounds, read_hop(view, one, keys))
-    return bounds
+    if not bounds.chain:
+        return bounds
+    streams = {StreamId(stream) for one in above for stream in (one.id, one.handoff) if stream is not None}
+    return replace(bounds, known_at=last_recorded(view, streams))
 
 
 def read_hop(view: LedgerView, run: Run, keys: Mapping[KeyId, Key]) -> Hop:

@@ -293,7 +293,7 @@ def _check(
         error = ConstraintViolatedError(broken.constraint.sentence, broken.found)
         refusals.append(("would_deny.constraint", error))
     enforced = holding.working.mode is Mode.ENFORCED
-    overdue = find_overdue(holding.bounds.accounts, desk.clock.now())
+    overdue = find_overdue(holding.bounds.accounts, holding.present(desk.clock))
     overspent = () if enforced else find_overspent(desk, holding.bounds, counting)
     refusals += [(f"would_deny.{rule}", error) for rule, error in (*overdue, *overspent)]
     if refusals and enforced:

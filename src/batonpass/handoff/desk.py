@@ -1,17 +1,19 @@
 """What every use case of a run or a handoff needs at hand. Nothing here runs agent code."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 from batonpass.clock import Clock
 from batonpass.credentials import Provider, Redactor
 from batonpass.grants.issuing import Issuer
 from batonpass.grants.resolving import WorkTree
 from batonpass.handoff.files import Files
+from batonpass.handoff.holding import Holding
 from batonpass.handoff.protecting import Protected
 from batonpass.handoff.secrets import TreeSecrets
 from batonpass.handoff.values import SHOWN
@@ -20,7 +22,7 @@ from batonpass.model.card import Card
 from batonpass.model.checks import require_instance
 from batonpass.model.content import Content, new_content
 from batonpass.model.grant import RelayEnrolment, Signed
-from batonpass.model.ids import AgentId, PrincipalId, require_principal
+from batonpass.model.ids import AgentId, HandoffId, KeyId, PrincipalId, require_principal
 from batonpass.model.items import VALUE_TYPES, Item, ItemValue, Statement, part_of
 from batonpass.model.key import RunKeys
 from batonpass.model.policy import HandoffPolicy
@@ -49,10 +51,11 @@ class Desk:
     providers: Mapping[str, Provider] = field(default_factory=dict)  # of credentials, by name
     redactor: Redactor = field(default_factory=Redactor)
     run_keys: RunKeys  # of the runs that are worked on here
-    enrolment: Callable[[], Signed[RelayEnrolment]]  # the root key's word that this relay may grant
+    enrolments: Callable[[Collection[KeyId]], tuple[Signed[RelayEnrolment], ...]]  # the root key's word on relays
     issuer: Issuer  # signs what is granted, with this relay's key
     work_tree: Path  # what relative paths in grants are relative to
     protected: Protected  # what no call may touch
+    leased: WeakValueDictionary[HandoffId, Holding] = field(default_factory=WeakValueDictionary)  # worked on here
     _tree: WorkTree | None = field(default=None, init=False)
     files: Files = field(init=False)  # the files of the work tree, as all runs here look at them
 

@@ -9,8 +9,8 @@ from batonpass.grants.issuing import Issuer
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.membership import Membership
 from batonpass.handoff.protecting import Protected
-from batonpass.handoff.revoking import enrolment_of
 from batonpass.handoff.secrets import TreeSecrets
+from batonpass.handoff.vouching import Vouched
 from batonpass.ledger.recording import Recording
 from batonpass.model.card import Card
 from batonpass.model.ids import AgentId
@@ -44,7 +44,7 @@ def furnish(
         checks=checks,
         providers=providers,
         run_keys=run_keys,
-        enrolment=lambda: enrolment_of(store, membership),
+        enrolments=Vouched(store, membership.root),
         issuer=issuer_of(membership, clock),
         work_tree=work_tree,
         protected=Protected.around(home, store.url, work_tree),

@@ -9,6 +9,7 @@ from batonpass.errors import GrantExpiredError, GrantMissingError, InvalidValueE
 from batonpass.handoff.bounds import CERTIFICATE, STATEMENT, TERMS, Bounds
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.timing import later
 from batonpass.ledger.standing import Granted
 from batonpass.model.content import Content, new_content
 from batonpass.model.grant import Certificate, Grant, Signed, Statement, Terms
@@ -89,14 +90,21 @@ def certify(
     epoch: int,
     run_key: PublicKey,
     lease: Lease | None = None,
+    seen: datetime | None = None,
 ) -> Signed[Certificate]:
-    """Return a certificate for a run's key: for one lease, or until the grant ends. Raises `GrantExpiredError`."""
-    now = desk.clock.now()
+    """Return a certificate for a run's key: for one lease, or until the grant ends. Raises `GrantExpiredError`.
+
+    It is no earlier than what was `seen` before, whatever the clock says.
+    """
+    at = desk.clock.now()
+    now = later(at, seen)
     require_ahead(terms.said.until, now)
     ends = now + LONGEST_CERTIFICATE if lease is None else max(lease.until, now + _SHORTEST_CERTIFICATE)
     if terms.said.until is not None:
         ends = min(ends, terms.said.until) if lease is not None else terms.said.until
-    return desk.issuer.certify(terms, run=run, attempt=attempt, epoch=epoch, run_key=run_key, valid_for=ends - now)
+    return desk.issuer.certify(
+        terms, run=run, attempt=attempt, epoch=epoch, run_key=run_key, valid_for=ends - now, at=at
+    )
 
 
 def terms_of_offer(
@@ -119,7 +127,7 @@ def terms_of_offer(
     bounds = holding.bounds
     if not bounds.chain and (asked is None or bounds.tried_out):
         return None
-    require_in_force(bounds, desk.clock.now())
+    require_in_force(bounds, holding.present(desk.clock))
     wanted = _within_ceiling(_wanted(holding, asked, to, ceiling), ceiling, to)
     # A deadline that is later than the parent's own end asks for no more time: the grant ends first.
     held = bounds.ends

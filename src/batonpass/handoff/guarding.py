@@ -51,9 +51,9 @@ def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
     try:
         _protect(desk, call, enforced=enforced)
         if bounds.chain:
-            require_in_force(bounds, desk.clock.now())
+            require_in_force(bounds, holding.present(desk.clock))
             guarded.tried = _resolved(desk, holding, call)
-            guarded.counting.permits = tuple(authorise(desk, holding, guarded.tried))
+            guarded.counting.permits = tuple(authorise_here(desk, holding, guarded.tried))
     except CallProtectedError:
         raise
     except BatonpassError as refusal:
@@ -79,9 +79,9 @@ def _in_words(holding: Holding, call: ToolCall[Any], refusal: BatonpassError) ->
     )
 
 
-def authorise(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[StreamId, tuple[Permit, ...]]]:
+def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[StreamId, tuple[Permit, ...]]]:
     """Yield for each hop, from the first on, the permits that let a call be made. Raises `GrantDeniedError`."""
-    at = desk.clock.now()
+    at = holding.present(desk.clock)
     # Whoever replaced the agent that was asked first is held to the same terms, under its own name.
     *above, last = holding.bounds.terms
     terms = (*above, replace(last, agent=holding.agent))

@@ -7,15 +7,19 @@ from datetime import datetime
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
+from batonpass.clock import Clock
 from batonpass.handoff.bounds import Bounds
 from batonpass.handoff.resuming import NOTHING, PastCall, Resumption
 from batonpass.handoff.taint import Taint
+from batonpass.handoff.timing import later
 from batonpass.handoff.using import Use
 from batonpass.ledger.standing import Working
 from batonpass.model.baton import INHERITED, Baton
 from batonpass.model.bodies import Carried, Part, ToolHeld
+from batonpass.model.grant import Certificate, Signed
 from batonpass.model.ids import AgentId, CallId, ContentId, Digest, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.items import Constraint, Item, Report
+from batonpass.model.lease import Lease
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.session import NO_SESSION, SessionState
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 MOST_CARRIED: Final = 200
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, weakref_slot=True)
 class Holding:
     """A run that this process works on: its baton, its notes, and what it has done so far."""
 
@@ -35,6 +39,9 @@ class Holding:
     session: SessionState = NO_SESSION  # what it began with, if it goes on where others stopped
     resumption: Resumption = NOTHING
     bounds: Bounds = field(default_factory=Bounds)  # what it is held to, by itself and by everybody above it
+    lease: Lease | None = None  # under which a worker holds it, as it was renewed last; None: its caller carries it
+    certificate: Signed[Certificate] | None = None  # what it shows to those offline, while it is good
+    latest: datetime | None = None  # the latest moment that it has seen
     resumed: bool = False  # whoever worked on it before is gone: what they left running is ours to take over
     replaying: bool = False  # it is finished: everything it asks for comes from the record
     notes: dict[ContentId, Item] = field(default_factory=dict)
@@ -93,6 +100,15 @@ class Holding:
         with self.lock:
             items = tuple(self.notes.values())
         return tuple(item.value for item in items if isinstance(item.value, Constraint) and item.id not in self.relaxed)
+
+    def present(self, clock: Clock) -> datetime:
+        """Return the time, and never one before what it has seen or what was recorded above it when it was taken up.
+
+        Only of its own line: a relay elsewhere whose clock runs ahead ends no grant but those that hang from it.
+        """
+        with self.lock:
+            self.latest = later(clock.now(), self.latest, self.bounds.known_at)
+            return self.latest
 
     def add(self, *items: Item) -> None:
         """Note items; those that are known stay as they are."""

@@ -10,8 +10,10 @@ from batonpass.errors import (
     KeyRefusedError,
     UnknownRelayError,
 )
+from batonpass.handoff.vouching import vouch
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.ledger import Ledger
+from batonpass.model.content import Content
 from batonpass.model.ids import PrincipalId, PublicKey, RelayId
 from batonpass.model.key import Key, KeyRole, KeyStatus, Signer
 from batonpass.model.projection import key_id
@@ -40,7 +42,7 @@ class Membership:
         with self._joining:
             if self._joined is None:
                 if not self._store.founded():
-                    found_ledger(self._store, self._keyring.relay(), self._keyring.make_root(), self._clock)
+                    self._found()
                 self._joined = self._enrolled()
             return self._joined
 
@@ -51,14 +53,17 @@ class Membership:
 
     def enroll(self, relay: RelayId, public_key: PublicKey) -> None:
         """Let another relay record here. Needs the root key. Raises `KeyRefusedError` for a key that is no good."""
-        self._enrolment().enroll(relay, require_strong(public_key), root=self.root())
+        root = self.root()
+        require_strong(public_key)
+        self._enrolment().enroll(relay, public_key, root=root, vouched=self._vouched(relay, public_key, root))
 
     def rotate(self) -> PublicKey:
         """Go on under a new relay key and return it. Needs the root key."""
         root = self.root()
         enrolment = self._enrolment()
         fresh = self._keyring.propose_relay_key()
-        enrolment.rotate(fresh.public_key, root=root)
+        relay, _ = self.identity()
+        enrolment.rotate(fresh.public_key, root=root, vouched=self._vouched(relay, fresh.public_key, root))
         self._keyring.adopt_relay_key(fresh)
         self._joined = None
         return fresh.public_key
@@ -133,8 +138,25 @@ class Membership:
                 identity.id,
                 identity.signer.public_key,
                 root=root,
+                vouched=self._vouched(identity.id, identity.signer.public_key, root),
             )
         return ledger, identity
+
+    def _found(self) -> None:
+        relay, root = self._keyring.relay(), self._keyring.make_root()
+        at = self._clock.now()
+        found_ledger(
+            self._store,
+            relay,
+            root,
+            self._clock,
+            vouch=lambda info: vouch(info.id, relay.id, relay.signer.public_key, root=root, at=at),
+        )
+
+    def _vouched(self, relay: RelayId, public_key: PublicKey, root: Signer) -> tuple[Content, ...]:
+        with self._store.view() as view:
+            ledger = view.info().id
+        return (vouch(ledger, relay, public_key, root=root, at=self._clock.now()),)
 
 
 def has_one(principal: PrincipalId) -> str:

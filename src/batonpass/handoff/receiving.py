@@ -154,7 +154,7 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
         mode=mode_of_child(offered),
         session=offered.session,
         acceptance=_said(examined, lease, desk.gates.digest, taint),
-        granting=binding_of(desk, offer, terms, lease),
+        granting=binding_of(desk, offer, terms, lease, bounds_above),
     )
     if parent is not None:
         parent.begun.add(working.run.id)
@@ -162,12 +162,15 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
         working=working,
         baton=offer.baton,
         resumption=resumption,
+        lease=lease,
         resumed=working.run.attempt > 1,
         taint=taint,
         bounds=bounds_of(bounds_above, offer, working, terms),
     )
     holding.add(*offer.baton.items)
     holding.handed_off.update(child.id for child in resumption.children)
+    if lease is not None:
+        desk.leased[handoff] = holding
     return holding
 
 
@@ -186,11 +189,11 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
         session=parent.working.session,
         acceptance=_said(examined, None, desk.gates.digest, taint),
         known=(offer.handoff, offer.handoff.initiated, parent.principal),
-        granting=binding_of(desk, offer, offer.terms, None),
+        granting=binding_of(desk, offer, offer.terms, None, parent.bounds, seen=parent.latest),
     )
     parent.begun.add(working.run.id)
     bounds = bounds_of(parent.bounds, offer, working, offer.terms)
-    holding = Holding(working=working, baton=offer.baton, taint=taint, bounds=bounds)
+    holding = Holding(working=working, baton=offer.baton, taint=taint, bounds=bounds, latest=parent.latest)
     holding.add(*offer.baton.items)
     return holding
 

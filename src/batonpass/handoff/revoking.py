@@ -5,16 +5,14 @@ from typing import Final
 
 from batonpass.audit.lookup import get_handoff, get_run
 from batonpass.errors import NotFoundError
-from batonpass.grants.issuing import enrol, revoke
+from batonpass.grants.issuing import revoke
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.membership import Membership
 from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import GrantRevoked, Kind
 from batonpass.model.checks import require_text
-from batonpass.model.grant import RelayEnrolment, Signed
 from batonpass.model.ids import HANDOFF, Digest, HandoffId, PrincipalId, RelayId, RunId, StreamId, require_principal
 from batonpass.model.key import KeyRole, KeyStatus, Signer
-from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
+from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.token import encode_revocations
 
@@ -72,7 +70,8 @@ def find_account(view: LedgerView, given: str) -> StreamId:
 def revocation_list(desk: Desk, root: Signer, *, good_for: timedelta = GOOD_FOR) -> str:
     """Return everything that is revoked, signed with the root key, for those who verify without this ledger.
 
-    Its number is that of the receipts that revoke something, so it only grows.
+    Its number counts the receipts that revoke something: it grows with what is named and with nothing else, so a list
+    that is signed anew takes the place of the one before, whichever way the clock went in between.
     """
     terms: set[Digest] = set()
     with desk.store.view() as view:
@@ -86,12 +85,3 @@ def revocation_list(desk: Desk, root: Signer, *, good_for: timedelta = GOOD_FOR)
     number = len(found) + len(keys) + 1
     at = desk.clock.now()
     return encode_revocations(revoke(number, signer=root, at=at, good_for=good_for, terms=frozenset(terms), keys=keys))
-
-
-def enrolment_of(store: LedgerStore, membership: Membership) -> Signed[RelayEnrolment]:
-    """Return the root key's word that this relay grants here; from its first receipt on. Raises `KeyMissingError`."""
-    root, (_, identity) = membership.root(), membership.join()
-    with store.view() as view:
-        info = view.info()
-        first = decode_receipt(view.get_receipt_at(StreamId(identity.id), 1).payload)
-    return enrol(identity.signer.public_key, ledger=info.id, relay=identity.id, root=root, at=first.at)

@@ -13,7 +13,7 @@ from batonpass.attribution.change import FileChange
 from batonpass.errors import GrantDeniedError, InvalidValueError
 from batonpass.handoff.commands import KEPT, Command, decode_finished, encode_finished
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.guarding import authorise
+from batonpass.handoff.guarding import authorise_here
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.tools import WRITE, Declared
 from batonpass.model.call import Call
@@ -99,7 +99,7 @@ def find_outside(desk: Desk, holding: Holding, changes: Iterable[FileChange]) ->
 def _may_write(desk: Desk, holding: Holding, path: Path) -> bool:
     place = desk.resolve(str(path))
     try:
-        tuple(authorise(desk, holding, Call(SHELL, WRITE, place, {"path": place})))
+        tuple(authorise_here(desk, holding, Call(SHELL, WRITE, place, {"path": place})))
     except (GrantDeniedError, InvalidValueError):
         return False
     return True

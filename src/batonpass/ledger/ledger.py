@@ -13,11 +13,11 @@ from batonpass.model.bodies import RunRekeyed
 from batonpass.model.entry import Entry
 from batonpass.model.ids import Digest, RelayId, StreamId, new_receipt_id
 from batonpass.model.key import Signer
-from batonpass.model.receipt import Receipt, SignedReceipt
+from batonpass.model.receipt import Mode, Receipt, SignedReceipt
 from batonpass.model.stream import Stream, StreamKind, kind_of
 from batonpass.store.port import LedgerStore
 from batonpass.wire.canonical import digest
-from batonpass.wire.codec import encode_receipt, signing_bytes
+from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
 
 # Each time another process came first, somebody made progress; this many times in a row is a fault, not a race.
 _TRIES: Final = 64
@@ -41,6 +41,7 @@ class _Slot:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     head: Stream | None = None
+    latest: datetime | None = None  # when its last receipt was recorded, as that says
     users: int = 0
 
 
@@ -86,6 +87,8 @@ class Ledger:
                 raise
             for stream, head in heads.items():
                 slots[stream].head = head
+            for entry in entries:
+                slots[entry.signed.receipt.stream].latest = entry.signed.receipt.at
             return tuple(entry.signed for entry in entries)
         raise StaleHeadError(drafts[0].stream, 0)
 
@@ -111,7 +114,7 @@ class Ledger:
         drafts: Sequence[Draft],
         slots: dict[StreamId, _Slot],
     ) -> tuple[list[Entry], dict[StreamId, Stream]]:
-        at = self._clock.now()
+        now = self._clock.now()
         heads: dict[StreamId, Stream] = {}
         entries = []
         for draft in drafts:
@@ -119,10 +122,12 @@ class Ledger:
             if not draft.new and (head is None or head.epoch < (draft.epoch or 0)):
                 # Unknown here, or taken over since and now taken back by whoever wrote this draft. What we knew of it
                 # is of the past: kept, it would look like a takeover as soon as somebody else writes.
-                head = slots[draft.stream].head = self._read(draft.stream)
+                head = self._refresh(draft.stream, slots[draft.stream])
             if draft.after not in {None, draft.anchor if head is None else head.head}:
                 raise StaleHeadError(draft.stream, 1 if head is None else head.seq + 1)
-            signed = sign_receipt(draft, head, self._recorder, at)
+            # In a run that is held to something, a clock that was set back does not bring back what had ended.
+            known = slots[draft.stream].latest if draft.mode is Mode.ENFORCED else None
+            signed = sign_receipt(draft, head, self._recorder, max(now, known or now))
             entry = Entry(
                 signed=signed,
                 contents=draft.contents,
@@ -141,12 +146,16 @@ class Ledger:
             )
         return entries, heads
 
-    def _read(self, stream: StreamId) -> Stream | None:
+    def _refresh(self, stream: StreamId, slot: _Slot) -> Stream | None:
+        """Return where a stream stands in the store, and remember that and when it got there."""
         with self._store.view() as view:
             try:
-                return view.get_stream(stream)
+                slot.head = view.get_stream(stream)
             except NotFoundError:
+                slot.head = None
                 return None
+            slot.latest = decode_receipt(view.get_receipt_at(stream, slot.head.seq).payload).at
+        return slot.head
 
     def _holds(self, known: Stream) -> bool:
         """Return whether the store still has the receipt that was a stream's head when we last saw it."""
@@ -158,16 +167,16 @@ class Ledger:
         slot = slots.get(StreamId(stale.stream))
         if slot is None or any(draft.new and draft.stream == stale.stream for draft in drafts):
             raise stale
-        known, slot.head = slot.head, self._read(StreamId(stale.stream))
+        known, found = slot.head, self._refresh(StreamId(stale.stream), slot)
         if known is None:
             return
-        if slot.head is None:
+        if found is None:
             raise RewoundError(stale.stream, known.seq, 0)
-        if slot.head.epoch != known.epoch:
-            raise FencedError(stale.stream, known.epoch, slot.head.epoch)
-        if slot.head.seq < known.seq or not self._holds(known):
-            found, slot.head = slot.head.seq, known
-            raise RewoundError(stale.stream, known.seq, found)
+        if found.epoch != known.epoch:
+            raise FencedError(stale.stream, known.epoch, found.epoch)
+        if found.seq < known.seq or not self._holds(known):
+            slot.head = known
+            raise RewoundError(stale.stream, known.seq, found.seq)
 
 
 def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: datetime) -> SignedReceipt:

@@ -362,3 +362,33 @@ def test_eight_workers_run_each_handoff_once() -> None:
         thread.join(20)
 
     assert sorted(tasks) == sorted(ran)
+
+
+def test_a_worker_is_told_that_its_grant_was_revoked() -> None:
+    """A heartbeat says so, once, while the run works; it can report how far it came."""
+    told: list[str] = []
+
+    def revoked(run: LiveRun) -> str:
+        fleet.relay.revoke_grant(run.id, by="user:ana", reason="no")
+        until(lambda: told)
+        return "half of it"
+
+    fleet = a_fleet(editor=revoked)
+    handoff = fleet.offer(may=["write:**"])
+    fleet.worker(lease_for=SHORT, troubled=lambda error: told.append(error.code)).work_one()
+
+    assert (["grant.revoked"], State.COMPLETED, "half of it") == (told, handoff.state, handoff.result().value)
+
+
+def test_a_grant_that_does_not_hold_is_declined() -> None:
+    """Terms that no relay signed, or that are over, keep no worker from its next handoff."""
+    fleet = a_fleet(editor=done)
+    forged, next_one = fleet.offer(task="forged", may=["write:**"]), fleet.offer(task="next")
+    tables = fleet.relay.store._tables  # type: ignore[attr-defined]
+    terms = next(row for row in tables.contents.values() if row.body and b"urn:batonpass:terms" in row.body)
+    tables.contents[terms.id] = replace(terms, body=terms.body[:-1] + bytes([terms.body[-1] ^ 1]))
+    worker = fleet.worker()
+
+    assert [True, True] == [worker.work_one(), worker.work_one()]
+    assert (State.DECLINED, State.COMPLETED) == (forged.state, next_one.state)
+    assert "its grant does not hold" in (forged.result().reason or "")

@@ -79,6 +79,20 @@ def test_a_list_does_not_go_back() -> None:
         verifier.verify_call(world.token(world.chain()), WRITE)
 
 
+def test_the_same_list_is_signed_anew() -> None:
+    """A server that fetches every few minutes goes on; an older one of the same number takes nothing back."""
+    world = World()
+    verifier = world.verifier(revocations=True)
+    first = world.revocations(2, runs=frozenset({a_run(9)}))
+    verifier.use_revocations(first)
+    world.clock.tick(HOUR / 2)
+    fresh = verifier.use_revocations(world.revocations(2, runs=frozenset({a_run(9)})))
+    assert fresh == verifier.use_revocations(first)
+    world.clock.tick(HOUR * 3 / 4)
+
+    assert 2 == verifier.verify_call(world.token(world.chain()), WRITE).revocations
+
+
 def test_a_list_of_tomorrow_or_of_yesterday_is_not_taken() -> None:
     """A list is looked at by the verifier's own clock when it is given."""
     world = World()

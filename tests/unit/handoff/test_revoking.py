@@ -1,13 +1,18 @@
-"""Grants that end before their time, and those that are shown elsewhere."""
+"""Grants that end before their time."""
+
+from datetime import timedelta
+from typing import Final
 
 import pytest
 
-from batonpass.errors import GrantDeniedError, GrantRevokedError, NotFoundError
+from batonpass.errors import GrantRevokedError, NotFoundError
 from batonpass.grants.verifier import Verifier
 from batonpass.model.bodies import Kind, RunStarted
-from batonpass.model.call import Call
 from batonpass.relay import Relay
+from batonpass.testing.clock import FrozenClock
 from tests.unit.handoff.places import ANA, Disk, Places, bodies, denials, receipts, words
+
+HOUR: Final = timedelta(hours=1)
 
 
 @pytest.fixture
@@ -67,23 +72,20 @@ class TestRevoking:
 
         assert (started.terms,) == verifier.use_revocations(relay.revocations()).terms
 
-
-class TestProving:
-    """A run proves its calls to tool servers that know nothing but the root key."""
-
-    def test_a_tool_server_takes_the_proof(self, relay: Relay) -> None:
-        """Three hops, all from the ledger; what the grant does not cover is not even proven."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
-        editor = lead.hand_off("editor", "Edit", may_delegate=["write:src/**"], may=["write:src/**"]).accept()
-        helper = editor.hand_off("helper", "Help", may=["write:src/a.py"]).accept()
+    def test_the_list_is_fetched_again_and_again(self, places: Places) -> None:
+        """Whatever the clock did in between, a list signed anew counts, and one with something new takes its place."""
+        clock, server_clock = FrozenClock(), FrozenClock()
+        relay = places.relay(clock=clock)
+        lead = relay.start("Fix it", by=ANA, may=["write:**"], may_delegate=["write:**"])
+        handoffs = [lead.hand_off("editor", f"Edit {name}", may=["write:**"]) for name in "ab"]
         with relay.store.view() as view:
-            verifier = Verifier(view.info().root_key, audience="disk", revocations=False)
-        call = Call("write_file", "write", "src/a.py", {"text": "x"})
-        permitted = verifier.verify_call(helper.prove(call, audience="disk"), call)
+            verifier = Verifier(view.info().root_key, audience="mail", revocations=True, clock=server_clock)
+        numbers = []
+        for step in (0, 10, -20, 15):  # in minutes; the server's own clock is right all along
+            clock.tick(timedelta(minutes=step))
+            server_clock.tick(timedelta(minutes=5))
+            if step in {10, -20}:
+                relay.revoke_grant(handoffs.pop().id, by=ANA, reason="no")
+            numbers.append(verifier.use_revocations(relay.revocations(good_for=2 * HOUR)).number)
 
-        assert (helper.id, "helper", ANA) == (permitted.run, permitted.agent, permitted.principal)
-        with pytest.raises(GrantDeniedError):
-            helper.prove(Call("write_file", "write", "src/b.py"), audience="disk")
-        relay.revoke_grant(lead.id, by=ANA, reason="no")
-        with pytest.raises(GrantRevokedError):
-            helper.prove(call, audience="disk")
+        assert [1, 2, 3, 3] == numbers

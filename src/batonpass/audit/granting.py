@@ -1,0 +1,280 @@
+"""Grants, followed through receipts and what is kept beside them: who was granted what, by whom, and what was done.
+
+Step 10 of verification, because terms are contents. What was erased or left out is not judged, nor what hangs from it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from batonpass.audit.signatures import SignatureCheck
+from batonpass.errors import (
+    CertificateError,
+    GrantError,
+    InvalidValueError,
+    TermsError,
+    UngrantedError,
+    VerificationError,
+    WidenedError,
+)
+from batonpass.guard.granted import SKEW
+from batonpass.guard.narrowing import find_wider
+from batonpass.model.bodies import (
+    GrantRevoked,
+    HandoffAccepted,
+    HandoffInitiated,
+    RelayEnrolled,
+    RelayRevoked,
+    RelayRotated,
+    RunStarted,
+    ToolRequested,
+)
+from batonpass.model.content import StoredContent
+from batonpass.model.grant import Certificate, Signed, Terms
+from batonpass.model.ids import ContentId, Digest, KeyId, RelayId, StreamId
+from batonpass.model.permit import spell_time
+from batonpass.model.projection import key_id
+from batonpass.model.receipt import Mode, Receipt
+from batonpass.model.resource import Resource, read_resource
+from batonpass.model.scope import Scope
+from batonpass.signing.ed25519 import is_signed
+from batonpass.wire.statements import signing_bytes
+from batonpass.wire.token import decode_part
+
+TERMS: Final = "terms"
+CERTIFICATE: Final = "certificate"
+SCOPE: Final = "scope"
+_REDACTED: Final = "[redacted]"  # what a secret was taken out of can no longer be compared
+
+Said = TypeVar("Said", Terms, Certificate)
+Contents = Mapping[ContentId, StoredContent]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a run, or whoever takes a handoff, is held to."""
+
+    line: tuple[StreamId, ...]  # the root and each handoff down to it: what may be revoked
+    digest: Digest | None = None  # of its terms; None: it has no grant
+    chain: tuple[Terms, ...] | None = ()  # None: some of it was erased or left out
+    tried_out: bool = False  # its root says that the grant stops nobody
+
+
+# Of a stream that something of a later version began.
+_UNKNOWN: Final = Held(())
+
+
+@dataclass(frozen=True, slots=True)
+class _Signer:
+    relay: RelayId
+    public_key: bytes
+
+
+class Grants:
+    """Takes receipts in position order and refuses the first that goes beyond a grant. Raises `VerificationError`."""
+
+    def __init__(self, check: SignatureCheck = is_signed) -> None:
+        self._check = check
+        self._signers: dict[KeyId, _Signer] = {}
+        self._stopped: set[KeyId] = set()
+        self._held: dict[StreamId, Held] = {}  # by run, and by handoff
+        self._revoked: dict[StreamId, datetime] = {}
+        self._rules: Final[Mapping[type, Callable[[Receipt, Any, Contents], None]]] = {
+            RelayEnrolled: self._enrol,
+            RelayRotated: self._enrol,
+            RelayRevoked: self._stop,
+            GrantRevoked: self._revoke,
+            RunStarted: self._start,
+            HandoffInitiated: self._offer,
+            HandoffAccepted: self._accept,
+            ToolRequested: self._request,
+        }
+
+    def take(self, receipt: Receipt, contents: Contents) -> None:
+        """Hold the next receipt against what was granted before it."""
+        rule = self._rules.get(type(receipt.body))
+        if rule is not None:
+            rule(receipt, receipt.body, contents)
+
+    def _enrol(self, _: Receipt, body: RelayEnrolled | RelayRotated, __: Contents) -> None:
+        self._signers[key_id(body.public_key)] = _Signer(body.relay, bytes.fromhex(body.public_key))
+
+    def _stop(self, _: Receipt, body: RelayRevoked, __: Contents) -> None:
+        self._stopped.add(key_id(body.public_key))
+
+    def _revoke(self, receipt: Receipt, body: GrantRevoked, _: Contents) -> None:
+        self._revoked.setdefault(body.account, receipt.at)
+
+    def _start(self, receipt: Receipt, body: RunStarted, contents: Contents) -> None:
+        line = (StreamId(body.run),)
+        held = Held(line)
+        if body.terms is not None:
+            terms = self._read(receipt, TERMS, body.terms, Terms, contents)
+            if terms is not None:
+                said = terms.said
+                _require_bound(
+                    agent=(said.agent, body.agent),
+                    principal=(said.principal, body.principal),
+                    root=(said.root, body.run),
+                    handoff=(said.handoff, None),
+                    parent=(said.parent, None),
+                )
+            tried_out = receipt.mode is Mode.OBSERVED
+            held = Held(line, body.terms, None if terms is None else (terms.said,), tried_out)
+        self._held[StreamId(body.run)] = held
+        self._bind(receipt, body, held, contents, attempt=0)
+
+    def _offer(self, receipt: Receipt, body: HandoffInitiated, contents: Contents) -> None:
+        above = self._held.get(StreamId(body.run), _UNKNOWN)
+        line = (*above.line, StreamId(body.handoff))
+        if body.terms is None:
+            if above.digest is not None and not above.tried_out:
+                raise TermsError("a run with a grant handed this off, and nothing was granted with it", field="terms")
+            self._held[StreamId(body.handoff)] = Held(line, tried_out=above.tried_out)
+            return
+        terms = self._read(receipt, TERMS, body.terms, Terms, contents)
+        if terms is not None:
+            said = terms.said
+            # The first terms of a chain may leave the run out: it holds nothing from which they could hang.
+            run = said.run if above.digest is None and said.run is None else body.run
+            _require_bound(
+                handoff=(said.handoff, body.handoff),
+                agent=(said.agent, body.to),
+                root=(said.root, receipt.root),
+                run=(said.run, run),
+                parent=(said.parent, above.digest),
+            )
+            self._require_narrower(above, said)
+        whole = None if terms is None or above.chain is None else (*above.chain, terms.said)
+        self._held[StreamId(body.handoff)] = Held(line, body.terms, whole, above.tried_out)
+
+    def _require_narrower(self, above: Held, said: Terms) -> None:
+        if not above.chain:
+            return
+        parent = above.chain[-1]
+        _require_bound(principal=(said.principal, parent.principal))
+        wider = tuple(find_wider(parent, said, depth=len(above.chain) - 1))
+        if wider:
+            raise WidenedError(
+                f"{said.agent} was granted {'; '.join(wider)}, which {parent.agent} may not delegate", field="terms"
+            )
+
+    def _accept(self, receipt: Receipt, body: HandoffAccepted, contents: Contents) -> None:
+        held = self._held.get(StreamId(body.handoff), _UNKNOWN)
+        self._held[StreamId(body.run)] = held
+        self._bind(receipt, body, held, contents, attempt=body.attempt)
+
+    def _bind(
+        self,
+        receipt: Receipt,
+        body: RunStarted | HandoffAccepted,
+        held: Held,
+        contents: Contents,
+        *,
+        attempt: int,
+    ) -> None:
+        """Refuse a run whose key is not bound to what it was granted, or that is not said to be held to it."""
+        if held.digest is None or body.certificate is None:
+            if body.certificate is not None or (held.digest is not None and not held.tried_out):
+                missing = "terms and no certificate" if body.certificate is None else "a certificate and no terms"
+                raise CertificateError(f"it has {missing}", field=CERTIFICATE)
+            return
+        if receipt.mode is not Mode.ENFORCED and not held.tried_out:
+            raise TermsError("it begins a run with a grant, and says that it is only observed", field="mode")
+        certificate = self._read(receipt, CERTIFICATE, body.certificate, Certificate, contents)
+        if certificate is None:
+            return
+        said = certificate.said
+        _require_bound(
+            CertificateError,
+            terms=(said.terms, held.digest),
+            run=(said.run, body.run),
+            attempt=(said.attempt, attempt),
+            epoch=(said.epoch, receipt.epoch),
+            run_key=(said.run_key, body.run_key),
+        )
+
+    def _request(self, receipt: Receipt, body: ToolRequested, contents: Contents) -> None:
+        held = self._held.get(StreamId(body.run))
+        if held is None or held.digest is None or held.tried_out:
+            return
+        if receipt.mode is not Mode.ENFORCED:
+            raise UngrantedError("its run has a grant, and the call says that it is only observed", field="mode")
+        self._require_unrevoked(receipt, held)
+        ref = receipt.content.get(SCOPE)
+        if ref is None:
+            raise UngrantedError("its run has a grant, and the call does not say what it does to what", field=SCOPE)
+        stored = contents.get(ref.id)
+        if held.chain is None or stored is None or stored.body is None:
+            return
+        ends = min((terms.until for terms in held.chain if terms.until is not None), default=None)
+        if ends is not None and receipt.at >= ends + SKEW:
+            raise UngrantedError(f"the grant ended at {spell_time(ends)}, before the call", field="at")
+        _require_covered(held.chain, stored.body.decode(errors="replace"), receipt.at)
+
+    def _require_unrevoked(self, receipt: Receipt, held: Held) -> None:
+        # Two that commit in one moment may get their positions in either order, so only one that is later by both its
+        # place and its time is known to have come after.
+        for account in held.line:
+            revoked_at = self._revoked.get(account)
+            if revoked_at is not None and receipt.at > revoked_at + SKEW:
+                raise UngrantedError(f"the grant of {account} was revoked before the call", field="at")
+
+    def _read(
+        self, receipt: Receipt, name: str, named: Digest, kind: type[Said], contents: Contents
+    ) -> Signed[Said] | None:
+        """Return a statement that a receipt names, if a relay that was enrolled signed it; None if it is not here."""
+        finding = TermsError if kind is Terms else CertificateError
+        ref = receipt.content.get(name)
+        if ref is None:
+            raise finding(f"it names a {kind.__name__.lower()} and keeps none", field=name)
+        stored = contents.get(ref.id)
+        if stored is None or stored.body is None:
+            return None
+        try:
+            signed = decode_part(stored.body, kind)
+        except GrantError as error:
+            raise finding(f"what is kept cannot be read: {error}", field=name) from None
+        if signed.digest != named:
+            raise finding("what is kept is not what it names", field=name)
+        key = signed.said.key
+        signer = self._signers.get(key)
+        if signer is None or key in self._stopped:
+            state = "was never enrolled" if signer is None else "was revoked before"
+            raise finding(f"it is signed with key {key[:16]}, which {state}", field=name)
+        if not self._check(signer.public_key, signing_bytes(signed.payload), signed.signature):
+            raise finding("the signature under what is kept does not match it", field=name)
+        return signed
+
+
+def _require_bound(finding: type[VerificationError] = TermsError, /, **pairs: tuple[object, object]) -> None:
+    for name, (said, expected) in pairs.items():
+        if said != expected:
+            raise finding(f"what is kept is for {name} {said}, and the receipt is about {expected}", field=name)
+
+
+def _require_covered(chain: tuple[Terms, ...], text: str, at: datetime) -> None:
+    """Refuse a call that some hop does not cover, by what it does to what; conditions on arguments are not asked."""
+    if _REDACTED in text:
+        return
+    action, _, resource = text.partition(":")
+    try:
+        place = read_resource("resource", resource)
+    except InvalidValueError as error:
+        raise UngrantedError(f"what the call says it does cannot be granted: {error}", field=SCOPE) from None
+    *above, last = chain
+    if not _covers(last.may, action, place, at):
+        raise UngrantedError(f"{last.agent} may {last.may}, and did {text}", field=SCOPE)
+    for one in above:
+        if not _covers(one.may_delegate, action, place, at):
+            raise UngrantedError(
+                f"{last.agent} did {text}, and {one.agent} may delegate {one.may_delegate}", field=SCOPE
+            )
+
+
+def _covers(scope: Scope, action: str, place: Resource, at: datetime) -> bool:
+    return any(
+        permit.pattern.matches(action, place) and (permit.until is None or at < permit.until + SKEW)
+        for permit in scope.permits
+    )
