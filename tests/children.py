@@ -1,10 +1,22 @@
-"""Other processes for tests: programs in a few lines that begin at one moment and answer in JSON."""
+"""Other processes for tests: programs in a few lines that begin at one moment, and forks that have imported all."""
 
 import json
+import multiprocessing
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+# Hundreds of processes, each real and killed for good; forked from one that has imported everything already.
+FORKS: Final = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
+    [
+        "batonpass.store.postgres.store",
+        "tests.acceptance.racing",
+        "tests.integration.chain",
+        "tests.integration.writing",
+    ]
+)
 
 _BEGIN = "import json, sys\nsys.stdin.readline()\n"
 

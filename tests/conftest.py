@@ -2,7 +2,11 @@
 
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+
+from tests.sharing import Sharing, schedule
 
 pytest_plugins = ["tests.postgres_server"]
 
@@ -13,3 +17,8 @@ settings.load_profile("unhurried")
 # A shell starts what runs in its background with Ctrl-C ignored, and whatever we start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing | None:
+    """Keep together what shares a set-up."""
+    return schedule(config, log)

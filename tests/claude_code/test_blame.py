@@ -8,7 +8,7 @@ import pytest
 from tests.claude_code.story import DEEPER, FIX, HALF_EVEN, NOTES, Played
 from tests.integration.cli.shell import batonpass_in
 
-pytestmark = [pytest.mark.xdist_group("claude-code"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 LEDGER = "BATONPASS_LEDGER"
 

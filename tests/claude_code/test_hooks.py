@@ -13,7 +13,7 @@ from tests.claude_code.cli import ClaudeCode
 from tests.integration.cli.hooking import Hooked
 from tests.integration.cli.shell import batonpass_in
 
-pytestmark = [pytest.mark.xdist_group("claude-code"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 FIX = "Fix the rounding"
 HELP = "Look after the notes"

@@ -19,7 +19,7 @@ from batonpass.wire.codec import decode_receipt
 from tests.claude_code.story import AFTER, CHANGES, DEEPER, FIX, HALF_EVEN, NEGATIVE, NOTES, OTHERWISE, SLOWLY, Played
 from tests.integration.cli.shell import batonpass_in
 
-pytestmark = [pytest.mark.xdist_group("claude-code"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ALL = Counts(found=2, sessions=2, prompts=5, subagents=4, calls=20, changes=7, receipts=58)
 

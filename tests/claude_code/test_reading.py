@@ -22,7 +22,7 @@ from tests.claude_code.story import (
     Played,
 )
 
-pytestmark = [pytest.mark.xdist_group("claude-code"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def transcript_of(played: Played, session: str) -> Transcript:

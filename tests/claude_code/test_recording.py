@@ -15,7 +15,7 @@ from tests.claude_code.recorded import AGAIN, CONSTRAINT, FIX, HALF_EVEN, LONG, 
 from tests.claude_code.story import FIXED
 from tests.unit.adapters.claude_code.hooks.sessions import told
 
-pytestmark = [pytest.mark.xdist_group("claude-code"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SOURCE = {"source": "claude-code", "recorded": True}
 

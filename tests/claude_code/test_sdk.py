@@ -17,7 +17,7 @@ from tests.claude_code.cli import PATIENCE, ROOT, ClaudeCode
 from tests.claude_code.story import lay_out
 from tests.unit.adapters.claude_code.hooks.sessions import told
 
-pytestmark = [pytest.mark.xdist_group("claude-code"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ASK: Final = "Write it down, and let it be checked"
 CHECK: Final = "Check what was written"

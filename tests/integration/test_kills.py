@@ -1,6 +1,5 @@
 """SIGKILL at every receipt of a chain of three handoffs: what was acknowledged is there, nothing is doubled."""
 
-import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from batonpass.model.ids import StreamId
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import RunState
 from batonpass.relay import Relay
+from tests.children import FORKS
 from tests.integration import chain
 from tests.integration.chain import HOPS, World
 from tests.postgres_server import TEMPLATE, Server
@@ -22,12 +22,16 @@ EVERYTHING: Final = sorted(f"{agent} {what}" for agent in HOPS for what in ("beg
 # start, and for each hop: offer, acceptance, two calls of two receipts each, close-out; at last the root's close-out.
 RECEIPTS: Final = 1 + len(HOPS) * 7 + 1
 
+# Between two receipts nothing happens but the calls themselves. So right after a receipt is where a process dies before
+# the next one, except after a request, where the call has not been made yet, and after the last.
+REQUESTS: Final = (4, 8, 12, 14, 17, 20)
+DEATHS: Final = (
+    *(("BEFORE", number) for number in range(1, RECEIPTS + 1)),
+    *(("AFTER", number) for number in (*REQUESTS, RECEIPTS)),
+)
+PARTS: Final = 6
+
 Places = Callable[[], Iterator[str]]
-
-
-# Seven hundred processes, each real and killed for good; forked from one that has imported everything already.
-FORKS: Final = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.integration.chain"])
 
 
 def run_chain(place: str, directory: Path, carrier: Carrier, *deadly: str) -> int | None:
@@ -71,26 +75,36 @@ def kill_and_go_on(place: str, directory: Path, carrier: Carrier, *deadly: str) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("carrier", Carrier)
-@pytest.mark.parametrize("when", ["BEFORE", "AFTER"])
-@pytest.mark.parametrize("part", range(4))
-def test_a_kill_at_any_receipt_loses_and_doubles_nothing_on_sqlite(
-    tmp_path: Path, carrier: Carrier, when: str, part: int
-) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_kill_at_any_receipt_loses_and_doubles_nothing_on_sqlite(tmp_path: Path, carrier: Carrier, part: int) -> None:
     """Whichever receipt a process dies at, another goes on and everything has happened exactly once."""
-    for number in range(1 + part, RECEIPTS + 1, 4):
-        directory = tmp_path / f"{number}"
+    for when, number in DEATHS[part::PARTS]:
+        directory = tmp_path / f"{when}-{number}"
         kill_and_go_on(f"sqlite:///{directory}/ledger.db", directory, carrier, when, str(number))
 
 
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("carrier", Carrier)
-@pytest.mark.parametrize("when", ["BEFORE", "AFTER"])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_a_kill_at_any_receipt_loses_and_doubles_nothing_on_postgresql(
-    tmp_path: Path, postgres: Server, carrier: Carrier, when: str, part: int
+    tmp_path: Path, postgres: Server, carrier: Carrier, part: int
 ) -> None:
     """The same on PostgreSQL."""
-    for number in range(1 + part, RECEIPTS + 1, 4):
+    for when, number in DEATHS[part::PARTS]:
         with postgres.database(TEMPLATE) as name:
-            kill_and_go_on(postgres.url(name), tmp_path / f"{number}", carrier, when, str(number))
+            kill_and_go_on(postgres.url(name), tmp_path / f"{when}-{number}", carrier, when, str(number))
+
+
+@pytest.mark.slow
+def test_a_request_is_what_a_call_lies_behind(tmp_path: Path) -> None:
+    """Whoever dies right after one of these receipts has asked for a call, and not made it."""
+    for made, number in enumerate(REQUESTS):
+        directory = tmp_path / f"{number}"
+        directory.mkdir()
+        place = f"sqlite:///{directory}/ledger.db"
+        run_chain(place, directory, Carrier.CALLER, "AFTER", str(number))
+        with Relay.open(place, home=directory) as relay:
+            doubts = in_doubt(relay)
+
+        assert (["note"], made) == (doubts, len(World(directory / "world.txt").lines()))

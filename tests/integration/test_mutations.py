@@ -31,7 +31,7 @@ from batonpass.testing.conformance.support import a_second_relay
 from batonpass.testing.conformance.touching import a_change, a_changing_call, changed
 from batonpass.wire.codec import decode_receipt
 
-RECEIPTS = 250
+RECEIPTS = 100
 MUTATIONS = 10_000
 PARTS = 16
 
@@ -99,23 +99,23 @@ def _record(scribe: Scribe) -> None:
     other = a_second_relay(scribe)
     lead = scribe.start("big", agent="artist")
     scribe.call(lead, result="x" * 70_000)
-    for number in range(5):
+    for number in range(2):
         changed(scribe, lead, "src/total.py", f"src/{number}.py", "src/total.py")
     scribe.store.append([a_changing_call(scribe, lead, [a_change("src/large.py", lines="x" * 70_000)])])
     (secret,) = changed(scribe, lead, "src/secret.py")
     scribe.enrolment.enroll_approver(ANA, Ed25519Signer.generate().public_key, root=scribe.root)
-    for number in range(5):
+    for number in range(2):
         decided(scribe, held(scribe, lead), approved=bool(number % 2))
-    for _ in range(5):
+    for _ in range(2):
         again = scribe.recording.start("again", agent="artist", by=ANA, session=SESSION)
         kept(scribe, again)
         request(scribe, again, one_call(again, 1)[0])
-    for _ in range(5):
+    for _ in range(2):
         handoff = scribe.recording.offer(lead, AgentId("painter"), "paint", carrier=Carrier.WORKER)
         scribe.recording.accept(handoff)
         scribe.recording.lapse(handoff)
         scribe.recording.close(scribe.recording.accept(handoff))
-    for _ in range(5):
+    for _ in range(2):
         nightly = scribe.recording.start("paint again", agent="artist", by=ANA, series="nightly")
         for scope in (nightly.run.id, None):
             offered(scribe, nightly, scope=scope, deadline=LONG_AGO, carrier=Carrier.WORKER)

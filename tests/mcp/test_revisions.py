@@ -20,7 +20,6 @@ from tests.mcp.wire import Wire
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("mcp-revisions"),  # what is seen without the proxy is looked at once
     pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning"),
 ]
 

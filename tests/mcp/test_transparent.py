@@ -14,7 +14,6 @@ from tests.mcp.servers import node_server, proxied
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("mcp-transparent"),  # both sessions are played once
     pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning"),
 ]
 

@@ -127,7 +127,7 @@ def proof_of(approval: Decided) -> str:
 
 
 def _looked(approval: Decided) -> str:
-    shown = "" if approval.shown is None else f" · was shown {approval.shown[:12]}"
+    shown = f" · was shown {'nothing' if approval.shown is None else approval.shown[:12]}"
     if approval.looked_ms is None:
         return shown
     return f"{shown} · looked {elapsed(timedelta(milliseconds=approval.looked_ms))}"

@@ -56,6 +56,7 @@ _ANOTHER_LEDGER: Final = "this is another ledger than you think, or somebody rep
 _WHERE_TO_LOOK: Final = {
     "run": "`batonpass run list` shows what there is",
     "handoff": "`batonpass handoff list` shows what there is",
+    "handoff or run": "`batonpass handoff list` and `batonpass run list` show what there is",
     "receipt": "`batonpass receipt grep . --since 1h` shows what there is",
     "key": "`batonpass key list` shows what there is",
 }

@@ -1,21 +1,27 @@
 """`batonpass grant`: who may do what, by whose word, and until when."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from batonpass.accounts.grants import Held, find_widened, read_chain, suggest
-from batonpass.cli.opening import opened_relay, opened_view
+from batonpass.accounts.grants import find_revocation, find_widened, read_chain, suggest
+from batonpass.audit.lookup import ending
+from batonpass.cli.grant_showing import chain_facts, mode_of, name_of, revoked_by, say_chain, say_ungranted
+from batonpass.cli.opening import opened_relay, opened_view, viewed
 from batonpass.cli.options import json_option, ledger_option, read_lines, read_moment
-from batonpass.cli.printing import paint, say, say_json, tell
-from batonpass.errors import GrantChainError
+from batonpass.cli.printing import paint, say, say_json, table, tell
+from batonpass.cli.words import counted
+from batonpass.errors import GrantChainError, GrantRevokedError, NotFoundError
+from batonpass.grants.resolving import WorkTree
 from batonpass.grants.verifier import Verifier
+from batonpass.handoff.granting import require_ahead
+from batonpass.handoff.guarding import account_of
 from batonpass.handoff.revoking import find_account
+from batonpass.model.grant import Terms
 from batonpass.model.grant_toml import write_grants
 from batonpass.model.ids import AgentId
-from batonpass.model.limits import UNLIMITED
-from batonpass.model.permit import spell_time
+from batonpass.store.port import LedgerView
 
 
 @click.group()
@@ -33,49 +39,77 @@ def show(of: str, *, as_json: bool) -> None:
     ID is the last characters of a handoff or a run, `last`, or an agent's name.
     """
     with opened_view() as view:
-        chain = read_chain(view, find_account(view, of))
-    if as_json:
-        say_json([_facts(held) for held in chain])
-        return
-    for number, held in enumerate(chain):
-        terms = held.terms.said
-        by = terms.principal if number == 0 else chain[number - 1].terms.said.agent
-        say(paint(f"{terms.agent}", bold=True), f" · granted by {by} · {spell_time(terms.at)}", _mark(held))
-        say("  may           ", ", ".join(terms.may.lines) or "use nothing")
-        say("  may delegate  ", ", ".join(terms.may_delegate.lines) or "nothing")
-        if terms.limits != UNLIMITED:
-            used = ", ".join(f"{charged.used} {charged.unit}" for charged in held.used) or "nothing"
-            say("  limits        ", f"{terms.limits}; used: {used}")
-        if terms.until is not None:
-            say("  until         ", spell_time(terms.until))
+        account = find_account(view, of)
+        mode = mode_of(view, account)
+        try:
+            chain = read_chain(view, account)
+        except NotFoundError:
+            chain = ()
+        if as_json:
+            say_json({"account": account, "mode": mode, "chain": chain_facts(chain)})
+        elif chain:
+            say_chain(chain, mode, datetime.now(UTC))
+        else:
+            say_ungranted(view, account, mode)
 
 
 @command.command()
 @click.argument("of", metavar="ID", required=False)
 @click.option("--token", type=click.Path(path_type=Path), metavar="FILE", help="Verify a chain that somebody shows.")
+@json_option
 @ledger_option
-def verify(of: str | None, token: Path | None) -> None:
-    """Verify a grant: who signed it, that it hangs together, and that nobody gave more than they had.
+def verify(of: str | None, token: Path | None, *, as_json: bool) -> None:
+    """Verify a grant: who signed it, that it hangs together, that nobody gave more than they had, that it holds.
 
     Of a token, its chain is verified with nothing but the ledger's root key, as a tool server does.
     """
     if (of is None) == (token is None):
         raise click.UsageError("say either ID or --token FILE")
-    with opened_relay() as relay, relay.store.view() as view:
-        if token is not None:
-            text = "".join(read_lines(token)).strip().partition(".")[0]
-            proven = Verifier(view.info().root_key, audience="batonpass grant verify", revocations=False)
-            terms = proven.verify_chain(text).terms
-            say(f"1 to 7  {' → '.join(one.agent for one in terms)} on behalf of {terms[0].principal}: it proves that")
-            return
-        chain = read_chain(view, find_account(view, str(of)))
-    say(f"1 to 4  {' → '.join(held.terms.said.agent for held in chain)}: signed by relays of this ledger, and linked")
+    with opened_relay() as relay, viewed(relay) as view:
+        terms, rows = _verified_token(view, token) if token is not None else _verified(view, str(of))
+        if as_json:
+            say_json({"holds": True, "principal": terms[0].principal, "chain": [one.agent for one in terms]})
+        else:
+            table([(paint(label, dim=True), text) for label, text in rows])
+
+
+def _verified(view: LedgerView, of: str) -> tuple[list[Terms], list[tuple[str, str]]]:
+    """Return a chain that holds, and what was found out. Raises `GrantError` for one that does not."""
+    chain = read_chain(view, find_account(view, of))
+    terms = [held.terms.said for held in chain]
     if widened := next(find_widened(chain), None):
         raise GrantChainError(widened)
-    say("5       every hop holds at most what the one before may delegate")
     for held in chain:
-        if held.revoked:
-            say("8       ", paint(f"what {held.terms.said.agent} was granted is revoked", "red"))
+        if held.revoked is not None:
+            raise GrantRevokedError(f"what {name_of(held)} was granted is revoked {revoked_by(held.revoked)}")
+        require_ahead(held.terms.said.until, datetime.now(UTC))
+    return terms, [
+        ("signed", f"{_line(terms)}, each hop by a relay of this ledger"),
+        ("linked", "each hop names the one before"),
+        ("narrowed", "each hop holds at most what the one before may delegate"),
+        ("in force", "nothing in it is revoked, and nothing has ended"),
+    ]
+
+
+def _verified_token(view: LedgerView, token: Path) -> tuple[list[Terms], list[tuple[str, str]]]:
+    """Return the chain of a token that holds, and what was found out. Raises `GrantError` for one that does not."""
+    text = "".join(read_lines(token)).strip().partition(".")[0]
+    root = view.info().root_key
+    verifier = Verifier(root, audience="batonpass grant verify", revocations=False)
+    terms = list(verifier.verify_chain(text).terms)
+    for one in terms:
+        if (revoked := find_revocation(view, account_of(one))) is not None:
+            raise GrantRevokedError(f"what {one.agent} was granted is revoked {revoked_by(revoked)}")
+    return terms, [
+        ("signed", f"{_line(terms)}, each hop by a relay that root key {root[:16]} let grant"),
+        ("linked", "each hop names the one before, and the certificate the last"),
+        ("in force", "nothing in it is revoked here, and nothing has ended"),
+        ("not shown", "what its proof is about: only the tool server it is for can tell that"),
+    ]
+
+
+def _line(terms: list[Terms]) -> str:
+    return f"{' → '.join(one.agent for one in terms)} on behalf of {terms[0].principal}"
 
 
 @command.command()
@@ -83,8 +117,9 @@ def verify(of: str | None, token: Path | None) -> None:
 @click.option("--by", metavar="WHO", help="Who decides this, such as user:ana.")
 @click.option("--reason", metavar="TEXT", help="Why; it is kept.")
 @click.option("--list", "as_list", is_flag=True, help="Print the signed list of all that is revoked, for tool servers.")
+@json_option
 @ledger_option
-def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool) -> None:
+def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool, as_json: bool) -> None:
     """Let what was granted to a handoff or a run, and all that hangs from it, hold no more.
 
     It takes effect at the next call, in whichever process. `--list` needs the root key.
@@ -93,45 +128,53 @@ def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool)
         raise click.UsageError("say either ID or --list")
     with opened_relay() as relay:
         if of is None:
-            say(relay.revocations())
+            listed = relay.revocations()
+            if as_json:
+                say_json({"revocations": listed})
+            else:
+                say(listed)
             return
         if by is None or reason is None:
             raise click.UsageError("say who decides it with --by, and why with --reason")
-        relay.revoke_grant(of, by=by, reason=reason)
-    tell("revoked: no call under it, or under what hangs from it, is made from now on")
+        with viewed(relay) as view:
+            account = find_account(view, of)
+            agent = read_chain(view, account)[-1].terms.said.agent
+        relay.revoke_grant(account, by=by, reason=reason)
+    if as_json:
+        say_json({"account": account, "agent": agent, "by": by, "reason": reason})
+        return
+    say(paint(f"{agent} {ending(account)}", bold=True), f" · revoked by {by}")
+    tell("  no call under it, or under what hangs from it, is made from now on")
 
 
 @command.command("suggest")
 @click.option("--since", callback=read_moment, metavar="TIME", help="Only what happened since, as 7d or a date.")
 @click.option("--agent", metavar="NAME", help="Only for this agent.")
+@json_option
 @ledger_option
-def suggest_(since: datetime | None, agent: str | None) -> None:
-    """Print, as TOML, the least grants that cover the calls which were recorded, and how many each covers."""
+def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> None:
+    """Print, as TOML, the least grants that cover the calls which were recorded, and how many each covers.
+
+    Paths below the current directory are suggested relative to it.
+    """
     with opened_view() as view:
-        found = suggest(view, since=since, agent=None if agent is None else AgentId(agent))
-    if not found:
-        tell("no calls are recorded there")
+        found = suggest(view, WorkTree(Path.cwd()), since=since, agent=None if agent is None else AgentId(agent))
+    if as_json:
+        say_json(
+            {
+                "grants": {
+                    one.agent: {suggested.permit.text: suggested.calls for suggested in one.suggested}
+                    for one in found.grants
+                },
+                "uncovered": found.uncovered,
+            }
+        )
         return
-    for one in found:
-        notes = {suggested.permit.text: f"{suggested.calls} calls" for suggested in one.suggested}
-        say(write_grants({one.agent: one.grant}, notes=notes))
-
-
-def _mark(held: Held) -> str:
-    return str(paint(" · revoked", "red")) if held.revoked else ""
-
-
-def _facts(held: Held) -> dict[str, object]:
-    terms = held.terms.said
-    return {
-        "agent": terms.agent,
-        "principal": terms.principal,
-        "account": held.account,
-        "terms": held.terms.digest,
-        "may": list(terms.may.lines),
-        "may_delegate": list(terms.may_delegate.lines),
-        "limits": str(terms.limits) or None,
-        "until": None if terms.until is None else spell_time(terms.until),
-        "used": {charged.unit: charged.used for charged in held.used},
-        "revoked": held.revoked,
-    }
+    for number, one in enumerate(found.grants):
+        notes = {suggested.permit.text: counted(suggested.calls, "call") for suggested in one.suggested}
+        for line in ("\n" * bool(number) + write_grants({one.agent: one.grant}, notes=notes)).splitlines():
+            say(line)
+    if not found.grants:
+        tell("no calls are recorded there")
+    if found.uncovered:
+        tell(f"not covered: {counted(found.uncovered, 'call')} whose words are gone, or that no permit can name")

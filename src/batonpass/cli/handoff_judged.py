@@ -45,7 +45,7 @@ def approval_rows(account: Account) -> Iterator[Parts]:
                 proof = (
                     paint("proven", "green") if body.proven else paint("unproven: no approver's key signed", "yellow")
                 )
-                seen = "" if body.shown is None else f" · was shown {body.shown[:12]}"
+                seen = f" · was shown {'nothing' if body.shown is None else body.shown[:12]}"
                 looked = "" if body.looked_ms is None else f" · for {elapsed(timedelta(milliseconds=body.looked_ms))}"
                 yield (f"by {body.by} · ", proof, f"{seen}{looked}{because(act)}")
             case HandoffDenied() as body:

@@ -165,17 +165,17 @@ def _attempt_row(attempt: Attempt) -> Parts:
 
 def _say_scope(account: Account, sheet: Sheet) -> None:
     held, asked = account.inherited, account.granted
-    how = "granted" if getattr(account.offered.body, "terms", None) is not None else "asked for"
+    by_terms = getattr(account.offered.body, "terms", None) is not None
     if held:
         sheet.row("inherited", shorten(", ".join(held)))
     else:
         sheet.row(
             "inherited", _GONE if held is None else f"no grant: {name_of(account.parent)} is {account.offered.mode}"
         )
-    if asked:
+    if asked or by_terms:
+        given = ", ".join(asked or ()) or "nothing to use itself"
         sheet.row(
-            "granted",
-            f"{shorten(', '.join(asked), 60)} ({how} by {account.parent.agent})",
+            "granted", f"{shorten(given, 60)} ({'granted' if by_terms else 'asked for'} by {account.parent.agent})"
         )
     else:
         sheet.row("granted", _GONE if asked is None else "as inherited: nothing was asked for")

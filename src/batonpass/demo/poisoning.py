@@ -63,7 +63,8 @@ def play_poisoned(directory: Path) -> Iterator[Step]:
 
 def _asked(example: Poisoned) -> Iterator[Line]:
     yield Line(f"ana: {example.WORDS}")
-    yield Line(f"the lead may pay:{example.ON_FILE}, and may hand that on", Tone.QUIET)
+    yield Line(f"the lead may pay:{example.ON_FILE} and pay:*, and may hand both on", Tone.QUIET)
+    yield Line("one account is named before anybody reads anything; the star names nobody", Tone.QUIET)
 
 
 def _quarantined(relay: Relay) -> Iterator[Line]:

@@ -66,6 +66,7 @@ class CallFacts:
     tool: str
     reads: bool = False
     target: str | None = None
+    leads_to: str | None = None  # what the target is once links are followed, as a grant sees it; None: nobody looked
     tiers: tuple[Tier, ...] = ()
     depth: int = 0  # of the run that makes it: hops below the root
 

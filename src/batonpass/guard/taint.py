@@ -22,10 +22,19 @@ def is_consequential(facts: CallFacts) -> bool:
 
 
 def is_named(facts: CallFacts, terms: Collection[str]) -> bool:
-    """Return whether terms name this very action on this very target. A pattern names nothing in particular."""
+    """Return whether terms name this very action on this very target. A pattern names nothing in particular.
+
+    A target that leads elsewhere, by a link or from another directory, is what it leads to.
+    """
     if facts.target is None or "*" in facts.target:
         return False
-    return not {f"write:{facts.target}", f"{facts.tool}:{facts.target}"}.isdisjoint(terms)
+    detour = facts.leads_to is not None and _segments(facts.target) != _segments(facts.leads_to)
+    meant = facts.leads_to if detour else facts.target
+    return not {f"write:{meant}", f"{facts.tool}:{meant}"}.isdisjoint(terms)
+
+
+def _segments(target: str) -> tuple[bool, list[str]]:
+    return target.startswith("/"), [segment for segment in target.split("/") if segment not in {"", "."}]
 
 
 def judge_tainted_call(facts: CallFacts, terms: Collection[str], origin: str) -> Decision | None:

@@ -45,7 +45,14 @@ def tiers_of(declared: Declared) -> tuple[Tier, ...]:
 
 
 def judge(
-    desk: Desk, holding: Holding, call: ToolCall[Any], target: str | None, key: Digest, *, aim: Digest
+    desk: Desk,
+    holding: Holding,
+    call: ToolCall[Any],
+    target: str | None,
+    key: Digest,
+    *,
+    aim: Digest,
+    leads_to: str | None = None,
 ) -> tuple[Decision, ...]:
     """Return what taint and the policy say about a call; nothing about one that somebody let be made."""
     if key in holding.resumption.approved:
@@ -55,6 +62,7 @@ def judge(
         tool=call.declared.name,
         reads=call.declared.reads,
         target=target,
+        leads_to=leads_to,
         tiers=tiers_of(call.declared),
         depth=depth_of(desk, holding),
     )

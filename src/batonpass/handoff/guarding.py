@@ -122,7 +122,10 @@ def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call:
 
 def _protect(desk: Desk, call: ToolCall[Any], *, enforced: bool) -> None:
     """Refuse a call that would touch the record. Raises `CallProtectedError`."""
-    named = call.arguments if enforced else {"path": call.path}
-    what = desk.protected.find(paths_in(named, os.getcwd()), reads=call.declared.reads, enforced=enforced)  # noqa: PTH109 - a text is wanted
+    here = os.getcwd()  # noqa: PTH109 - a text is wanted
+    reads, own = call.declared.reads, {"": call.path}
+    targets = () if reads or not enforced else frozenset(paths_in(own, here))
+    named = paths_in({**call.arguments, **own} if enforced else own, here)
+    what = desk.protected.find(named, reads=reads, enforced=enforced, targets=targets)
     if what is not None:
         raise CallProtectedError(call.declared.name, what)

@@ -64,7 +64,11 @@ def find_account(view: LedgerView, given: str) -> StreamId:
     try:
         return StreamId(get_handoff(view, given).id)
     except NotFoundError:
+        pass
+    try:
         return account_of_run(view, get_run(view, given).id)
+    except NotFoundError:
+        raise NotFoundError("handoff or run", given) from None
 
 
 def revocation_list(desk: Desk, root: Signer, *, good_for: timedelta = GOOD_FOR) -> str:

@@ -313,5 +313,5 @@ def test_approvals_on_the_way_are_told(place: Place) -> None:
 
     assert [
         "held from the beginning",
-        'approved by user:ana · unproven: no approver\'s key signed: "fine"',
+        'approved by user:ana · unproven: no approver\'s key signed · was shown nothing: "fine"',
     ] == [f"{fact.label} {fact.text}" for fact in own.approvals]

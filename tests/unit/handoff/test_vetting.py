@@ -1,6 +1,7 @@
 """Calls of tainted runs: which are held, once for a tool and a target, and whose words stand in their arguments."""
 
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from batonpass.handoff.tools import tool
 from batonpass.model.kinds import Gate
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.rules import Policy, Rule, Subject, Tier
+from batonpass.relay import Relay
+from batonpass.store.opening import open_store
 from tests.unit.handoff.outside import ACCOUNT, ENFORCED, PAGE, World, started
 from tests.unit.handoff.places import ANA, Places, bodies, worker
 
@@ -80,13 +83,45 @@ def test_terms_that_name_it_are_older(may: list[str], held: bool) -> None:  # no
         assert (held, not held) == (bool(bodies(relay, "tool.held")), bool(world.done))
 
 
-def test_a_target_that_looks_like_a_pattern_is_not_named_by_that_pattern() -> None:
-    """Whoever may write a pattern of paths has not named a file that is called so."""
+def test_a_target_that_looks_like_a_pattern_is_beyond_any_grant() -> None:
+    """Whoever is held to a grant cannot act on a file that is called like a pattern: it may mean any."""
     with started(LENIENT) as (_, lead, world):
         writer = lead.hand_off("writer", "Write", may=["write:src/**", "write:**", "call:fetch"]).accept()
         tainted(writer, world)
         with pytest.raises(GrantDeniedError, match="has a wildcard"):
             writer.call(world.plain, "src/**")
+
+
+@pytest.mark.parametrize(("path", "held"), [("src/**", True), ("src/a.py", False)])
+def test_a_target_that_looks_like_a_pattern_is_not_named_by_that_pattern(path: str, held: bool) -> None:  # noqa: FBT001
+    """Where a grant is only tried out, whoever may write a pattern of paths has not named a file that is called so."""
+    with Relay(open_store("memory:"), policy=LENIENT) as relay:
+        world, may = World(), ["write:src/**", "write:src/a.py", "call:fetch"]
+        lead = relay.start("Compare prices", by=ANA, may_delegate=may, mode="observed")
+        writer = lead.hand_off("writer", "Write", may=may).accept()
+        tainted(writer, world)
+        with suppress(CallSuspendedError):
+            writer.call(world.plain, path)
+
+        assert (held, [] if held else [f"plain {path}"]) == (bool(bodies(relay, "tool.held")), world.done)
+        relay.verify()
+
+
+def test_a_name_that_leads_elsewhere_is_where_it_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link under a name that the terms have does not make what it leads to one that they named."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").symlink_to(tmp_path / "ci.yml")
+    with started(LENIENT) as (_, lead, world):
+        may = ["write:src/a.py", "write:src/b.py", "write:**", "call:fetch"]
+        writer = lead.hand_off("writer", "Write", may=may).accept()
+        tainted(writer, world)
+        writer.call(world.plain, "src/b.py")
+        writer.call(world.plain, str(tmp_path / "src/b.py"))
+        with pytest.raises(CallSuspendedError):
+            writer.call(world.plain, "src/a.py")
+
+        assert ["plain src/b.py", f"plain {tmp_path}/src/b.py"] == world.done
 
 
 def test_terms_of_a_tainted_parent_count_only_as_far_as_its_own_do(places: Places) -> None:

@@ -1,0 +1,158 @@
+"""How grants look: hop by hop who gave what, what of it is used, and whether it still holds."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from batonpass.accounts.grants import Held, Revocation
+from batonpass.audit.lookup import ending, read_receipt
+from batonpass.cli.handoff_sheet import quoted
+from batonpass.cli.handoff_showing import words_of
+from batonpass.cli.printing import Painted, paint, say
+from batonpass.cli.words import exact, moment
+from batonpass.handoff.bounds import MILLION
+from batonpass.ledger.standing import mode_of_child
+from batonpass.model.charge import Charged, Unit
+from batonpass.model.ids import HANDOFF, HandoffId, RunId, StreamId
+from batonpass.model.limits import UNITS, Limits
+from batonpass.model.permit import Permit
+from batonpass.model.receipt import Mode
+from batonpass.model.scope import Scope
+from batonpass.store.port import LedgerView
+
+_LABEL: Final = 14
+_SECONDS: Final = "seconds"
+_WITHOUT: Final = {
+    Mode.OBSERVED: "all that it does is recorded, and nothing is blocked but changes to the ledger",
+    Mode.ENFORCED: "it is held to its constraints, its budget and the policy, and may call whatever these let it",
+}
+
+
+def say_chain(chain: tuple[Held, ...], mode: Mode, at: datetime) -> None:
+    """Print the hops of a chain, the first first, and whether anybody is held to the last."""
+    for number, held in enumerate(chain):
+        terms = held.terms.said
+        by = terms.principal if number == 0 else chain[number - 1].terms.said.agent
+        standing = _standing(held, chain[:number], at)
+        say(paint(name_of(held), bold=True), f" · granted by {by} · {moment(terms.at)}", standing)
+        _say_scope("may", terms.may, held, "nothing itself")
+        _say_scope("may delegate", terms.may_delegate, held, "nothing")
+        if used := _used(terms.limits, held.used, terms.at, at):
+            _row("limits", used)
+        if terms.until is not None:
+            _row("until", moment(terms.until))
+        if terms.max_depth is not None:
+            _row("max depth", str(terms.max_depth))
+        if held.revoked is not None:
+            _row("revoked", paint(revoked_by(held.revoked), "red"))
+    if mode is Mode.OBSERVED:
+        _row("tried out", "nothing is refused by it; what would have been is recorded")
+
+
+def name_of(held: Held) -> str:
+    """Return whose grant it is, as people say it."""
+    return f"{held.terms.said.agent} {ending(held.account)}"
+
+
+def revoked_by(revocation: Revocation) -> str:
+    """Return who revoked a grant, when, and why."""
+    return f"by {revocation.by} · {moment(revocation.at)} · {quoted(words_of(revocation.reason))}"
+
+
+def mode_of(view: LedgerView, account: StreamId) -> Mode:
+    """Return whether whoever works on a handoff, or a root, is held to anything."""
+    if not account.startswith(HANDOFF):
+        return read_receipt(view.get_receipt_at(account, 1)).mode
+    handoff = view.get_handoff(HandoffId(account))
+    return mode_of_child(read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq)))
+
+
+def say_ungranted(view: LedgerView, account: StreamId, mode: Mode) -> None:
+    """Print what somebody may do who was granted nothing."""
+    known = account.startswith(HANDOFF)
+    agent = view.get_handoff(HandoffId(account)).to if known else view.get_run(RunId(account)).agent
+    say(paint(f"{agent} {ending(account)}", bold=True), f" · no grant · {mode}")
+    say("  ", _WITHOUT[mode])
+
+
+def chain_facts(chain: tuple[Held, ...]) -> list[dict[str, object]]:
+    """Return a chain for programs."""
+    return [
+        {
+            "agent": terms.agent,
+            "principal": terms.principal,
+            "granted_by": terms.principal if number == 0 else chain[number - 1].terms.said.agent,
+            "at": exact(terms.at),
+            "account": held.account,
+            "terms": held.terms.digest,
+            "may": list(terms.may.lines),
+            "may_delegate": list(terms.may_delegate.lines),
+            "limits": str(terms.limits) or None,
+            "until": exact(terms.until),
+            "max_depth": terms.max_depth,
+            "used": _amounts(held.used),
+            "permits": {permit: _amounts(used) for permit, used in held.permits.items()},
+            "revoked": None if held.revoked is None else _revocation(held.revoked),
+        }
+        for number, held in enumerate(chain)
+        for terms in (held.terms.said,)
+    ]
+
+
+def _revocation(revoked: Revocation) -> dict[str, object]:
+    reason = None if revoked.reason is None else revoked.reason.words
+    return {"by": revoked.by, "at": exact(revoked.at), "reason": reason, "receipt": revoked.receipt}
+
+
+def _standing(held: Held, above: tuple[Held, ...], at: datetime) -> Painted:
+    if held.revoked is not None:
+        return paint(" · revoked", "red")
+    if (fallen := next((one for one in above if one.revoked is not None), None)) is not None:
+        return paint(f" · fell with {name_of(fallen)}", "red")
+    until = held.terms.said.until
+    return paint(" · ended", "red") if until is not None and at >= until else Painted("")
+
+
+def _say_scope(label: str, scope: Scope, held: Held, nothing: str) -> None:
+    lines = [_permit(permit, held) for permit in scope.permits] or [nothing]
+    for number, line in enumerate(lines):
+        _row("" if number else label, line)
+
+
+def _permit(permit: Permit, held: Held) -> str:
+    used = held.permits.get(permit.text)
+    told = "" if used is None else _used(permit.limits, used, None, None)
+    return f"{permit.text} · {told}" if told else permit.text
+
+
+def _used(limits: Limits, charged: Iterable[Charged], since: datetime | None, at: datetime | None) -> str:
+    """Return how much of each limit is used up, such as `3 of 20 calls`."""
+    told = ", ".join(_of_each(limits, _amounts(charged), since, at))
+    return told and f"{told} used"
+
+
+def _of_each(
+    limits: Limits, used: Mapping[str, int | str], since: datetime | None, at: datetime | None
+) -> Iterator[str]:
+    for unit in UNITS:
+        most = getattr(limits, unit)
+        if most is None:
+            continue
+        amount: int | str = used.get(unit, 0)
+        if unit == _SECONDS:
+            if since is None or at is None:
+                continue
+            amount = max(0, int((at - since).total_seconds()))
+        yield f"{amount} of {most} {unit}"
+
+
+def _amounts(charged: Iterable[Charged]) -> dict[str, int | str]:
+    return {
+        str(one.unit): format((Decimal(one.used) / MILLION).normalize(), "f") if one.unit is Unit.SPEND else one.used
+        for one in charged
+    }
+
+
+def _row(label: str, text: str) -> None:
+    say("  ", paint(f"{label:<{_LABEL}}", dim=True) if label else " " * _LABEL, text)

@@ -1,0 +1,22 @@
+"""What is set up for a whole module is set up once: one process runs all of that module."""
+
+from pathlib import Path
+from typing import Final
+
+from tests.sharing import TOGETHER
+
+ROOT: Final = Path(__file__).parents[2]
+SHARED: Final = ('scope="module"', 'scope="session"')
+SPREAD: Final = {"tests/integration/test_mutations.py", "tests/postgres_server.py"}  # each process has its own
+
+
+def test_what_shares_a_set_up_is_kept_together() -> None:
+    """A file with a fixture for all of it stands in the list, and nothing stands there that is not a place."""
+    sharing = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        if path != Path(__file__) and any(scope in path.read_text(encoding="utf-8") for scope in SHARED)
+    }
+
+    assert set() == {name for name in sharing - SPREAD if not name.startswith(TOGETHER)}
+    assert [] == [place for place in TOGETHER if not (ROOT / place).exists()]

@@ -1,0 +1,32 @@
+"""A process that records as quickly as it can, in several threads, and says what was acknowledged."""
+
+import os
+import sys
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from batonpass.model.ids import AgentId, PrincipalId
+from batonpass.relay import Relay
+
+
+def main(url: str, home: str, threads: int, calls: int, told: Connection) -> None:
+    """Let each thread work on a run of its own; tell the id of every call whose request was acknowledged."""
+    complaints = os.open(Path(home) / f"{os.getpid()}.complaints", os.O_WRONLY | os.O_CREAT, 0o600)
+    os.dup2(complaints, sys.stderr.fileno())
+    # A line is written at once or not at all, also by one who is killed; the connection's own messages are not.
+    pipe = told.fileno()
+    recording = Relay.open(url, home=Path(home)).recording
+    os.write(pipe, b"ready\n")
+
+    def work(name: str) -> None:
+        run = recording.start(f"work of {name}", agent=AgentId(name), by=PrincipalId("user:ana"))
+        for number in range(calls):
+            os.write(pipe, f"{recording.request(run, 'count', str(number))}\n".encode())
+        recording.close(run)
+
+    workers = [threading.Thread(target=work, args=(f"worker-{number}",)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()

@@ -1,0 +1,42 @@
+"""Which tests share an expensive set-up: one process of many runs all of them, so that it is made once."""
+
+from typing import TYPE_CHECKING, Final
+
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    import pytest
+    from xdist.remote import Producer
+
+# By the beginning of their names. The first that fits counts; what fits none goes wherever there is room: the ledger
+# of the mutations is made quickly, and what is done to it takes long.
+TOGETHER: Final = (
+    "tests/acceptance/test_demo.py",
+    "tests/acceptance/test_freight.py",
+    "tests/acceptance/test_tool_server.py",
+    "tests/attribution/test_generated.py",
+    "tests/claude_code/test_recording.py",
+    "tests/claude_code/test_sdk.py",
+    "tests/claude_code/",
+    "tests/integration/agents/test_chain.py",
+    "tests/mcp/test_revisions.py",
+    "tests/mcp/test_transparent.py",
+    "tests/unit/adapters/claude_code/hooks/test_enforcing.py",
+    "tests/unit/adapters/claude_code/hooks/test_resuming.py",
+)
+
+
+class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # its package has no types
+    """Gives each test to whoever is free, and those that belong together to one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((group for group in TOGETHER if nodeid.startswith(group)), nodeid)
+
+
+def schedule(config: "pytest.Config", log: "Producer") -> Sharing | None:
+    """Return who runs what, where that is asked for with `--dist=loadgroup`.
+
+    The mark `xdist_group` does nothing: pytest-xdist 3.8 writes it into the ids of tests, which pytest 9.2 does not
+    let it. Nobody is told; everything is set up in every process.
+    """
+    return Sharing(config, log) if config.getvalue("dist") == "loadgroup" else None
