@@ -21,8 +21,9 @@ from pathlib import Path
 from batonpass import BatonpassError
 from batonpass.clock import SystemClock
 from batonpass.grants.issuing import Issuer, enrol, prove, revoke
+from batonpass.grants.remembering import SeenProofs
 from batonpass.grants.resolving import WorkTree
-from batonpass.grants.verifier import Verifier
+from batonpass.guard import Permitted, verify_call
 from batonpass.model.call import Call, resolved
 from batonpass.model.grant import Chain, Grant, Signed, Terms
 from batonpass.model.ids import (
@@ -55,7 +56,7 @@ class Tool(BaseHTTPRequestHandler):
             call = Call("write_file", "write", arguments["path"], arguments)
             # Where links lead is asked before the check, and the file is then opened by the name that was checked.
             acts_on = resolved(call, self.server.tree, paths={"path"})
-            permitted = self.server.verifier.verify_call(self.headers.get(HEADER, ""), call, acts_on=acts_on)
+            permitted = self.server.permit(self.headers.get(HEADER, ""), call, acts_on)
         except BatonpassError as error:
             self._answer(403, {"error": {"code": error.code, "message": str(error)}})
             return
@@ -87,7 +88,22 @@ class ToolServer(ThreadingHTTPServer):
         self.root = root
         self.tree = WorkTree(root)
         self.address = f"http://127.0.0.1:{self.server_port}"
-        self.verifier = Verifier(root_key, audience=self.address, revocations=True)
+        self.root_key = root_key
+        self.revoked = ""  # the newest list; without one, nothing is let through
+        self.seen = SeenProofs()
+
+    def permit(self, token: str, call: Call, acts_on: Call) -> Permitted:
+        """Let a call be made, or refuse it with a sentence for whoever made it."""
+        return verify_call(
+            token,
+            call,
+            acts_on=acts_on,
+            root_key=self.root_key,
+            audience=self.address,
+            at=datetime.now(UTC),
+            revocations=self.revoked,
+            proofs=self.seen,
+        )
 
 
 @contextmanager
@@ -163,7 +179,7 @@ def main(root: Path) -> None:
     editor = Editor(ledger, lead, terms)
 
     with serving(root, ledger.root.public_key) as server:
-        server.verifier.use_revocations(ledger.list_revoked(1))
+        server.revoked = ledger.list_revoked(1)
         token = editor.token(server, "src/invoice.py", "ROUNDING = 'half-even'\n")
         send(server, "src/invoice.py", "ROUNDING = 'half-even'\n", token)
         print("- the same token again, and for something else:")
@@ -182,7 +198,7 @@ def main(root: Path) -> None:
         )
         send(server, "src/a.py", "x", "")
         print("- the lead's run is revoked, and with it everything that hangs from it:")
-        server.verifier.use_revocations(ledger.list_revoked(2, run))
+        server.revoked = ledger.list_revoked(2, run)
         send(server, "src/a.py", "x", editor.token(server, "src/a.py", "x"))
 
 

@@ -13,6 +13,7 @@ from batonpass.store.opening import MEMORY, SQLITE, home_by_default
 LEDGER: Final = "BATONPASS_LEDGER"
 HOME: Final = "BATONPASS_HOME"
 POLICY: Final = "BATONPASS_POLICY"
+HANDOFF: Final = "BATONPASS_HANDOFF"
 FILE_NAME: Final = "ledger.db"
 
 

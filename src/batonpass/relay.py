@@ -110,10 +110,9 @@ class Relay:
     ) -> Self:
         """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it.
 
-        With `keys_in_files`, run keys outlive this process, as short hooks need. A policy is given as a value or a
-        file; else it is the nearest `batonpass.toml` around the home. A file is read before the first run is begun or
-        taken up, so one that is wrong raises `PolicyFileError` there, and keeps nobody from reading the ledger. Paths
-        in grants are relative to `work_tree`, by default where it is opened.
+        With `keys_in_files`, run keys outlive this process. A policy is a value or a file, else the nearest
+        `batonpass.toml` around the home; one that is wrong raises `PolicyFileError` when a run is begun or taken up,
+        not when the ledger is read. Paths in grants are relative to `work_tree`, by default where it is opened.
         """
         home = home or home_by_default(ledger)
         if policy is None and home is not None:
@@ -183,8 +182,12 @@ class Relay:
     def register(self, agent: str, runner: AnyRunner, *, card: Card | None = None) -> AnyRunner:
         """Let a runner work on what is handed to an agent: a function, a coroutine function, or a `Program`."""
         self._runners[require_agent("agent", AgentId(agent))] = runner
-        self._cards[AgentId(agent)] = card or Card(agent=AgentId(agent))
+        self.introduce(card or Card(agent=AgentId(agent)))
         return runner
+
+    def introduce(self, card: Card) -> None:
+        """Hold an agent to its card, whoever runs it."""
+        self._cards[card.agent] = card
 
     def agent(self, name: str, *, card: Card | None = None) -> Callable[[AnyRunner], AnyRunner]:
         """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""

@@ -1,8 +1,11 @@
 """What receipts grant, as it is told. Nothing is checked here: whoever has to know runs the verifier."""
 
+from batonpass.audit.lookup import read_receipt
 from batonpass.errors import BatonpassError
 from batonpass.handoff.bounds import TERMS
+from batonpass.model.bodies import HandoffAccepted, RunStarted
 from batonpass.model.grant import Terms
+from batonpass.model.ids import RunId, StreamId
 from batonpass.model.receipt import Receipt
 from batonpass.store.port import LedgerView
 from batonpass.wire.token import decode_part
@@ -21,3 +24,9 @@ def terms_in(view: LedgerView, receipt: Receipt) -> Terms | None:
         return None if body is None else decode_part(body, Terms).said
     except BatonpassError:
         return None
+
+
+def has_grant(view: LedgerView, run: RunId) -> bool:
+    """Return whether a run's key was bound to a grant when it began."""
+    body = read_receipt(view.get_receipt_at(StreamId(run), 1)).body
+    return isinstance(body, RunStarted | HandoffAccepted) and body.certificate is not None

@@ -1,31 +1,22 @@
 """Grants as they are told: who holds what, by whose word, and how much of it is used; and what would be enough."""
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
 from batonpass.audit.lookup import Text, read_receipt, read_texts
-from batonpass.errors import EditedError, GrantError, InvalidValueError, NotFoundError
-from batonpass.guard.least import LeastScope, least_scope
+from batonpass.errors import EditedError, GrantError, NotFoundError
 from batonpass.guard.narrowing import narrow
 from batonpass.handoff.bounds import Bounds, read_bounds, read_terms
-from batonpass.handoff.calling import TARGET
 from batonpass.handoff.guarding import account_of
 from batonpass.handoff.limiting import permit_account
-from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.handoff.revoking import REASON
-from batonpass.handoff.tools import CALL, READ, WRITE
-from batonpass.handoff.using import SCOPE
-from batonpass.model.bodies import GrantRevoked, Kind, ToolRequested
-from batonpass.model.call import Call, Resolver
+from batonpass.model.bodies import GrantRevoked, Kind
 from batonpass.model.charge import REVOKED, Charged, part_of
 from batonpass.model.grant import Signed, Terms
-from batonpass.model.ids import HANDOFF, AgentId, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
+from batonpass.model.ids import HANDOFF, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
 from batonpass.model.limits import UNLIMITED
-from batonpass.model.receipt import Receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _PATH = "path"
@@ -39,14 +30,6 @@ class Revocation:
     at: datetime
     reason: Text | None
     receipt: ReceiptId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggested:
-    """The least grants of agents, and how many of the calls that were looked at no grant could cover."""
-
-    grants: tuple[LeastScope, ...]
-    uncovered: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +61,6 @@ def find_widened(chain: tuple[Held, ...]) -> Iterator[str]:
             narrow(above.terms.said, below.terms.said, depth=depth)
         except GrantError as error:
             yield str(error)
-
-
-def suggest(
-    view: LedgerView, resolve: Resolver, *, since: datetime | None = None, agent: AgentId | None = None
-) -> Suggested:
-    """Return for each agent the least grant that covers the calls that it was seen to make.
-
-    Absolute paths are resolved as the guard does it: what lies in the work tree is suggested relative to it.
-    """
-    query = ReceiptQuery(kind=Kind.TOOL_REQUESTED, since=since, agent=agent)
-    uncovered: Counter[AgentId] = Counter()
-    grants = least_scope(_observed(view, query, resolve, uncovered))
-    return Suggested(grants=grants, uncovered=uncovered.total() + sum(len(one.outside) for one in grants))
 
 
 def _chain(view: LedgerView, account: StreamId) -> tuple[Signed[Terms], ...]:
@@ -128,47 +98,3 @@ def find_revocation(view: LedgerView, account: StreamId) -> Revocation | None:
             reason = read_texts(view, receipt).get(REASON)
             return Revocation(by=receipt.body.by, at=receipt.at, reason=reason, receipt=receipt.id)
     raise EditedError(f"{account} counts as revoked, and no receipt says so; run `batonpass ledger verify`")
-
-
-def _observed(
-    view: LedgerView, query: ReceiptQuery, resolve: Resolver, uncovered: Counter[AgentId]
-) -> Iterator[tuple[AgentId, Call]]:
-    agents: dict[RunId, AgentId] = {}
-    for stored in view.find_receipts(query):
-        receipt = read_receipt(stored)
-        body = receipt.body
-        if not isinstance(body, ToolRequested):
-            continue
-        if body.run not in agents:
-            agents[body.run] = view.get_run(body.run).agent
-        if (call := _seen(view, receipt, body, resolve)) is None:
-            uncovered[agents[body.run]] += 1
-        else:
-            yield agents[body.run], call
-
-
-def _seen(view: LedgerView, receipt: Receipt, body: ToolRequested, resolve: Resolver) -> Call | None:
-    """Return a recorded call as a grant would see it; None if its words are gone, or nothing could grant it."""
-    texts = {
-        name: (view.get_content(receipt.content[name].id).body or b"").decode("utf-8", "replace")
-        for name in (SCOPE, TARGET, ARGUMENTS)
-        if name in receipt.content
-    }
-    action, _, resource = texts.get(SCOPE, "").partition(":")
-    if not resource:
-        named = texts.get(TARGET) or _path_in(texts.get(ARGUMENTS, ""))
-        action, resource = (READ if body.reads else WRITE, named) if named else (CALL, body.tool)
-    try:
-        call = Call(body.tool, action, resolve(resource) if resource.startswith("/") else resource)
-        call.place  # noqa: B018 - it is read to see whether it can be
-    except InvalidValueError:
-        return None
-    return call
-
-
-def _path_in(described: str) -> str | None:
-    try:
-        found = json.loads(described)["arguments"][_PATH]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return found if isinstance(found, str) and found else None

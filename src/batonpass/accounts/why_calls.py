@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from batonpass.accounts.binding import Binding
+from batonpass.accounts.granted import has_grant
 from batonpass.accounts.outside import taint_facts
 from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line
 from batonpass.accounts.why_constraints import constraint_fact, quoted_sentence
@@ -191,7 +192,8 @@ def _allowed(case: _Case) -> str:
     flags = case.body.flags if isinstance(case.body, ToolRequested) else ()
     told = [flag.partition(".") for flag in flags]
     would = [f"{_WOULD[what]} by rule {rule}" for what, _, rule in told if what in _WOULD]
-    if (scope := case.texts.get(SCOPE)) is not None and not would:
+    scope = case.texts.get(SCOPE) if has_grant(case.view, case.run.id) else None
+    if scope is not None and not would:
         return f"{called}; its grant covers {scope.words or GONE}, and nothing else stood against it"
     if case.receipt.mode is Mode.ENFORCED:
         return f"{called}; enforced, and no constraint, budget or earlier change stood against it; no grant is recorded"

@@ -9,6 +9,7 @@ What each event becomes is in docs/spec/claude-code.md. The SDK is imported when
 import asyncio
 import importlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -19,6 +20,8 @@ from batonpass.config import find_settings
 from batonpass.errors import BatonpassError
 from batonpass.model.receipt import Mode
 from batonpass.model.rules import Policy
+from batonpass.policy.document import FILE_NAME
+from batonpass.policy.granting import read_tables
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
 
@@ -36,18 +39,21 @@ def record_hooks(
     """Return the hooks that record every session of a `ClaudeAgentOptions`; by default in the project's own ledger.
 
     Nothing is refused but tampering with the ledger, and an error of ours stops nothing: it leaves a gap in the record.
-    With `enforce`, the rules of `batonpass.toml` hold, and a call that cannot be recorded is not made. Merge other
-    hooks event by event: each has a list. A session must not load settings that name our hook command as well: it would
-    be recorded twice.
+    With `enforce`, the rules and grants of `batonpass.toml` hold, and a call that cannot be recorded is not made. Merge
+    other hooks event by event: each has a list. A session must not load settings that name our hook command as well: it
+    would be recorded twice.
     """
     matcher = importlib.import_module("claude_agent_sdk").HookMatcher
     place = Path(project).absolute()
     settings = find_settings(directory=place)
     # Whoever goes on with a session may be another process: its keys are where that finds them.
-    opened = relay or Relay.open(settings.ledger, home=settings.home, keys_in_files=True, policy=Policy())
+    opened = relay or Relay.open(
+        settings.ledger, home=settings.home, keys_in_files=True, policy=Policy(), work_tree=place
+    )
     judge = (Judge if enforce else Keeper)(place, home=settings.home or place / HOME_NAME)
     mode = Mode.ENFORCED if enforce else Mode.OBSERVED
-    callback = _Callback(Recorder(opened, place, judge=judge, mode=mode, by=by), enforce=enforce)
+    tables = partial(read_tables, place / FILE_NAME)
+    callback = _Callback(Recorder(opened, place, judge=judge, mode=mode, by=by, tables=tables), enforce=enforce)
     on_failure = "block" if enforce else "continue"
     made = {event: [matcher(hooks=[callback], timeout=_SECONDS, on_failure=on_failure)] for event in EVENTS}
     return Hooks(made, callback, opened if relay is None else None)

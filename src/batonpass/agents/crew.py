@@ -15,6 +15,7 @@ from batonpass.handoff.outcomes import Result
 from batonpass.model.ids import RunId, session_named
 from batonpass.model.items import WorkItem
 from batonpass.model.kinds import Outcome
+from batonpass.model.limits import Limits
 from batonpass.model.policy import HandoffPolicy
 from batonpass.relay import Relay
 
@@ -82,14 +83,31 @@ class Crew:
         """Return a crew that works side by side; nobody is told what the others do."""
         return cls(agents, registry=registry, policy=policy, name=name, relay=relay, side_by_side=True)
 
-    async def run(self, task: str, *, session_id: str | None = None, by: str = "user:unknown") -> CrewResult:
+    async def run(
+        self,
+        task: str,
+        *,
+        session_id: str | None = None,
+        by: str = "user:unknown",
+        may_delegate: Sequence[str] = (),
+        limits: Limits | str | None = None,
+    ) -> CrewResult:
         """Let everybody work on a task. Somebody who fails ends a pipeline; the rest of a crew goes on.
 
+        With `may_delegate`, everybody is held to what of it their definition asks for, all together within `limits`.
         Raises `PolicyRefusedError`. Whatever happens is recorded, and a cancellation withdraws what runs.
         """
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
         session = None if session_id is None else session_named(session_id)
-        root = await relay.start(task, by=by, agent=self._name, session=session, series=session)
+        root = await relay.start(
+            task,
+            by=by,
+            agent=self._name,
+            session=session,
+            series=session,
+            may_delegate=may_delegate,
+            limits=limits,
+        )
         try:
             results = await (self._together(root, task) if self._side_by_side else self._in_turn(root, task))
             crew = CrewResult(output=_output(results, self._side_by_side), results=results, run=root.id)

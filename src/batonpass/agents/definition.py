@@ -8,6 +8,7 @@ from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_instance, require_integer, require_text, require_texts
 from batonpass.model.ids import AgentId, PrincipalId, RunId, require_agent, require_principal
 from batonpass.model.items import Report
+from batonpass.model.scope_text import read_scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,9 @@ class AgentDefinition:
     model: str
     system_prompt: str = ""
     tools: Iterable[str] | None = None  # by name, in either spelling; None: all that its executor knows
+    may: Iterable[str] = ()  # permits: what it may use, where nobody says otherwise; it is enforced then
+    may_delegate: Iterable[str] = ()  # what it may pass on
+    ceiling: Iterable[str] | None = None  # what it may ever be handed, whoever grants it
 
     def __post_init__(self) -> None:
         require_agent("name", AgentId(self.name))
@@ -25,6 +29,9 @@ class AgentDefinition:
         require_text("system_prompt", self.system_prompt, empty=True)
         if self.tools is not None:
             object.__setattr__(self, "tools", require_texts("tools", self.tools))
+        for name in ("may", "may_delegate", "ceiling"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, read_scope(given).lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,17 +45,22 @@ class HandoffExecutor:
         artifacts: Iterable[FileGiven] = (),
         relation: Relation | str = Relation.LEAD_TO_WORKER,
         may: Sequence[str] = (),
+        may_delegate: Sequence[str] = (),
         key: str | None = None,
         **said: Any,  # noqa: ANN401 - the parts of a baton that `hand_off` takes
     ) -> Result:
         """Hand one task to an agent, let its runner work on it, and return what came of it.
 
-        Whatever goes wrong in the child is a result, not an error here. A cancellation withdraws the handoff. Raises
-        `PolicyRefusedError` if a policy does not let it go, which is recorded, and `NotFoundError` for an agent that
-        is not registered.
+        It may what is said here, else what its definition says, else what its ceiling and its sender's grant have in
+        common. Whatever goes wrong in the child is a result, not an error here. A cancellation withdraws the handoff.
+        Raises `PolicyRefusedError` if a policy does not let it go and `GrantError` if its sender cannot give it, which
+        are recorded, and `NotFoundError` for an agent that is not registered.
         """
         parent = current().run if run is None else run
         agent = self.registry.get(target_agent_id)
+        await agent.runner.introduce(agent.held_to)
+        if not may and not may_delegate:
+            may, may_delegate = tuple(agent.definition.may), tuple(agent.definition.may_delegate)
         for file in artifacts:
             await parent.attach(file.name, file.text)
         handoff = await parent.hand_off(
@@ -64,6 +69,7 @@ class HandoffExecutor:
             context=context,
             relation=relation,
             may=may,
+            may_delegate=may_delegate,
             key=key,
             policy=self.policy,
             **said,

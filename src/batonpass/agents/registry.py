@@ -48,6 +48,17 @@ class Registered:
     definition: AgentDefinition
     runner: AgentRunner
 
+    @property
+    def held_to(self) -> Card:
+        """Return what relays know of it: what it is for, and what it may ever hold."""
+        ceiling = self.definition.ceiling
+        return Card(
+            agent=AgentId(self.card.id),
+            description=self.card.description,
+            skills=self.card.skills,
+            ceiling=None if ceiling is None else tuple(ceiling),
+        )
+
 
 class AgentRegistry:
     """Agents by stable id. An id is compared as it is: `billing-agent` and `billing_agent` are two agents."""
@@ -95,8 +106,7 @@ class AgentRegistry:
         """Let a relay's workers run these agents too, so that a failed handoff can be tried again anywhere."""
         asynchronous = relay if isinstance(relay, AsyncRelay) else AsyncRelay(relay)
         for agent_id, agent in self._agents.items():
-            card = Card(agent=agent_id, description=agent.card.description, skills=agent.card.skills)
-            asynchronous.register(agent_id, agent.runner.working(agent.definition), card=card)
+            asynchronous.register(agent_id, agent.runner.working(agent.definition), card=agent.held_to)
 
     def __contains__(self, agent_id: object) -> bool:
         return agent_id in self._agents

@@ -16,9 +16,11 @@ from batonpass.agents.tools import ToolDefinition, ToolExecutor
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
 from batonpass.briefing.reports import gaps_of
+from batonpass.model.card import Card
 from batonpass.model.ids import session_named
 from batonpass.model.items import Constraint, Exclusion
 from batonpass.model.kinds import Outcome
+from batonpass.model.limits import Limits
 from batonpass.relay import Relay
 
 if TYPE_CHECKING:
@@ -52,11 +54,14 @@ class AgentRunner:
         by: str | None = None,
         constraints: Iterable[Constraint | str] = (),
         exclusions: Iterable[Exclusion | str] = (),
+        limits: Limits | str | None = None,
     ) -> RunResult:
         """Answer a user: their words are the intent of a new root run, which travels to everybody further down.
 
-        A session that is there goes on: its messages, decisions, open questions and verified results come along.
-        Raises what the model's provider raises; it is recorded, as is a cancellation. Raises `MissingExtraError`.
+        It is held to what its definition says that it `may`, within `limits`; a call that is not covered comes back to
+        the model as a sentence. A session that is there goes on: its messages, decisions, open questions and verified
+        results come along. Raises what the model's provider raises; it is recorded, as is a cancellation. Raises
+        `MissingExtraError`.
         """
         require_extra()
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
@@ -72,6 +77,9 @@ class AgentRunner:
             exclusions=exclusions,
             session=session,
             series=session,
+            may=tuple(agent_def.may),
+            may_delegate=tuple(agent_def.may_delegate),
+            limits=limits,
         )
         try:
             if earlier is not None and earlier.tainted:
@@ -89,6 +97,11 @@ class AgentRunner:
             await root.fail(error)
             raise
         return RunResult(output=answer.report.result, run=root.id, session_id=session_id, report=answer.report)
+
+    async def introduce(self, card: Card) -> None:
+        """Hold an agent to its card, in the relay that it works on."""
+        relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
+        relay.introduce(card)
 
     def working(self, agent_def: AgentDefinition) -> Callable[[AsyncRun], Awaitable[None]]:
         """Return what works on a handoff to an agent: its model gets the briefing, and its report is the result."""

@@ -82,6 +82,10 @@ class AsyncRelay(Face[Relay]):
         self.sync.register(agent, AsyncRunner(runner) if is_async(runner) else runner, card=card)
         return runner
 
+    def introduce(self, card: Card) -> None:
+        """Hold an agent to its card, whoever runs it."""
+        self.sync.introduce(card)
+
     def agent(self, name: str, *, card: Card | None = None) -> Callable[[AnyRunner], AnyRunner]:
         """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""
         return lambda runner: self.register(name, runner, card=card)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from batonpass.accounts.grants import find_revocation, find_widened, read_chain, suggest
+from batonpass.accounts.grants import find_revocation, find_widened, read_chain
+from batonpass.accounts.suggesting import suggest
 from batonpass.audit.lookup import ending
 from batonpass.cli.grant_showing import chain_facts, mode_of, name_of, revoked_by, say_chain, say_ungranted
 from batonpass.cli.opening import opened_relay, opened_view, viewed
@@ -15,6 +16,7 @@ from batonpass.cli.words import counted
 from batonpass.errors import GrantChainError, GrantRevokedError, NotFoundError
 from batonpass.grants.resolving import WorkTree
 from batonpass.grants.verifier import Verifier
+from batonpass.guard.least import LeastScope
 from batonpass.handoff.granting import require_ahead
 from batonpass.handoff.guarding import account_of
 from batonpass.handoff.revoking import find_account
@@ -163,7 +165,10 @@ def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> Non
         say_json(
             {
                 "grants": {
-                    one.agent: {suggested.permit.text: suggested.calls for suggested in one.suggested}
+                    one.agent: {
+                        "may": {suggested.permit.text: suggested.calls for suggested in one.suggested},
+                        "may_delegate": {suggested.permit.text: suggested.calls for suggested in one.delegable},
+                    }
                     for one in found.grants
                 },
                 "uncovered": found.uncovered,
@@ -171,10 +176,20 @@ def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> Non
         )
         return
     for number, one in enumerate(found.grants):
-        notes = {suggested.permit.text: counted(suggested.calls, "call") for suggested in one.suggested}
-        for line in ("\n" * bool(number) + write_grants({one.agent: one.grant}, notes=notes)).splitlines():
+        if number:
+            say("")
+        for line in write_grants({one.agent: one.grant}, notes=_notes(one)).splitlines():
             say(line)
     if not found.grants:
         tell("no calls are recorded there")
     if found.uncovered:
         tell(f"not covered: {counted(found.uncovered, 'call')} whose words are gone, or that no permit can name")
+
+
+def _notes(of: LeastScope) -> dict[str, str]:
+    """Return behind each permit how many calls it covers: the agent's own, and those of whom it handed work to."""
+    notes = {suggested.permit.text: counted(suggested.calls, "call") for suggested in of.suggested}
+    for suggested in of.delegable:
+        own, below = notes.get(suggested.permit.text), suggested.calls
+        notes[suggested.permit.text] = f"{counted(below, 'call')} below" if own is None else f"{own}, {below} below"
+    return notes

@@ -17,9 +17,11 @@ from batonpass.cli.exits import BROKEN
 from batonpass.cli.opening import settings
 from batonpass.cli.options import checked, ledger_option
 from batonpass.cli.printing import tell
-from batonpass.config import Settings
+from batonpass.config import HANDOFF, Settings
 from batonpass.errors import MissingExtraError
-from batonpass.model.ids import require_agent, require_principal, session_named
+from batonpass.handoff.granting import grant_for
+from batonpass.model.ids import HANDOFF as IDS_OF_HANDOFFS
+from batonpass.model.ids import HandoffId, require_agent, require_id, require_principal, session_named
 from batonpass.policy.document import find_file
 from batonpass.policy.reading import given_policy
 from batonpass.relay import Relay
@@ -60,6 +62,19 @@ _LOADERS: Final = frozenset({"npx", "uvx", "uv", "node", "python", "python3", "b
     callback=checked(lambda given: require_agent("agent", given)),
     help="Who calls.  [default: as the client calls itself]",
 )
+@click.option(
+    "--may",
+    metavar="PERMIT",
+    multiple=True,
+    help="What the client may do, such as call:shop/*; nothing else is let through.",
+)
+@click.option(
+    "--handoff",
+    metavar="ID",
+    envvar=HANDOFF,
+    show_envvar=True,
+    help="Work on this handoff, within what it grants, and not for itself.",
+)
 @click.option("--session", metavar="NAME", help="The session that the run belongs to.")
 @click.option("--series", metavar="NAME", help="The series that the run belongs to.")
 @ledger_option
@@ -72,6 +87,8 @@ def command(
     enforce: bool,
     by: str,
     agent: str | None,
+    may: tuple[str, ...],
+    handoff: str | None,
     session: str | None,
     series: str | None,
 ) -> None:
@@ -88,8 +105,18 @@ def command(
     file = found.policy or (None if found.home is None else find_file(found.home.absolute().parent))
     policy = given_policy(file)
     server = read_server(file, name or _name_of(command, url))
-    origin = Origin(by=by, agent=agent, session=None if session is None else session_named(session), series=series)
-    recorder = Recorder(lambda: _open(found, file), origin, enforced=enforce or policy.enforce, tell=_complain)
+    if may and handoff is not None:
+        raise click.UsageError("what may be done in a handoff, its sender has said: leave --may out")
+    origin = Origin(
+        by=by,
+        agent=agent,
+        session=None if session is None else session_named(session),
+        series=series,
+        grant=grant_for(may, (), None, None, None),
+        handoff=None if handoff is None else require_id("handoff", HandoffId(handoff), IDS_OF_HANDOFFS),
+    )
+    enforced = enforce or policy.enforce or bool(may) or handoff is not None
+    recorder = Recorder(lambda: _open(found, file), origin, enforced=enforced, tell=_complain)
     gone = serve(server, _reach(command, url, headers), recorder, Guard(recorder, found.home))
     if gone is not None:
         _complain(str(gone))

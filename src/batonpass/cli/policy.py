@@ -19,10 +19,13 @@ from batonpass.cli.printing import paint, say, say_json, table, tell
 from batonpass.config import find_policy_file
 from batonpass.errors import NotFoundError, PolicyFileError
 from batonpass.guard.gates import Decision
+from batonpass.model.grant import Grant
 from batonpass.model.ids import CALL, HANDOFF, HandoffId, ReceiptId, StreamId
 from batonpass.model.kinds import Relation
+from batonpass.model.limits import UNLIMITED
+from batonpass.model.permit import spell_time
 from batonpass.model.rules import Policy, Rule, Tier
-from batonpass.policy.document import read_document
+from batonpass.policy.document import GRANT, read_document
 from batonpass.policy.reading import policy_of
 from batonpass.store.port import LedgerView
 
@@ -63,8 +66,9 @@ def check(file: Path | None, *, as_json: bool) -> None:
         say(f"there is no batonpass.toml here: {_NO_FILE} holds")
     else:
         mode = "enforced" if policy.enforce else "told, and enforced in enforced runs"
-        rules = "1 rule" if len(policy.rules) == 1 else f"{len(policy.rules)} rules"
-        say(paint("right", "green", bold=True), f": {found} · {rules} · gates are {mode}")
+        counted = [_counted(len(policy.rules), "rule")]
+        counted += [_counted(len(policy.grants), "grant")] if policy.grants else []
+        say(paint("right", "green", bold=True), f": {found} · {' · '.join(counted)} · gates are {mode}")
 
 
 @command.command()
@@ -156,6 +160,25 @@ def _explain_all(policy: Policy, file: Path | None, *, as_json: bool) -> None:
     table([[relation, "; ".join(_requirement_words(policy, relation))] for relation in Relation], indent="  ")
     table([[tier, policy.tiers[tier], policy.where(f"tier.{tier}")] for tier in Tier], indent="  ")
     table([[rule.name, _rule_words(rule), policy.where(rule.name)] for rule in policy.rules], indent="  ")
+    for agent, grant in policy.grants.items():
+        say(f"  {agent} · ", policy.where(f"{GRANT}.{agent}"))
+        say("    may           ", ", ".join(grant.may.lines) or "use nothing")
+        say("    may delegate  ", ", ".join(grant.may_delegate.lines) or "nothing")
+        if ends := ", ".join(_bounds_words(grant)):
+            say("    within        ", ends)
+
+
+def _bounds_words(grant: Grant) -> Iterator[str]:
+    if grant.limits != UNLIMITED:
+        yield str(grant.limits)
+    if grant.until is not None:
+        yield f"until {spell_time(grant.until)}"
+    if grant.max_depth is not None:
+        yield f"a chain to depth {grant.max_depth}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 def _requirement_words(policy: Policy, relation: Relation) -> Iterator[str]:
@@ -204,6 +227,17 @@ def _policy_facts(policy: Policy) -> dict[str, object]:
         },
         "tiers": dict(policy.tiers),
         "rules": [_rule_facts(rule) for rule in policy.rules],
+        "grants": {agent: _grant_facts(grant) for agent, grant in policy.grants.items()},
+    }
+
+
+def _grant_facts(grant: Grant) -> dict[str, object]:
+    return {
+        "may": list(grant.may.lines),
+        "may_delegate": list(grant.may_delegate.lines),
+        "limits": str(grant.limits) or None,
+        "until": None if grant.until is None else spell_time(grant.until),
+        "max_depth": grant.max_depth,
     }
 
 

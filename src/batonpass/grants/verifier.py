@@ -1,50 +1,33 @@
-"""The offline face: a tool server that knows the root key and nothing else asks whether a call may be made."""
+"""The offline face: a tool server that stays asks whether calls may be made, and remembers what it has seen."""
 
 import threading
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from batonpass.clock import Clock, SystemClock
 from batonpass.grants.remembering import Remembered, SeenProofs
-from batonpass.guard.authority import authorise
 from batonpass.guard.granted import (
     ANY_GRANT,
     MOST_HOPS,
     SKEW,
     ToolPolicy,
     VerifiedChain,
-    require_taken,
     require_timely,
     require_unrevoked,
     verify_chain,
 )
-from batonpass.guard.possession import FRESH_FOR, require_context, require_fresh, require_possession
+from batonpass.guard.possession import FRESH_FOR
 from batonpass.guard.revocation import names_in, newer_of, require_good, verify_revocations
+from batonpass.guard.verifying import Asked, Permitted, permit
 from batonpass.model.call import Call
 from batonpass.model.grant import Revocations
-from batonpass.model.ids import AgentId, PrincipalId, PublicKey, RunId
-from batonpass.model.limits import Limits
-from batonpass.model.permit import Permit
+from batonpass.model.ids import PublicKey, RunId
 from batonpass.signing.ed25519 import is_signed, require_strong
-from batonpass.wire.call_digest import digest_call
 from batonpass.wire.token import decode_chain, decode_proof, decode_revocations, split_token
 
 _CHAINS: Final = 1024
 _SIGNATURES: Final = 8192
 _NONE: Final[frozenset[str]] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permitted:
-    """A call that may be made, and who makes it."""
-
-    agent: AgentId
-    principal: PrincipalId
-    run: RunId
-    permits: tuple[Permit, ...]  # what let it through, one of each hop
-    limits: Limits  # of all calls together, the least of all hops. Whoever executes has to count; a signature cannot
-    revocations: int | None  # the number of the list that was looked at
 
 
 class Verifier:
@@ -112,22 +95,16 @@ class Verifier:
         chain = self._read_chain(chain_text)
         at = self._clock.now()
         self._require_in_force(chain, at)
-        require_fresh(chain, proof.said, at, skew=self._skew, fresh_for=self._fresh_for)
-        require_context(chain, proof.said, call=digest_call(call), audience=self._audience, run=run)
-        require_possession(chain, proof, is_signed)
-        judged = acts_on or call
-        require_taken(chain, judged, at, self._policy)
-        permits = authorise(chain.terms, judged, at)
-        # Last, so that a call which is refused for another reason can be repeated with the same proof.
-        self._proofs.require_new(proof.digest, proof.said.at + self._fresh_for, at)
-        return Permitted(
-            agent=chain.agent,
-            principal=chain.principal,
-            run=chain.certificate.run,
-            permits=permits,
-            limits=chain.limits,
-            revocations=None if self._list is None else self._list[0].number,
+        asked = Asked(
+            at=at,
+            audience=self._audience,
+            run=run,
+            policy=self._policy,
+            skew=self._skew,
+            fresh_for=self._fresh_for,
         )
+        number = None if self._list is None else self._list[0].number
+        return permit(chain, proof, call, acts_on or call, asked=asked, proofs=self._proofs, revocations=number)
 
     def _read_chain(self, text: str) -> VerifiedChain:
         known = self._chains.find(text)

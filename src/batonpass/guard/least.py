@@ -15,6 +15,8 @@ from batonpass.model.scope import MOST_PERMITS, Scope
 
 SIBLINGS: Final = 3
 FIXED: Final = 1
+# Tools and programs have names, and no places: three of a server's tools do not stand for the others.
+NAMES: Final = frozenset({"call", "run"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +34,15 @@ class LeastScope:
     agent: AgentId
     suggested: tuple[Suggestion, ...]
     outside: tuple[str, ...]  # calls beyond the ceiling
+    delegable: tuple[Suggestion, ...] = ()  # what those did to whom it handed work
 
     @property
     def grant(self) -> Grant:
-        """Return the grant that would have covered these calls: for use, and not for delegation."""
-        return Grant(may=Scope(tuple(suggestion.permit for suggestion in self.suggested)))
+        """Return the grant that would have covered these calls: its own for use, those below it for delegation."""
+        return Grant(
+            may=Scope(tuple(suggestion.permit for suggestion in self.suggested)),
+            may_delegate=Scope(tuple(suggestion.permit for suggestion in self.delegable)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +52,7 @@ class Breadth:
     siblings: int = SIBLINGS  # so many different entries of one directory stand for all of it
     fixed: int = FIXED  # segments at the beginning that are never generalised
     ceiling: Scope | None = None  # nothing beyond it is suggested
+    names: frozenset[str] = NAMES  # actions whose resources are never generalised
 
     def __post_init__(self) -> None:
         if self.siblings < 2 or self.fixed < 0:  # noqa: PLR2004 - one entry stands for nothing but itself
@@ -59,6 +66,23 @@ def least_scope(observed: Iterable[tuple[AgentId, Call]], breadth: Breadth | Non
     for agent, call in observed:
         seen[agent].append(call)
     return tuple(_of_agent(agent, calls, breadth) for agent, calls in sorted(seen.items()))
+
+
+def join_scopes(used: Iterable[LeastScope], passed_on: Iterable[LeastScope]) -> tuple[LeastScope, ...]:
+    """Return for each agent what it used itself and what was used below it, as one."""
+    own, below = ({one.agent: one for one in scopes} for scopes in (used, passed_on))
+    nothing: tuple[Suggestion, ...] = ()
+    return tuple(
+        LeastScope(
+            agent=agent,
+            suggested=own[agent].suggested if agent in own else nothing,
+            delegable=below[agent].suggested if agent in below else nothing,
+            outside=tuple(
+                sorted({text for scopes in (own, below) if agent in scopes for text in scopes[agent].outside})
+            ),
+        )
+        for agent in sorted(own.keys() | below.keys())
+    )
 
 
 def _of_agent(agent: AgentId, calls: list[Call], breadth: Breadth) -> LeastScope:
@@ -93,7 +117,7 @@ def _generalise(at: Pattern, found: set[tuple[str, ...]], breadth: Breadth) -> I
     entries: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for segments in found:
         entries[segments[depth]].add(segments)
-    if depth >= breadth.fixed and len(entries) >= breadth.siblings:
+    if at.action not in breadth.names and depth >= breadth.fixed and len(entries) >= breadth.siblings:
         deep = any(len(segments) > depth + 1 for segments in found)
         whole = (
             Pattern(at.action, at.absolute, at.segments, more=True)

@@ -9,6 +9,7 @@ from batonpass.errors import GrantExpiredError, GrantMissingError, InvalidValueE
 from batonpass.handoff.bounds import CERTIFICATE, STATEMENT, TERMS, Bounds
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.tables import table_of_offer
 from batonpass.handoff.timing import later
 from batonpass.ledger.standing import Granted
 from batonpass.model.content import Content, new_content
@@ -116,7 +117,7 @@ def terms_of_offer(
     handoff: HandoffId,
     deadline: datetime | None,
 ) -> Signed[Terms] | None:
-    """Return what whoever takes an offer is granted: what is asked for, within its card's ceiling.
+    """Return what whoever takes an offer is granted: what is asked for, or its table says, within its card's ceiling.
 
     A run with a grant gives of what it may delegate, and never nothing at all; one without begins a grant, on behalf
     of its principal, if it is asked to. Raises `GrantMissingError`, `GrantExceededError`, `GrantDepthError` and
@@ -125,6 +126,8 @@ def terms_of_offer(
     card = desk.cards.get(to)
     ceiling = None if card is None else card.most
     bounds = holding.bounds
+    if asked is None:
+        asked = table_of_offer(desk, holding, to)
     if not bounds.chain and (asked is None or bounds.tried_out):
         return None
     require_in_force(bounds, holding.present(desk.clock))

@@ -35,7 +35,7 @@ class Guarded:
     """A call that the guard lets pass: as its grant sees it, what it counts against, and what would have stopped it."""
 
     counting: Counting
-    tried: Call | None = None  # None where there is no grant
+    tried: Call | None = None  # as a grant sees it, or would; None if nothing could grant it
     flags: tuple[str, ...] = ()
     reason: str | None = None  # of what would have stopped it, in words
 
@@ -54,6 +54,8 @@ def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
             require_in_force(bounds, holding.present(desk.clock))
             guarded.tried = _resolved(desk, holding, call)
             guarded.counting.permits = tuple(authorise_here(desk, holding, guarded.tried))
+        else:
+            guarded.tried = see(desk, holding, call)
     except CallProtectedError:
         raise
     except BatonpassError as refusal:
@@ -106,6 +108,16 @@ def account_of(terms: Terms) -> StreamId:
     return whole_of(terms.handoff or terms.root)
 
 
+def see(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call | None:
+    """Return a call as a grant would see it: what is recorded of it is what a grant can be suggested from."""
+    try:
+        tried = _resolved(desk, holding, call)
+        tried.place  # noqa: B018 - it is read to see whether it can be
+    except InvalidValueError:
+        return None
+    return tried
+
+
 def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call:
     """Return a call with its resource, and the arguments that are paths, as the file system knows them."""
     tried = Call(call.declared.name, call.action, call.resource, call.arguments)
@@ -117,7 +129,10 @@ def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call:
         for condition in permit.where
         if isinstance(condition, Under)
     }
-    return resolved(tried, desk.resolve, paths=paths) if call.acts_on_path else tried
+    if not call.follows_paths:
+        return tried
+    found = resolved(tried, desk.resolve, paths=paths)
+    return found if call.acts_on_path else replace(tried, arguments=found.arguments)
 
 
 def _protect(desk: Desk, call: ToolCall[Any], *, enforced: bool) -> None:
@@ -125,7 +140,7 @@ def _protect(desk: Desk, call: ToolCall[Any], *, enforced: bool) -> None:
     here = os.getcwd()  # noqa: PTH109 - a text is wanted
     reads, own = call.declared.reads, {"": call.path}
     targets = () if reads or not enforced else frozenset(paths_in(own, here))
-    named = paths_in({**call.arguments, **own} if enforced else own, here)
+    named = paths_in({**call.mentioned, **own} if enforced else own, here)
     what = desk.protected.find(named, reads=reads, enforced=enforced, targets=targets)
     if what is not None:
         raise CallProtectedError(call.declared.name, what)

@@ -19,6 +19,7 @@ from batonpass.handoff.receiving import taint_of
 from batonpass.handoff.remembering import is_memory
 from batonpass.handoff.resuming import read_resumption, read_runs
 from batonpass.handoff.sessions import carried_from, find_said_outside, inherit, read_session, resumed
+from batonpass.handoff.tables import held_root
 from batonpass.handoff.tainting import take_receipt
 from batonpass.model.bodies import (
     Carried,
@@ -64,7 +65,7 @@ def start_run(
 
     What comes along is that of the roots that a session stopped at, of a root that is continued, or of the last one of
     a series. Whoever records what another program did, and cannot tell what reached it, says nothing of labels. With a
-    grant it is enforced, unless that is only to be tried out.
+    grant, its own or that of its agent's table, it is enforced, unless that is only to be tried out.
     """
     if intent is not None:
         require_text("intent", intent)
@@ -88,8 +89,8 @@ def start_run(
     ]
     tainted = [item for item, _ in noted if item.value in outside]
     kept = partial(resumed, state=state, heads=heads, outside=[item.id for item in tainted])
-    beginning = None if grant is None else Beginning(desk, grant, AgentId(agent), principal)
-    mode = mode or (Mode.OBSERVED if grant is None else Mode.ENFORCED)
+    held, mode = held_root(desk, AgentId(agent), grant, mode)
+    beginning = None if held is None else Beginning(desk, held, AgentId(agent), principal)
     working = desk.recording.start(
         intent,
         agent=agent,

@@ -154,6 +154,16 @@ class ToolCall(Generic[Result]):
         """Return whether the resource is what its arguments name, and not the tool itself."""
         return self.path is not None
 
+    @property
+    def mentioned(self) -> Mapping[str, Any]:
+        """Return the arguments among which a path to what is protected may stand."""
+        return self.arguments
+
+    @property
+    def follows_paths(self) -> bool:
+        """Return whether paths among its arguments mean files here, and are judged by where they lead."""
+        return self.acts_on_path
+
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     """Return what a function takes; worked out once for each function that is defined as one."""

@@ -45,8 +45,11 @@ def resolved(call: Call, resolver: Resolver, *, paths: Collection[str] = ()) -> 
     Asked before the check. Whoever can exchange a link between the check and the call still wins that race: a tool
     that must not lose it opens what it acts on without following links.
     """
-    arguments = {
-        name: resolver(value) if name in paths and isinstance(value, str) else value
-        for name, value in call.arguments.items()
-    }
+    arguments = {name: _followed(value, resolver) if name in paths else value for name, value in call.arguments.items()}
     return replace(call, resource=resolver(call.resource), arguments=arguments)
+
+
+def _followed(value: object, resolver: Resolver) -> object:
+    if isinstance(value, list):
+        return [_followed(one, resolver) for one in value]
+    return resolver(value) if isinstance(value, str) else value

@@ -25,7 +25,7 @@ from batonpass.model.scope_text import read_limits, read_scope
 
 TABLE: Final = "grant"
 _BARE: Final = re.compile("[A-Za-z0-9_-]+")
-_FIELDS: Final = ("may", "may_delegate", "limits", "until", "max_depth")
+FIELDS: Final = ("may", "may_delegate", "limits", "until", "max_depth")
 
 
 def read_grants(text: str) -> dict[AgentId, Grant]:
@@ -45,7 +45,7 @@ def read_grants(text: str) -> dict[AgentId, Grant]:
 def read_grant(given: object, where: str) -> Grant:
     """Return the grant in a table. Raises `InvalidValueError`, beginning with where it stands."""
     table = _table(given, where)
-    if unknown := sorted(table.keys() - set(_FIELDS)):
+    if unknown := sorted(table.keys() - set(FIELDS)):
         raise UnknownFieldError(f"{where}.{unknown[0]}")
     try:
         return Grant(

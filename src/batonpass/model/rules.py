@@ -18,7 +18,8 @@ from batonpass.model.checks import (
     require_text,
     require_texts,
 )
-from batonpass.model.ids import Digest
+from batonpass.model.grant import Grant
+from batonpass.model.ids import AgentId, Digest
 from batonpass.model.kinds import Gate, Part, Relation
 from batonpass.model.policy import UNRULED, HandoffPolicy
 
@@ -200,6 +201,9 @@ class Policy:
     renew_every: int | None = None  # at every so many hops a person renews the grant, or it stops
     renewal: Gate = Gate.APPROVE
     allowed_agents: tuple[str, ...] | None = None  # patterns; None allows all
+    grants: Mapping[AgentId, Grant] = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # by agent, where it is enforced
     digest: Digest | None = None  # of the file's bytes; None if there is no file
     file: str | None = None
     lines: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # by name, where it is written

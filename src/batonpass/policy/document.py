@@ -22,7 +22,8 @@ TIERS: Final = "tiers"
 RULES: Final = "rules"
 CLAUDE_CODE: Final = "claude-code"
 MCP: Final = "mcp"
-TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE, MCP)
+GRANT: Final = "grant"
+TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE, MCP, GRANT)
 
 _MOST_BYTES: Final = 1024 * 1024
 

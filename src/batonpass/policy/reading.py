@@ -40,6 +40,7 @@ from batonpass.policy.document import (
     read_document,
     require_fitting,
 )
+from batonpass.policy.granting import grants_of, lines_of
 
 _DURATION: Final = re.compile(r"(\d{1,6})([smhdw])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -72,7 +73,7 @@ def find_policy(directory: Path) -> Policy:
 
 def policy_of(document: Document) -> Policy:
     """Return the policy that a document says; what it leaves out is as shipped. Raises `PolicyFileError`."""
-    lines: dict[str, int] = {}
+    lines = lines_of(document)
     requirements = _requirements(document.table(HANDOFFS), lines)
     own, shared = _settings(document.table(POLICY), lines)
     required = {relation: wanted.require for relation, wanted in requirements.items() if wanted.require}
@@ -83,6 +84,7 @@ def policy_of(document: Document) -> Policy:
             requirements=requirements,
             tiers=_tiers(document.table(TIERS), lines),
             rules=_rules(document.table(RULES), lines),
+            grants=MappingProxyType(grants_of(document)),
             digest=document.digest,
             file=document.file,
             lines=MappingProxyType(lines),

@@ -68,10 +68,16 @@ class House:
         return create_handoff_tool(agent, f"Hand to {agent}", self.executor, **options)
 
     def agent(
-        self, name: str, *, tools: Iterable[Callable[..., Any] | ToolDefinition] = (), secret: str = ""
+        self,
+        name: str,
+        *,
+        tools: Iterable[Callable[..., Any] | ToolDefinition] = (),
+        secret: str = "",
+        **rights: Any,  # noqa: ANN401 - as a definition has them
     ) -> AgentDefinition:
         """Register an agent whose operator calls it by its name."""
-        definition = AgentDefinition(name=name, model="claude-sonnet-4-6", system_prompt=f"You are {name}. {secret}")
+        words = f"You are {name}. {secret}"
+        definition = AgentDefinition(name=name, model="claude-sonnet-4-6", system_prompt=words, **rights)
         self.registry.register(name, self.runner(*tools), definition, skills=[name])
         return definition
 

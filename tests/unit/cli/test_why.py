@@ -1,5 +1,6 @@
 """`batonpass why`: the answer first, then what it rests on, then hop by hop up to the human."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,4 +105,4 @@ def test_what_is_not_there_leads_to_what_is(desk: Desk, command: str) -> None:
     with desk.relay() as relay:
         relay.start("Fix it", by="user:ana")
 
-    assert "`batonpass run list` shows what there is" in desk.run(command, "nope").stderr
+    assert re.search("`batonpass run list` shows? what there is", desk.run(command, "nope").stderr)

@@ -21,8 +21,8 @@ from batonpass.errors import (
     KeyRefusedError,
 )
 from batonpass.grants.issuing import enrol, prove, sign
-from batonpass.grants.verifier import Permitted, Verifier
-from batonpass.guard.granted import ToolPolicy
+from batonpass.grants.verifier import Verifier
+from batonpass.guard import Permitted, ToolPolicy
 from batonpass.model.call import Call
 from batonpass.model.grant import Grant
 from batonpass.model.ids import AgentId, LedgerId, PublicKey, RelayId

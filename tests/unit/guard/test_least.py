@@ -115,3 +115,16 @@ def test_every_call_is_covered_or_told(names: list[str], siblings: int, fixed: i
     for suggestion in found.suggested:
         assert len(suggestion.permit.pattern.segments) >= fixed or not suggestion.permit.pattern.more
     assert breadth.ceiling is None or breadth.ceiling.covers(found.grant.may)
+
+
+def test_names_of_tools_stand_for_themselves() -> None:
+    """Three tools of a server, or three programs, say nothing of a fourth; three files of a directory do."""
+    calls = [
+        (AgentId("editor"), Call("x", action, f"shop/{name}")) for action in ("call", "run", "read") for name in "abc"
+    ]
+
+    (editor,) = least_scope(calls)
+
+    assert ("call:shop/a", "call:shop/b", "call:shop/c", "read:shop/*", "run:shop/a", "run:shop/b", "run:shop/c") == (
+        editor.grant.may.lines
+    )

@@ -1,17 +1,19 @@
 """Whether a call goes on to the server: the one place that every call passes, and where rights are asked for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from batonpass.adapters.mcp.protecting import find_protected
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
-from batonpass.errors import BatonpassError, CallError, CallSuspendedError
-from batonpass.handoff.calling import Begun
+from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError, HandoffError
+from batonpass.handoff.calling import Begun, Replayed
 from batonpass.model.ids import CallId
 from batonpass.model.visible import visible
 
 PROTECTED: Final = "mcp.protected"
+_SHOWN: Final = "shown"  # stands in the place of what was too large to keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,13 @@ class GoOn:
     """The call may be made; its request is on record, unless nothing could be written and the proxy only watches."""
 
     begun: Begun | None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The call was made by an earlier attempt, and is not made again: this is what the server answered then."""
+
+    result: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,7 @@ class Denied:
     why: str
 
 
-Decision: TypeAlias = GoOn | Held | Denied
+Decision: TypeAlias = GoOn | Known | Held | Denied
 
 
 class Guard:
@@ -53,7 +62,7 @@ class Guard:
             return self._judge(call)
         except CallSuspendedError as error:
             return Held(CallId(error.call), error.rule, error.sentence)
-        except CallError as error:
+        except (CallError, GrantError, HandoffError) as error:
             return Denied(str(error))
         except BatonpassError as error:
             return Denied(f"nothing is done here that is not recorded, and that is impossible now: {error}")
@@ -68,4 +77,9 @@ class Guard:
             # Watched or enforced: whoever can change the record could make all of this worthless.
             self._recorder.deny(call, PROTECTED)
             return Denied(f"{visible(named)} is where the record is kept, which no agent may touch; leave it alone")
-        return GoOn(self._recorder.begin(call))
+        begun = self._recorder.begin(call)
+        if not isinstance(begun, Replayed):
+            return GoOn(begun)
+        if isinstance(begun.value, dict) and _SHOWN not in begun.value:
+            return Known(begun.value)
+        return Denied("an earlier attempt made this call, and what it returned is not kept; go on without it")

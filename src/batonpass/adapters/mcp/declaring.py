@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.patterns import fits
+from batonpass.handoff.foreign import MCP as CALLED
+from batonpass.handoff.foreign import resource_of_mcp
 from batonpass.handoff.tools import Declared
 from batonpass.policy.document import MCP, Document, Place, read_document
 
@@ -52,7 +54,7 @@ class Server:
             reversible = False
         argument = None if reads else self.targets.get(tool)
         return Declared(
-            name=recorded_name(f"mcp__{self.name}__", tool),
+            name=recorded_name(f"{CALLED}{self.name}__", tool),
             target=None if argument is None else _argument(argument),
             idempotent=_any(self.idempotent, tool),
             reversible=reversible,
@@ -60,6 +62,10 @@ class Server:
             external=not self.local,
             costly=_any(self.costly, tool),
         )
+
+    def resource_of(self, tool: str) -> str:
+        """Return what a call of a tool acts on, as a grant names it: the tool itself, below its server."""
+        return resource_of_mcp(self.name, recorded_name("", tool))
 
     def declare_reading(self, what: str) -> Declared:
         """Return what is declared about reading a resource, or asking for a prompt."""

@@ -23,7 +23,7 @@ from batonpass.adapters.mcp.asking import (
     sentence_declined,
     sentence_for,
 )
-from batonpass.adapters.mcp.deciding import Denied, GoOn, Guard, Held
+from batonpass.adapters.mcp.deciding import Denied, GoOn, Guard, Held, Known
 from batonpass.adapters.mcp.declaring import PROMPT, RESOURCE, Server, name_for
 from batonpass.adapters.mcp.messages import Key, Message, read_messages
 from batonpass.adapters.mcp.outcomes import Outcomes, Waiting
@@ -106,7 +106,8 @@ class Proxy:
             case "resources/read" | "prompts/get" as method:
                 what, argument = _READINGS[method]
                 declared = self._server.declare_reading(what)
-                self._send(message, proxied(declared, {argument: message.params.get(argument)}))
+                given = {argument: message.params.get(argument)}
+                self._send(message, proxied(declared, given, f"{self._server.name}/{method}"))
             case "notifications/cancelled" if given_up := self._find_cancelled(message):
                 # The server never saw that call, and the person need not answer any more.
                 self._to_client(messages.notification("notifications/cancelled", {"requestId": given_up}))
@@ -133,7 +134,8 @@ class Proxy:
         name, arguments = message.params.get("name"), message.params.get("arguments")
         given = arguments if isinstance(arguments, dict) else {}
         named = name if isinstance(name, str) else repr(name)
-        call = proxied(self._server.declare(named, self._toolbox.hints), given)
+        declared = self._server.declare(named, self._toolbox.hints)
+        call = proxied(declared, given, self._server.resource_of(named), local=self._server.local)
         state = message.params.get("requestState")
         if isinstance(state, str) and (asked := self._take_asked(state)):
             self._settle_carried(asked, message, call)
@@ -147,6 +149,8 @@ class Proxy:
         match self._guard.decide(call):
             case GoOn(begun):
                 self._pass_on(message, Waiting(message, call, begun), line=line)
+            case Known(result):
+                self._to_client(messages.answer(message, result))
             case Held() as held:
                 self._hold(message, call, held)
             case Denied() as denied:
@@ -167,7 +171,9 @@ class Proxy:
             self._to_client(messages.request(identifier, ELICIT, asked))
 
     def _can_ask(self, message: Message) -> bool:
-        return message.method == CALL and can_be_asked(self._client.capabilities, self._client.version)
+        if message.method != CALL or not self._recorder.can_ask:
+            return False
+        return can_be_asked(self._client.capabilities, self._client.version)
 
     def _settle_carried(self, asked: _Asked, again: Message, call: ProxiedCall) -> None:
         """Go on with a call that brings the answer to our question; it has to be the call that was asked about."""

@@ -9,18 +9,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batonpass.errors import BatonpassError, CallError
+from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError
 from batonpass.handoff.calling import Begun, Replayed, begin_call
 from batonpass.handoff.closing import close_run
 from batonpass.handoff.finishing import fail_call, finish_call
+from batonpass.handoff.foreign import ForeignCall
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.material import Material
 from batonpass.handoff.noting import attach
+from batonpass.handoff.receiving import accept
 from batonpass.handoff.starting import start_run
-from batonpass.handoff.tools import Declared, ToolCall
+from batonpass.handoff.tools import Declared
 from batonpass.handoff.writing import deny_call
 from batonpass.model.bodies import Outcome
-from batonpass.model.ids import AgentId, CallId, SessionId
+from batonpass.model.grant import Grant
+from batonpass.model.ids import AgentId, CallId, HandoffId, SessionId
 from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
 
@@ -29,22 +32,17 @@ LARGEST = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ProxiedCall(ToolCall[Any]):
-    """A call that a client wants to make: its arguments have names already."""
-
-    @property
-    def named(self) -> Mapping[str, Any]:
-        """Return the arguments by name."""
-        return self.kwargs
+class ProxiedCall(ForeignCall):
+    """A call that a client wants to make. A grant sees the tool, `call:SERVER/TOOL`, and its arguments."""
 
     def is_same(self, other: "ProxiedCall") -> bool:
         """Return whether both ask for the same, to the last argument."""
         return self.declared.name == other.declared.name and self.kwargs == other.kwargs
 
 
-def proxied(declared: Declared, arguments: Mapping[str, Any]) -> ProxiedCall:
-    """Return a call of a client's."""
-    return ProxiedCall(declared, dict, (), arguments)
+def proxied(declared: Declared, arguments: Mapping[str, Any], of: str, *, local: bool = False) -> ProxiedCall:
+    """Return a call of a client's. What a server makes of its arguments only it knows, unless it is local."""
+    return ProxiedCall(declared, dict, (), arguments, to=of, local=local)
 
 
 class CallRefusedError(Exception):
@@ -61,6 +59,8 @@ class Origin:
     agent: str | None = None  # None: as the client calls itself
     session: SessionId | None = None
     series: str | None = None
+    grant: Grant | None = None  # what the client may; None: what the table of its agent says, where it is enforced
+    handoff: HandoffId | None = None  # the proxy works on this one, within what it grants; None: for itself
 
 
 class Recorder:
@@ -94,23 +94,32 @@ class Recorder:
         """Learn what the client calls itself; what counts is what it says before its first call."""
         self._client = client
 
-    def begin(self, call: ProxiedCall) -> Begun | None:
+    @property
+    def can_ask(self) -> bool:
+        """Return whether a held call can wait for the person at the client: an attempt at a handoff ends with it."""
+        return self._origin.handoff is None
+
+    def begin(self, call: ProxiedCall) -> Begun | Replayed | None:
         """Record that a call is about to be made; None if it could not be recorded and is made all the same.
 
-        Raises `CallError` for one that must not be made, and `BatonpassError` if it cannot be recorded and has to be.
+        An attempt at a handoff gets what the one before it finished. Raises `CallError` and `GrantError` for a call
+        that must not be made, and `BatonpassError` if it cannot be recorded and has to be.
         """
         try:
             relay, holding = self._run()
-            begun = begin_call(relay.desk, holding, call)
-        except CallError:
+            return begin_call(relay.desk, holding, call)
+        except CallSuspendedError:
+            if self._origin.handoff is not None:
+                with self._lock:
+                    self._holding = None  # that attempt is over; once somebody approved, the next one goes on
+            raise
+        except (CallError, GrantError):
             raise
         except BatonpassError as error:
             if self.enforced:
                 raise
             self.miss(error)
             return None
-        # Nothing is replayed here: the run is new, and foreign tools keep no results.
-        return None if isinstance(begun, Replayed) else begun
 
     def finish(self, begun: Begun, call: ProxiedCall, result: Mapping[str, Any], line: bytes) -> None:
         """Record what a call returned."""
@@ -169,17 +178,23 @@ class Recorder:
             if self._relay is None:
                 self._relay = self._open()
             if self._holding is None:
-                self._holding = start_run(
-                    self._relay.desk,
-                    None,
-                    by=self._origin.by,
-                    agent=self._origin.agent or self._client,
-                    series=self._origin.series,
-                    session=self._origin.session,
-                    mode=self._mode,
-                )
+                self._holding = self._begin(self._relay)
                 self._holding.unrecorded, self._missed = self._missed, 0
             return self._relay, self._holding
+
+    def _begin(self, relay: Relay) -> Holding:
+        if self._origin.handoff is not None:
+            return accept(relay.desk, self._origin.handoff)
+        return start_run(
+            relay.desk,
+            None,
+            by=self._origin.by,
+            agent=self._origin.agent or self._client,
+            series=self._origin.series,
+            session=self._origin.session,
+            mode=self._mode,
+            grant=self._origin.grant,
+        )
 
     def miss(self, error: Exception) -> None:
         """Count a call that is made without being recorded."""

@@ -34,8 +34,9 @@ class Stage:
         opened: Callable[[Relay], Relay] = lambda relay: relay,
         home: Path | None = None,
         origin: Origin = ANAS,
+        relay: Relay | None = None,
     ) -> None:
-        self.relay = Relay(open_store("memory:"), policy=policy)
+        self.relay = relay or Relay(open_store("memory:"), policy=policy)
         self.to_client: list[dict[str, Any]] = []
         self.to_server: list[dict[str, Any]] = []
         self.complaints: list[str] = []

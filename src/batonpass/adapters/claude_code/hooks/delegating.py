@@ -2,19 +2,24 @@
 
 from dataclasses import dataclass, replace
 
+from batonpass.adapters.claude_code.hooks.holding import asked_for, held, table_of
 from batonpass.adapters.claude_code.hooks.pen import Pen
 from batonpass.adapters.claude_code.hooks.state import Offered, SessionState, Track
 from batonpass.adapters.claude_code.sources import PROGRAM
 from batonpass.adapters.claude_code.telling import NOT_THERE, as_agent, as_code, within_limit
 from batonpass.briefing.render import attach
-from batonpass.errors import OfferedAlreadyError
+from batonpass.errors import BudgetExhaustedError, GrantError, OfferedAlreadyError
 from batonpass.guard.completeness import required_parts
+from batonpass.handoff.binding import binding_of, read_above
+from batonpass.handoff.bounds import TERMS, Bounds
+from batonpass.handoff.granting import WOULD_DENY, kept, terms_of_offer
 from batonpass.handoff.holding import Holding, ref_of
+from batonpass.handoff.limiting import revocations, revoked
 from batonpass.handoff.offering import ABRIDGED
 from batonpass.handoff.offers import read_items, read_offer, read_words
 from batonpass.handoff.receiving import examine
 from batonpass.handoff.starting import find_statements
-from batonpass.ledger.standing import Acceptance, close_out
+from batonpass.ledger.standing import TRIED_OUT, Acceptance, close_out
 from batonpass.model.baton import Brief, missing_parts
 from batonpass.model.bodies import (
     Body,
@@ -27,9 +32,12 @@ from batonpass.model.bodies import (
     RunRecorded,
     RunRelaxed,
 )
+from batonpass.model.charge import whole_of
+from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import AgentId, Digest, HandoffId, PrincipalId, RunId, StreamId, new_handoff_id
 from batonpass.model.items import Item
 from batonpass.model.lifecycle import WAITING, Carrier
+from batonpass.model.receipt import Mode
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -55,10 +63,14 @@ class Delegating(Pen):
     """Writes who handed what to whom."""
 
     def offer(self, state: SessionState, parent: Track, asked: Delegation) -> tuple[Offered, str | None]:
-        """Write an offer with its exact task and all that travels with it; return the prompt if that adds to it."""
+        """Write an offer with its exact task and all that travels with it; return the prompt if that adds to it.
+
+        Raises `GrantError` if its sender has a grant, and cannot give any of it.
+        """
+        bounds = held(self.desk, parent).bounds
         with self.desk.store.view() as view:
             statements = tuple(find_statements(view, parent.working.run.root, {}))
-            holding = _holding(view, parent)
+            holding = _holding(view, parent, bounds)
         carried = holding.carried()
         task = within_limit(asked.task) if asked.task is not None and asked.task.strip() else NOT_THERE
         prompt = None if asked.late or asked.task is None else attach(task, carried)
@@ -66,9 +78,11 @@ class Delegating(Pen):
         relation = Relation.LEAD_TO_WORKER
         missing = missing_parts(relation, Brief(), items, required_parts(relation, self.desk.policy))
         to = as_agent(asked.kind or USUAL)
+        handoff = new_handoff_id(self.desk.clock.now())
+        terms, flags = self._terms(holding, to, handoff)
         name = f"{asked.call}/{len(state.offers)}" if asked.again or asked.call is None else asked.call
         body = HandoffInitiated(
-            handoff=new_handoff_id(self.desk.clock.now()),
+            handoff=handoff,
             run=parent.id,
             to=to,
             carrier=Carrier.CALLER,
@@ -78,19 +92,39 @@ class Delegating(Pen):
             fingerprint=self.digest(parent, b"offer", name.encode(), to.encode(), task.encode()),
             carries=tuple(map(ref_of, items)),
             missing=(*missing, ABRIDGED) if holding.is_abridged() else missing,
+            flags=flags,
+            terms=None if terms is None else terms.digest,
         )
         source = self.source(state, key=asked.call, type=asked.kind, late=asked.late or None, again=asked.again or None)
         contents = [self.desk.text("task", task), source]
         if prompt is not None:
             contents.append(self.desk.text(PROMPT, prompt))
+        if terms is not None:
+            contents.append(kept(self.desk, TERMS, terms))
         try:
-            self.record(parent, body, *contents)
+            held_to = bounds.chain and not bounds.tried_out
+            self.record(parent, body, *contents, within=revocations(bounds.line) if held_to else ())
+        except BudgetExhaustedError as refused:
+            raise revoked(bounds, whole_of(refused.account)) from None
         except OfferedAlreadyError as known:
             # Told twice, and recorded by a process that is gone: it stands as it was offered then.
             return self._known(state, HandoffId(known.handoff), asked)
         offered = Offered(handoff=body.handoff, parent=parent.id, to=to, call=asked.call, kind=asked.kind)
         state.offers[body.handoff] = offered
         return offered, prompt
+
+    def _terms(self, holding: Holding, to: AgentId, handoff: HandoffId) -> tuple[Signed[Terms] | None, tuple[str, ...]]:
+        """Return what a sub-agent is granted, and what is to be told of a grant that is only tried out."""
+        mode, bounds = holding.working.mode, holding.bounds
+        tried_out = (TRIED_OUT,) if bounds.tried_out else ()
+        try:
+            table = table_of(self._tables, to, mode, self.desk.clock.now())
+            asked = asked_for(bounds, mode, table, (holding.agent, to))
+            return terms_of_offer(self.desk, holding, asked, to=to, handoff=handoff, deadline=None), tried_out
+        except GrantError:
+            if not tried_out:
+                raise
+            return None, (*tried_out, WOULD_DENY)
 
     def read_prompt(self, offered: Offered) -> str | None:
         """Return the prompt with which an offer was made, if it adds to the task."""
@@ -103,9 +137,13 @@ class Delegating(Pen):
         """Write that a sub-agent took an offer, and how that is known."""
         examined = examine(self.desk, offered.handoff)
         root = state.runs[offered.parent].working
+        with self.desk.store.view() as view:
+            known = examined.offer.handoff
+            receipt = decode_receipt(view.get_receipt_at(StreamId(known.parent), known.seq).payload)
+        terms, above = read_above(self.desk, examined.offer, receipt)
         working = self.desk.recording.accept(
             offered.handoff,
-            mode=self._mode,
+            mode=self._mode if terms is None or TRIED_OUT in examined.offer.initiated.flags else Mode.ENFORCED,
             session=root.session,
             acceptance=Acceptance(
                 baton=examined.offer.revision,
@@ -122,6 +160,7 @@ class Delegating(Pen):
                     candidates=candidates if candidates > 1 else None,
                 ),
             ),
+            granting=binding_of(self.desk, examined.offer, terms, None, above),
         )
         track = Track(working=replace(working, epoch=None), agent=agent, link=link, candidates=candidates)
         state.add(track)
@@ -194,10 +233,10 @@ class Delegating(Pen):
         return offered, self.read_prompt(offered)
 
 
-def _holding(view: LedgerView, track: Track) -> Holding:
+def _holding(view: LedgerView, track: Track, bounds: Bounds) -> Holding:
     """Return what a run knows: what came to it, and what was recorded in it since."""
     run = track.working.run
-    holding = Holding(working=track.working)
+    holding = Holding(working=track.working, bounds=bounds)
     if run.handoff is not None:
         offer = read_offer(view, view.get_handoff(run.handoff))
         holding.add(*(item for item in offer.baton.items if item.part is not Part.INTENT))

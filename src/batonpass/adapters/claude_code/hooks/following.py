@@ -6,13 +6,16 @@ from typing import Any, Final
 from batonpass.adapters.claude_code.hooks.changing import UNSEEN, Changing, Found
 from batonpass.adapters.claude_code.hooks.delegating import Delegating, Delegation
 from batonpass.adapters.claude_code.hooks.events import Event, is_agent_id
+from batonpass.adapters.claude_code.hooks.holding import Refused, refusal_of
 from batonpass.adapters.claude_code.hooks.linking import Link, find_link, read_meta, transcript_of
 from batonpass.adapters.claude_code.hooks.settling import find_outcomes
 from batonpass.adapters.claude_code.hooks.state import Made, Offered, SessionState, Track
 from batonpass.adapters.claude_code.records import LinkedBy, ToolResult
 from batonpass.adapters.claude_code.telling import Change, keep_changes
 from batonpass.adapters.claude_code.transcripts import read_first_words, text_of
+from batonpass.errors import CallError, GrantError
 from batonpass.handoff.values import readable
+from batonpass.handoff.writing import GRANT
 from batonpass.model.bodies import Outcome
 from batonpass.model.ids import PrincipalId
 
@@ -50,14 +53,26 @@ class Following:
         if event.call not in state.calls:
             self._pen.deny(state, track, event, rule, sentence)
 
-    def request(self, state: SessionState, event: Event) -> Made:
-        """Write down that a call is about to be made."""
-        track = self.run(state, event)
-        return state.calls.get(event.call) or self._pen.request(state, track, event)
+    def request(self, state: SessionState, event: Event) -> Made | Refused:
+        """Write down that a call is about to be made, or that it must not be."""
+        known = state.calls.get(event.call)
+        if known is not None:
+            return known if known.denied is None else Refused(GRANT, known.denied)  # told twice
+        try:
+            return self._pen.request(state, self.run(state, event), event)
+        except (GrantError, CallError) as error:
+            return self._refuse(state, event, error)
+
+    def _refuse(self, state: SessionState, event: Event, error: GrantError | CallError) -> Refused:
+        refused = refusal_of(error)
+        # A sub-agent that was given nothing has no run of its own.
+        track = state.run_of(event.agent) or self.root(state)
+        self._pen.deny(state, track, event, refused.rule, refused.sentence)
+        return refused
 
     def find_made(self, state: SessionState, event: Event) -> Made:
         """Return a call that was made; one that nobody knew of is written down now."""
-        return state.calls.get(event.call) or self._pen.request(state, self.run(state, event), event, late=True)
+        return state.calls.get(event.call) or self._pen.request_late(state, self.run(state, event), event)
 
     def finish(self, state: SessionState, event: Event, made: Made, found: Found) -> None:
         """Write down what came of a call."""
@@ -80,16 +95,21 @@ class Following:
             return
         known = state.runs[made.run]
         after = replace(event, call=f"{event.call}/background")
-        late = self._pen.request(state, known if known.open else self.root(state), after, late=True)
+        late = self._pen.request_late(state, known if known.open else self.root(state), after)
         self._pen.complete(state, late, after.call, "", changes=self._kept(found), notes=found.notes)
 
-    def offer(self, state: SessionState, event: Event) -> str | None:
+    def offer(self, state: SessionState, event: Event) -> str | Refused | None:
         """Write down that a sub-agent is about to be started; return the prompt if it gets more than was asked."""
-        track = self.run(state, event)
-        known = state.offer_of(event.call)
-        if known is not None:
-            return self._pen.read_prompt(known)
-        return self._pen.offer(state, track, _delegation(event))[1]
+        if (before := state.calls.get(event.call)) is not None and before.denied is not None:
+            return Refused(GRANT, before.denied)  # told twice
+        try:
+            track = self.run(state, event)
+            known = state.offer_of(event.call)
+            if known is not None:
+                return self._pen.read_prompt(known)
+            return self._pen.offer(state, track, _delegation(event))[1]
+        except (GrantError, CallError) as error:
+            return self._refuse(state, event, error)
 
     def start(self, state: SessionState, event: Event) -> None:
         """Write down who started, if it is certain; else its first call, its end, or the end of its call decides."""

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.adapters.claude_code.hooks.events import Event
+from batonpass.adapters.claude_code.hooks.holding import Tables, held, table_of
+from batonpass.adapters.claude_code.hooks.meaning import meaning_of
 from batonpass.adapters.claude_code.hooks.remembering import SAID, STATEMENT
 from batonpass.adapters.claude_code.hooks.state import Made, SessionState, Track
 from batonpass.adapters.claude_code.patches import EDITORS
@@ -19,9 +21,14 @@ from batonpass.adapters.claude_code.telling import (
     label_of,
     within_limit,
 )
+from batonpass.errors import BudgetExhaustedError
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.guarding import Guarded, guard, see
+from batonpass.handoff.limiting import Counting, after_call, before_call, explain_spent, find_overdue
 from batonpass.handoff.starting import start_run
+from batonpass.handoff.using import SCOPE
 from batonpass.handoff.values import keep_result, readable
+from batonpass.handoff.writing import REASON
 from batonpass.model.bodies import (
     Body,
     Carried,
@@ -34,9 +41,10 @@ from batonpass.model.bodies import (
     ToolFailed,
     ToolRequested,
 )
+from batonpass.model.charge import Within
 from batonpass.model.content import Content
 from batonpass.model.entry import Touch
-from batonpass.model.ids import Digest, PrincipalId, new_call_id
+from batonpass.model.ids import AgentId, Digest, PrincipalId, new_call_id
 from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
 
@@ -49,10 +57,11 @@ _TOLD_ELSEWHERE: Final = frozenset({"originalFile", "content", "oldString", "new
 class Pen:
     """Writes what happened in the sessions of one project."""
 
-    def __init__(self, relay: Relay, project: Path, mode: Mode) -> None:
+    def __init__(self, relay: Relay, project: Path, mode: Mode, tables: Tables) -> None:
         self._relay = relay
         self._project = project
         self._mode = mode
+        self._tables = tables
 
     @property
     def desk(self) -> Desk:
@@ -60,7 +69,12 @@ class Pen:
         return self._relay.desk
 
     def start(self, state: SessionState, by: PrincipalId, words: str | None, key: str | None) -> Track:
-        """Begin the root run of a session with the human's first words; None if nobody heard them."""
+        """Begin the root run of a session with the human's first words; None if nobody heard them.
+
+        It begins what the file grants, which is tried out where the session is only watched. Raises `PolicyFileError`
+        where it is enforced and nobody can read the file.
+        """
+        grant = table_of(self._tables, AgentId(PROGRAM), self._mode, self.desk.clock.now())
         holding = start_run(
             self.desk,
             None if words is None else within_limit(words),
@@ -71,6 +85,7 @@ class Pen:
             mode=self._mode,
             contents=(self.source(state, key=key),),
             labelled=False,
+            grant=grant,
         )
         # Whoever has its key works on it: the next event may be another process's.
         track = Track(working=replace(holding.working, epoch=None))
@@ -95,29 +110,66 @@ class Pen:
         self.record(track, body, self.desk.text(SAID, within_limit(words)), source)
         state.said = words
 
-    def request(self, state: SessionState, track: Track, event: Event, *, late: bool = False) -> Made:
-        """Write down that a call is about to be made; `late` if it was made before anybody knew."""
+    def request(self, state: SessionState, track: Track, event: Event) -> Made:
+        """Write down that a call is about to be made, if what holds its run lets it be made.
+
+        Raises `GrantError` and `CallError`.
+        """
+        holding = held(self.desk, track)
+        guarded = guard(self.desk, holding, meaning_of(event, self._project))
+        overdue = next(find_overdue(holding.bounds.accounts, self.desk.clock.now()), None)
+        if overdue is not None and track.working.mode is Mode.ENFORCED:
+            raise overdue[1]
+        return self._request(state, track, event, guarded)
+
+    def request_late(self, state: SessionState, track: Track, event: Event) -> Made:
+        """Write down that a call was made before anybody knew: nothing can stop it any more."""
+        holding = held(self.desk, track)
+        tried = see(self.desk, holding, meaning_of(event, self._project))
+        return self._request(state, track, event, Guarded(Counting(()), tried), late=True)
+
+    def _request(
+        self, state: SessionState, track: Track, event: Event, guarded: Guarded, *, late: bool = False
+    ) -> Made:
         described = describe_arguments(event.tool, event.input)
         target = self._target(event)
-        call = new_call_id(self.desk.clock.now())
         body = ToolRequested(
             run=track.id,
-            call=call,
+            call=new_call_id(self.desk.clock.now()),
             tool=as_agent(event.tool),
             key=self._key(track, described),
             target=None if target is None else self.digest(track, b"target", target.encode()),
             reads=is_reading(event.tool),
         )
-        contents = [self.desk.json("arguments", described), self.source(state, key=event.call, late=late or None)]
+        source = self.source(state, key=event.call, late=late or None)
+        contents = [self.desk.json("arguments", described), source]
         if target is not None:
             contents.append(self.desk.text("target", target))
-        self.record(track, body, *contents)
+        if guarded.tried is not None:
+            contents.append(self.desk.text(SCOPE, str(guarded.tried)))
+        if guarded.reason is not None:
+            contents.append(self.desk.text(REASON, guarded.reason))
+        self._record_counted(track, replace(body, flags=guarded.flags), contents, guarded.counting)
         if body.key is not None:
             track.keys.add(body.key)
         if not body.reads:
-            track.effects.append(call)
-        made = state.calls[event.call] = Made(id=call, run=track.id, tool=event.tool)
+            track.effects.append(body.call)
+        counted = guarded.counting.counted()
+        made = state.calls[event.call] = Made(id=body.call, run=track.id, tool=event.tool, counted=counted)
         return made
+
+    def _record_counted(self, track: Track, body: ToolRequested, contents: list[Content], counting: Counting) -> None:
+        """Write a request with what it uses up, if there is room. Raises `GrantRevokedError` and `CallError`."""
+        enforced = track.working.mode is Mode.ENFORCED
+        while True:
+            charged = replace(body, charges=before_call(counting.counted()))
+            try:
+                self.record(track, charged, *contents, within=counting.within() if enforced else ())
+            except BudgetExhaustedError as refused:
+                if counting.has_other(refused):
+                    continue
+                raise explain_spent(held(self.desk, track).bounds, refused)[1] from None
+            return
 
     def deny(self, state: SessionState, track: Track, event: Event, rule: str, sentence: str) -> None:
         """Write down that a call was refused before it was made."""
@@ -130,7 +182,8 @@ class Pen:
             self.desk.text("message", within_limit(sentence)),
             self.source(state, key=event.call),
         )
-        state.calls[event.call] = Made(id=call, run=track.id, tool=event.tool, open=False)
+        made = Made(id=call, run=track.id, tool=event.tool, open=False, denied=sentence)
+        state.calls[event.call] = made
 
     def complete(
         self,
@@ -151,8 +204,10 @@ class Pen:
             changes=tuple(change.changed for change in changes),
             label=label_of(made.tool),
         )
-        contents = (self._result(made.tool, result), self.source(state, key=name, unseen=notes or None))
-        self._write_outcome(state, made, body, contents, changes)
+        kept = self._result(made.tool, result)
+        used = after_call(made.counted, cost=0, rows=0, size=len(kept.body))
+        contents = (kept, self.source(state, key=name, unseen=notes or None))
+        self._write_outcome(state, made, replace(body, charges=used), contents, changes)
 
     def fail(
         self,
@@ -190,9 +245,16 @@ class Pen:
         body = RunGap(run=track.id, calls=len(reasons))
         self.record(track, body, self.desk.text("reason", within_limit("\n".join(reasons))), self.source(state))
 
-    def record(self, track: Track, body: Body, *contents: Content, touches: tuple[Touch, ...] = ()) -> None:
-        """Write one receipt into a run's stream."""
-        self.desk.recording.record(track.working, body, contents, touches=touches)
+    def record(
+        self,
+        track: Track,
+        body: Body,
+        *contents: Content,
+        touches: tuple[Touch, ...] = (),
+        within: tuple[Within, ...] = (),
+    ) -> None:
+        """Write one receipt into a run's stream. Raises `BudgetExhaustedError` for what is not within its limits."""
+        self.desk.recording.record(track.working, body, contents, touches=touches, within=within)
 
     def source(self, state: SessionState, **facts: object) -> Content:
         """Return what a receipt says about where it comes from."""

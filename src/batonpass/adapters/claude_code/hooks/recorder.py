@@ -16,6 +16,7 @@ from batonpass.adapters.claude_code.hooks.changing import Changing, Tree
 from batonpass.adapters.claude_code.hooks.delegating import Delegating
 from batonpass.adapters.claude_code.hooks.events import Event, read_event, session_of
 from batonpass.adapters.claude_code.hooks.following import Following, answer_with
+from batonpass.adapters.claude_code.hooks.holding import Refused, Tables
 from batonpass.adapters.claude_code.hooks.remembering import remember_session
 from batonpass.adapters.claude_code.hooks.state import Made, SessionState
 from batonpass.adapters.claude_code.importing import principal_of
@@ -59,8 +60,8 @@ class Recorder:
     """Records the events of Claude Code's hooks in one project. Safe to use from many threads.
 
     Without `judge` everything is recorded and nothing refused; with it, sessions are enforced unless `mode` says
-    otherwise. A session belongs to one recorder at a time: two that
-    are told of the same events record them twice.
+    otherwise. Enforced sessions and their sub-agents are held to what `tables` grant them. A session belongs to one
+    recorder at a time: two that are told of the same events record them twice.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Recorder:
         mode: Mode | None = None,
         work_tree: Tree | None = None,
         by: str | None = None,
+        tables: Tables | None = None,
     ) -> None:
         self._project = project.absolute()
         self._judge = judge
@@ -80,7 +82,7 @@ class Recorder:
         tree = work_tree or WorkTree(find_root(self._project), environment=dict(os.environ), without=(HOME_NAME,))
         self._changing = Changing(self._project, tree)
         principal = principal_of(self._project) if by is None else require_principal("by", PrincipalId(by))
-        self._pen = Delegating(relay, self._project, self._mode)
+        self._pen = Delegating(relay, self._project, self._mode, tables or (lambda: relay.desk.gates.grants))
         self._following = Following(self._pen, self._changing, principal)
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
@@ -144,10 +146,12 @@ class Recorder:
             case "PreToolUse" if event.delegates:
                 with session.lock:
                     prompt = self._following.offer(self._state(session, event.session), event)
-                return answer_with(prompt, event.input)
+                return denied(prompt.sentence) if isinstance(prompt, Refused) else answer_with(prompt, event.input)
             case "PreToolUse":
                 with session.lock:
                     made = self._following.request(self._state(session, event.session), event)
+                if isinstance(made, Refused):
+                    return denied(made.sentence)
                 self._changing.begin(event, made, self._now())
             case "PostToolUse" | "PostToolUseFailure" if not event.delegates:
                 self._finish(session, event)

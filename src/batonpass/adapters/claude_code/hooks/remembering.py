@@ -126,7 +126,8 @@ class _Remembering:
     def _take_call(self, body: ToolRequested | ToolDenied, named: str | None) -> None:
         asked = isinstance(body, ToolRequested)
         if named is not None:
-            self.state.calls[named] = Made(id=body.call, run=body.run, tool=body.tool, open=asked)
+            denied = None if asked else "It was refused before, and still is."
+            self.state.calls[named] = Made(id=body.call, run=body.run, tool=body.tool, open=asked, denied=denied)
         if isinstance(body, ToolRequested):
             track = self.state.runs[body.run]
             if body.key is not None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from batonpass.guard.patterns import glob
 from batonpass.policy.document import CLAUDE_CODE, Place, find_document
+from batonpass.policy.granting import grants_of
 
 ALLOW: Final = "allow"
 DENY: Final = "deny"
@@ -67,6 +68,7 @@ def read_rules(path: Path) -> Rules:
     document = find_document(path)
     if document is None:
         return Rules()
+    grants_of(document)  # a session that begins meanwhile would begin one of them
     table = document.table(CLAUDE_CODE).table(("default", "main", "agents"))
     default = table.get("default")
     if default is not None and default.value not in {ALLOW, DENY}:

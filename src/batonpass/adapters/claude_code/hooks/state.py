@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from batonpass.adapters.claude_code.records import LinkedBy
+from batonpass.handoff.bounds import Bounds
+from batonpass.handoff.limiting import Counted
 from batonpass.ledger.standing import Working
 from batonpass.model.ids import AgentId, CallId, Digest, HandoffId, RunId
 
@@ -19,6 +21,7 @@ class Track:
     open: bool = True
     effects: list[CallId] = field(default_factory=list)
     keys: set[Digest] = field(default_factory=set)  # of its calls
+    bounds: Bounds | None = None  # what it is held to, once somebody looked
 
     @property
     def id(self) -> RunId:
@@ -39,6 +42,8 @@ class Made:
     run: RunId
     tool: str
     open: bool = True
+    denied: str | None = None  # what the model was told, if it was refused
+    counted: tuple[Counted, ...] = ()  # what it counts against
 
 
 @dataclass(slots=True, kw_only=True)

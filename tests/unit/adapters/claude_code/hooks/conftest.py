@@ -23,9 +23,9 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def relay() -> Iterator[Relay]:
+def relay(project: Path) -> Iterator[Relay]:
     """Return a relay whose ledger is whole after every test."""
-    with Relay.open("memory:") as relay:
+    with Relay.open("memory:", work_tree=project) as relay:
         yield relay
         if relay.store.founded():
             relay.verify()

@@ -191,7 +191,7 @@ def _plain(value: Any, names: _Names) -> Any:  # noqa: ANN401 - whatever a body 
 
 
 def _tell_content(stored: StoredContent, media_type: str, names: _Names) -> Any:  # noqa: ANN401 - JSON
-    text = (stored.body or b"").decode()
+    text = (stored.body or b"").decode("utf-8", "replace")
     if media_type != "application/json":
         return names(text)
     document = json.loads(names(text))

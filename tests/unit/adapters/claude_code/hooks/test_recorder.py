@@ -114,7 +114,7 @@ def test_a_call_is_requested_and_completed(session: Session, relay: Relay) -> No
     arguments = {"tool": "Read", "arguments": {"file_path": "a.py"}}
     source = {**SOURCE, "key": "c1"}
     assert [
-        a_receipt("run-1", 2, "tool.requested", requested, arguments=arguments, source=source),
+        a_receipt("run-1", 2, "tool.requested", requested, arguments=arguments, scope="read:a.py", source=source),
         a_receipt(
             "run-1",
             3,

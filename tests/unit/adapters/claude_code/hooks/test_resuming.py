@@ -52,7 +52,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """Return what is recorded if nobody is ever ended."""
     folder = tmp_path_factory.mktemp("whole") / "shop"
     folder.mkdir()
-    with Relay.open("memory:") as relay:
+    with Relay.open("memory:", work_tree=folder) as relay:
         recorder = Recorder(relay, folder, by="user:ana", work_tree=_tree(folder))
         session = Session(folder, recorder)
         play(session)
@@ -110,7 +110,8 @@ def test_ended_after_every_event(tmp_path: Path, expected: list[dict[str, Any]])
 
     def start() -> Recorder:
         # Not closed: whoever is killed closes nothing.
-        opened.append(Relay.open(f"sqlite:///{tmp_path}/ledger.db", home=tmp_path / "home", keys_in_files=True))
+        url, home = f"sqlite:///{tmp_path}/ledger.db", tmp_path / "home"
+        opened.append(Relay.open(url, home=home, keys_in_files=True, work_tree=folder))
         return Recorder(opened[-1], folder, by="user:ana", work_tree=_tree(folder))
 
     play(Session(folder, start(), after=start))
