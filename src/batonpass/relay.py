@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from batonpass.audit.lookup import LAST, get_open_root, get_run
@@ -130,16 +129,13 @@ class Relay:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Let go of the ledger, and of the files that were watched."""
+        if self._desk is not None:
+            self._desk.files.close()
         self._store.close()
 
     @property

@@ -65,6 +65,7 @@ class CallFacts:
     agent: AgentId
     tool: str
     reads: bool = False
+    action: str | None = None  # what it does, as a grant names it, if its tool says so
     target: str | None = None
     leads_to: str | None = None  # what the target is once links are followed, as a grant sees it; None: nobody looked
     tiers: tuple[Tier, ...] = ()

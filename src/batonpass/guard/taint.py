@@ -30,7 +30,7 @@ def is_named(facts: CallFacts, terms: Collection[str]) -> bool:
         return False
     detour = facts.leads_to is not None and _segments(facts.target) != _segments(facts.leads_to)
     meant = facts.leads_to if detour else facts.target
-    return not {f"write:{meant}", f"{facts.tool}:{meant}"}.isdisjoint(terms)
+    return not {f"{action}:{meant}" for action in (facts.action or "write", facts.tool)}.isdisjoint(terms)
 
 
 def _segments(target: str) -> tuple[bool, list[str]]:

@@ -119,6 +119,13 @@ class Files:
         rest = tuple(change for change in found.changes if change.path not in named)
         return Seen((*own, *rest), (CUT,) if _is_cut(len(found.changes)) else ())
 
+    def close(self) -> None:
+        """Watch nothing any more; whoever looks again begins anew."""
+        with self._lock:
+            if self._opened is not None:
+                tree, _ = self._opened
+                tree.close()
+
     def _open(self) -> "tuple[WorkTree, Underway]":
         with self._lock:
             if self._opened is None:

@@ -61,6 +61,7 @@ def judge(
         agent=holding.agent,
         tool=call.declared.name,
         reads=call.declared.reads,
+        action=call.declared.action,
         target=target,
         leads_to=leads_to,
         tiers=tiers_of(call.declared),

@@ -1,5 +1,6 @@
 """Commands as calls of a run: guarded, recorded, and every file that they changed on their receipt."""
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,8 +58,7 @@ def plan_command(
         raise InvalidValueError("timeout", "leaves it no time at all")
     name, variable = (None, None) if credential is None else credential
     place = desk.work_tree if cwd is None else desk.work_tree / fspath(cwd)
-    # A bare name is found on the PATH; anything else is a file, and is granted as what it leads to.
-    named = desk.resolve(str(place / program)) if "/" in program else program
+    named = _file_named(desk, str(place / program)) if "/" in program else program
     executable = str(place / program) if "/" in program else program
     line = shlex.join([program, *arguments])
     return Planned(
@@ -86,6 +86,15 @@ def plan_command(
             "timeout": None if timeout is None else timeout.total_seconds(),
         },
     )
+
+
+def _file_named(desk: Desk, path: str) -> str:
+    """Return how a grant names a program that is given as a file: as what it leads to, and never like a bare name.
+
+    A bare name is found on the PATH. `./make`, which an agent may have written, is not the program of that name.
+    """
+    inside = desk.resolve(path)
+    return inside if "/" in inside else os.path.realpath(path)
 
 
 def find_outside(desk: Desk, holding: Holding, changes: Iterable[FileChange]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -194,6 +195,17 @@ class TestGranting:
             lead.shell(["./src/build.sh"]).stdout,
             lead.shell(["../src/build.sh"], cwd="src").stdout,
         ]
+
+    def test_a_file_is_not_the_program_of_that_name(self, relay: Relay, place: Path) -> None:
+        """What somebody wrote at the top of the work tree is named from the root on, and has to be granted so."""
+        forged = place / "true"
+        forged.write_text("#!/bin/sh\necho forged\n", encoding="utf-8")
+        forged.chmod(0o755)
+        lead = relay.start("Fix it", by=ANA, may=["run:true"])
+        with pytest.raises(GrantDeniedError, match=f"tried run:{re.escape(str(forged))}"):
+            lead.shell(["./true"])
+
+        assert "" == lead.shell(["true"]).stdout
 
     def test_where_it_runs_can_be_granted(self, relay: Relay, place: Path) -> None:
         """As the work tree names it, whatever way leads there."""

@@ -83,6 +83,28 @@ def test_terms_that_name_it_are_older(may: list[str], held: bool) -> None:  # no
         assert (held, not held) == (bool(bodies(relay, "tool.held")), bool(world.done))
 
 
+@pytest.mark.parametrize(
+    ("may", "held"),
+    [
+        pytest.param(
+            [f"wire:{ACCOUNT} where amount <= 9800; at most 1 calls", "call:fetch"], False, id="word for word"
+        ),
+        pytest.param(["wire:*", "call:fetch"], True, id="a pattern"),
+    ],
+)
+def test_what_a_root_was_granted_is_older_than_what_reached_it(may: list[str], held: bool) -> None:  # noqa: FBT001
+    """Whoever started it named the account; by what the tool says that it does, whatever conditions there are."""
+    paid: list[str] = []
+    wire = tool("bank", action="wire", target="account")(lambda account, amount: paid.append(f"{account} {amount}"))
+    world = World()
+    with Relay(open_store("memory:"), policy=LENIENT) as relay, relay.start("Pay", by=ANA, may=may) as lead:
+        tainted(lead, world)
+        with suppress(CallSuspendedError):
+            lead.call(wire, ACCOUNT, 9800)
+
+        assert (held, [] if held else [f"{ACCOUNT} 9800"]) == (bool(bodies(relay, "tool.held")), paid)
+
+
 def test_a_target_that_looks_like_a_pattern_is_beyond_any_grant() -> None:
     """Whoever is held to a grant cannot act on a file that is called like a pattern: it may mean any."""
     with started(LENIENT) as (_, lead, world):
