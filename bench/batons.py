@@ -132,6 +132,17 @@ def calls(relay: Relay) -> Act:
     )
 
 
+def calls_under_grant(relay: Relay) -> Act:
+    """Return the same call by the third of three agents that hold a grant: each hop is asked."""
+    grant = ["write:src/billing/**"]
+    lead = relay.start(INTENT, by="user:ana", may_delegate=grant)
+    editor = lead.hand_off("editor", TASK, may=grant, may_delegate=grant).accept()
+    helper = editor.hand_off("helper", TASK, may=grant).accept()
+    return lambda: helper.call(
+        write_file, f"src/billing/totals{next(_NUMBERS)}.py", "return round_half_even(total)\n" * 6
+    )
+
+
 def works(relay: Relay) -> Act:
     """Return what a worker does: claim, accept, close. What waits is offered a hundred at a time, by `refills`."""
     relay.register(AGENT, lambda _: None)

@@ -66,6 +66,7 @@ def _alone(relay: Relay, raw: RawFile, peers: Mapping[str, Peer], effort: Effort
         "handoff": batons.hands_off(relay),
         "anew": batons.hands_off_all_anew(relay),
         "call": batons.calls(relay),
+        "granted": batons.calls_under_grant(relay),
         "worker": batons.works(relay),
         "raw": raw.append,
         "thrice": raw.append_thrice,
@@ -77,6 +78,7 @@ def _alone(relay: Relay, raw: RawFile, peers: Mapping[str, Peer], effort: Effort
         "anew": ("the same, all 3 KB of the baton written anew; p50", None),
         "worker": ("worker: claim, accept, close; p50", None),
         "call": ("tool call: request, finish; p50", at_most(3.5)),
+        "granted": ("the same under a grant of three hops; p50", at_most(3.5)),
     }
     for name, (what, goal) in ours.items():
         against = "one raw append+fsync"

@@ -15,6 +15,7 @@ from bench import (
     granting,
     growth,
     handing,
+    holding,
     hooking,
     ledger_blame,
     postgres_append,
@@ -46,6 +47,7 @@ PARTS: Final[Mapping[str, Callable[[Path, Effort], Sequence[Row | Note]]]] = {
     "start": starting.measure,
     "hook": hooking.measure,
     "mcp": proxying.measure,
+    "hold": holding.measure,
 }
 
 
