@@ -1,6 +1,7 @@
 """Deciding: somebody lets what waits go on, or does not; signed with their key, or only said to be theirs."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
@@ -21,7 +22,7 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holds import approvers_of, find_decision, find_hold, get_held_call, is_proven
 from batonpass.handoff.material import Material
 from batonpass.ledger.standing import standing
-from batonpass.model.bodies import Body, Gate, HandoffApproved, HandoffDenied, ToolApproved, ToolRefused
+from batonpass.model.bodies import Body, Gate, HandoffApproved, HandoffDenied, ToolApproved, ToolHeld, ToolRefused
 from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId, RunId
 from batonpass.model.key import KeyStatus
 from batonpass.model.lifecycle import Event, advance
@@ -31,6 +32,7 @@ from batonpass.signing.approver import Approver
 from batonpass.store.port import LedgerView
 
 REASON: Final = "reason"
+TIME_LIMIT: Final = "service:time-limit"  # in whose name what nobody let go on in time is denied
 
 # Each time something else happened to the handoff in between, it is looked at again; so many times is a fault.
 _TRIES: Final = 64
@@ -87,9 +89,12 @@ def decide_call(
 ) -> None:
     """Let a root's held call be made, or not, once and for good; from whichever process.
 
-    Raises `NotFoundError`, `NotApproverError`, `UnprovenError`, `HandoffEndedError` if the root is over, and
-    `CallDecidedError` if somebody came first.
+    One that has waited for longer than it may is refused, whatever anybody says now. Raises `NotFoundError`,
+    `NotApproverError`, `UnprovenError`, `HandoffEndedError` if the root is over, and `CallDecidedError` if somebody
+    came first.
     """
+    if by != TIME_LIMIT:
+        refuse_overdue(desk, call)
     with desk.store.view() as view:
         hold, receipt = get_held_call(view, call)
         _require_undecided(view, call)
@@ -106,6 +111,23 @@ def decide_call(
         with desk.store.view() as view:
             _require_undecided(view, call)
         raise
+
+
+def refuse_overdue(desk: Desk, call: CallId) -> None:
+    """Refuse a root's held call that nobody decided about in time; the limit stands in its own receipt."""
+    with desk.store.view() as view:
+        held = get_held_call(view, call)[1].body
+        decided = find_decision(view, call) is not None
+    until = held.until if isinstance(held, ToolHeld) else None
+    if decided or until is None or until > desk.clock.now():
+        return
+    with suppress(CallDecidedError):
+        decide_call(desk, call, approved=False, by=TIME_LIMIT, reason=out_of_time(until))
+
+
+def out_of_time(until: datetime) -> str:
+    """Return why something is denied that nobody let go on in time."""
+    return f"nobody let it go on until {until:%Y-%m-%d %H:%M:%S}Z"
 
 
 def principal_of(by: str | Approver) -> PrincipalId:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
 from batonpass.errors import CallSuspendedError
 from batonpass.guard.gates import (
@@ -30,8 +30,6 @@ from batonpass.model.receipt import Mode
 from batonpass.model.rules import Tier
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView
-
-TIME_LIMIT: Final = "service:time-limit"
 
 
 def tiers_of(declared: Declared) -> tuple[Tier, ...]:
@@ -96,6 +94,8 @@ def suspend(
         tiers=tuple(str(tier) for tier in tiers_of(call.declared)),
         proven=takes_proof(desk.gates, decision.gate),
         target=vetted.aim,
+        # Whoever works for a handoff stops here, and the handoff waits; then its own hold says how long.
+        until=hold_until(desk) if holding.working.run.handoff is None else None,
         label=vetted.label,
         untrusted=vetted.untrusted,
     )

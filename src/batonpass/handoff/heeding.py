@@ -2,6 +2,7 @@
 
 from batonpass.errors import CallDeniedError, CallSuspendedError, UnprovenError
 from batonpass.guard.gates import Decision
+from batonpass.handoff.deciding import refuse_overdue
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holds import find_decision, get_held_call, is_proven
 from batonpass.model.bodies import ToolApproved, ToolHeld
@@ -12,6 +13,7 @@ def heed(desk: Desk, held: ToolHeld, decision: Decision) -> CallDeniedError | No
 
     Raises `CallSuspendedError` while nobody has decided, and `UnprovenError` if a proof does not hold that it takes.
     """
+    refuse_overdue(desk, held.call)
     with desk.store.view() as view:
         found = find_decision(view, held.call)
         if found is None:

@@ -5,9 +5,8 @@ from typing import Final
 
 from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundError
 from batonpass.handoff.closing import expire, withdraw_below
-from batonpass.handoff.deciding import decide_handoff
+from batonpass.handoff.deciding import TIME_LIMIT, decide_handoff, out_of_time
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.gating import TIME_LIMIT
 from batonpass.handoff.holds import find_hold
 from batonpass.model.ids import HandoffId
 from batonpass.model.lifecycle import State
@@ -49,7 +48,7 @@ def _deny_unanswered(desk: Desk) -> int:
     for handoff, hold in holds:
         if hold is None or hold.until is None or hold.until > desk.clock.now():
             continue
-        reason = f"nobody let it go on until {hold.until:%Y-%m-%d %H:%M:%S}Z"
+        reason = out_of_time(hold.until)
         try:
             decide_handoff(desk, handoff.id, approved=False, by=TIME_LIMIT, reason=reason)
         except IllegalTransitionError:

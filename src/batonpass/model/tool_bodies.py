@@ -207,6 +207,7 @@ class ToolHeld:
     target: Digest | None = (
         None  # of what it would change, keyed as in a request; of a call that names none, of all of it
     )
+    until: datetime | None = None  # of a root's: when it is refused, if nobody has let it be made by then
     label: Label | None = None  # of all that its run knew then
     untrusted: tuple[Source, ...] = ()  # whose words stand in its arguments, of those that came from outside
 
@@ -215,6 +216,8 @@ class ToolHeld:
         require_id("call", self.call, CALL)
         require_agent("tool", self.tool)
         require_code("rule", self.rule)
+        if self.until is not None:
+            require_utc("until", self.until)
         require_instance("proven", self.proven, bool)
         require_member("gate", self.gate, Gate)
         require_digest("key", self.key)

@@ -8,6 +8,7 @@ import pytest
 
 from batonpass.accounts.why import explain
 from batonpass.errors import (
+    CallDecidedError,
     CallDeniedError,
     CallSuspendedError,
     HandoffHeldError,
@@ -216,6 +217,25 @@ def test_a_time_limit_denies(carrier: Carrier) -> None:
         assert (2, State.DENIED, State.DENIED) == (relay.sweep(), by_hand.state, handoff.state)
         assert {"service:time-limit"} == {body.by for body in bodies(relay, "handoff.denied")}
         assert 0 == relay.sweep()
+
+
+def test_a_time_limit_refuses_the_call_of_a_root() -> None:
+    """Nobody decided in time: whoever would now is too late, and the call is denied when it is made again."""
+    clock = FrozenClock()
+    with a_relay(Policy(enforce=True, hold_for=timedelta(hours=1)), clock) as relay:
+        lead = relay.start("Ship it", by=ANA)
+        for _ in range(2):
+            with pytest.raises(CallSuspendedError):
+                lead.call(deploy, "prod")
+        (held,) = bodies(relay, "tool.held")
+        assert clock.now() + timedelta(hours=1) == held.until
+        clock.tick(timedelta(hours=1))
+        with pytest.raises(CallDecidedError):
+            relay.held_call(held.call).approve(by=ANA)
+        with pytest.raises(CallDeniedError, match="service:time-limit did not let deploy be made"):
+            lead.call(deploy, "prod")
+
+        assert ["service:time-limit"] == [body.by for body in bodies(relay, "tool.refused")]
 
 
 def test_a_policy_is_named_by_every_run(tmp_path: Path) -> None:

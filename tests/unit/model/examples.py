@@ -317,6 +317,7 @@ BODIES: Final[dict[Kind, Body]] = {
             tiers=("irreversible",),
             proven=True,
             target=DIGEST,
+            until=AT,
             **_VETTED,
         ),
         ToolApproved(run=PARENT, call=CALL, by=ANA, **_SHOWN),

@@ -260,6 +260,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "tiers": NOT_LISTS_OF_CODES,
         "proven": NOT_FLAGS,
         "target": NOT_OPTIONAL_DIGESTS,
+        "until": NOT_OPTIONAL_TIMES,
         **_VETTED,
     },
     Kind.TOOL_APPROVED: {**_CALL, "by": NOT_PRINCIPALS, **_DECISION},
