@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
@@ -17,6 +18,9 @@ from batonpass.model.checks import shorten
 
 class _Named(msgspec.Struct):
     hook_event_name: str
+
+
+_NAMES: Final = msgspec.json.Decoder(_Named)
 
 
 @click.group()
@@ -38,7 +42,7 @@ def claude_code(project: Path, *, enforce: bool) -> None:
         words += ["--ledger", ledger if "://" in ledger else str(Path(ledger).absolute())]
     event = sys.stdin.buffer.read()
     try:
-        name = msgspec.json.decode(event, type=_Named).hook_event_name
+        name = _NAMES.decode(event).hook_event_name
     except (msgspec.DecodeError, RecursionError) as error:
         raise click.UsageError(f"what is on stdin is no event of Claude Code: {error}") from None
     if name not in EVENTS:

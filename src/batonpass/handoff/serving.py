@@ -29,14 +29,14 @@ from batonpass.model.items import (
     WorkItem,
 )
 from batonpass.model.lifecycle import Carrier
-from batonpass.wire.documents import from_document
+from batonpass.wire.documents import DocumentReader
 
 if TYPE_CHECKING:
     from batonpass.handoff.run import LiveRun
 
 # What humans said, artifacts and reports have ways of their own; a program does not put words into a human's mouth.
-_RECORDED: Final[Mapping[str, type[ItemValue]]] = {
-    kind.__name__: kind
+_RECORDED: Final[Mapping[str, DocumentReader[ItemValue]]] = {
+    kind.__name__: DocumentReader(kind)
     for kind in (Constraint, Exclusion, WorkItem, OpenQuestion, RejectedPath, Decision, Assumption, Claim)
 }
 
@@ -141,21 +141,33 @@ class _Fail:
     message: str
 
 
+_MESSAGES: Final[Mapping[str, DocumentReader[Any]]] = {
+    "record": DocumentReader(_Record),
+    "call": DocumentReader(_Call),
+    "read": DocumentReader(_Read),
+    "attach": DocumentReader(_Attach),
+    "checkpoint": DocumentReader(_Checkpoint),
+    "hand_off": DocumentReader(_HandOff),
+    "report": DocumentReader(_Report),
+    "fail": DocumentReader(_Fail),
+}
+
+
 class Serving:
     """A conversation with a program: each message gets one answer, until it has reported or failed."""
 
     def __init__(self, run: "LiveRun", tools: Mapping[str, Callable[..., Any]]) -> None:
         self._run = run
         self._tools = tools
-        self._acts: Final[Mapping[str, tuple[type[Any], Callable[[Any], object]]]] = {
-            "record": (_Record, self._record),
-            "call": (_Call, self._call),
-            "read": (_Read, self._read),
-            "attach": (_Attach, self._attach),
-            "checkpoint": (_Checkpoint, self._checkpoint),
-            "hand_off": (_HandOff, self._hand_off),
-            "report": (_Report, self._report),
-            "fail": (_Fail, self._fail),
+        self._acts: Final[Mapping[str, Callable[[Any], object]]] = {
+            "record": self._record,
+            "call": self._call,
+            "read": self._read,
+            "attach": self._attach,
+            "checkpoint": self._checkpoint,
+            "hand_off": self._hand_off,
+            "report": self._report,
+            "fail": self._fail,
         }
         self.failure: ProgramError | None = None
         self.reported = False
@@ -187,15 +199,14 @@ class Serving:
         last = kind in {"report", "fail"}
         if identifier is None and (message.get("id") is not None or not last):
             raise InvalidValueError("id", "is a text or an integer, by which you know the answer again")
-        schema, act = self._acts[kind]
         said = {name: value for name, value in message.items() if name not in {"id", "type"}}
-        return act(from_document(said, schema, kind))
+        return self._acts[kind](_MESSAGES[kind].read(said, kind))
 
     def _record(self, asked: _Record) -> object:
-        kind = _RECORDED.get(asked.item.type)
-        if kind is None:
+        recorded = _RECORDED.get(asked.item.type)
+        if recorded is None:
             raise InvalidValueError("record.item.type", f"is one of {', '.join(_RECORDED)}")
-        (item,) = self._run.record(from_document(asked.item.value, kind, "record.item.value"))
+        (item,) = self._run.record(recorded.read(asked.item.value, "record.item.value"))
         return {"item": item.id}
 
     def _call(self, asked: _Call) -> object:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -19,7 +19,29 @@ VERSION: Final = 0
 
 Document = TypeVar("Document")
 
-_TYPES: Final[Mapping[str, type[ItemValue]]] = {kind.__name__: kind for kind in VALUE_TYPES}
+
+class DocumentReader(Generic[Document]):
+    """Reads values of one kind from JSON. Made when a module is imported, not when something is to be read."""
+
+    def __init__(self, kind: type[Document]) -> None:
+        self._kind = kind
+        # msgspec works out how a kind is read when it is first needed, and keeps that on the class before it is whole:
+        # a second thread that reads meanwhile takes the process down. A decoder, which nobody needs, works it out now.
+        msgspec.json.Decoder(kind)
+
+    def read(self, document: object, where: str) -> Document:
+        """Return a value; unknown fields are refused by name. Raises `InvalidValueError`."""
+        try:
+            value = msgspec.convert(document, self._kind)
+        except msgspec.ValidationError as error:
+            raise InvalidValueError(where, str(error)) from None
+        _require_known(document, value, where)
+        return value
+
+
+_ITEMS: Final[Mapping[str, DocumentReader[ItemValue]]] = {kind.__name__: DocumentReader(kind) for kind in VALUE_TYPES}
+_BRIEFS: Final = DocumentReader(Brief)
+_REPORTS: Final = DocumentReader(Report)
 
 
 def encode_item(value: ItemValue, by: PrincipalId, at: datetime) -> bytes:
@@ -38,15 +60,15 @@ def encode_item(value: ItemValue, by: PrincipalId, at: datetime) -> bytes:
 def decode_item(data: bytes) -> tuple[ItemValue, PrincipalId, datetime]:
     """Return an item, its author and its time. Raises `InvalidValueError`."""
     document = _open(data, {"v", "type", "by", "at", "value"})
-    kind = _TYPES.get(str(document["type"]))
-    if kind is None:
+    items = _ITEMS.get(str(document["type"]))
+    if items is None:
         raise InvalidValueError("type", f"{shorten(document['type'])} is no item")
     try:
         at = datetime.fromisoformat(document["at"])
     except (TypeError, ValueError):
         raise InvalidValueError("at", "is not a time") from None
     by = require_principal("by", PrincipalId(document["by"]))
-    return _closed(document["value"], kind, "value"), by, require_utc("at", at)
+    return items.read(document["value"], "value"), by, require_utc("at", at)
 
 
 def encode_brief(brief: Brief) -> bytes:
@@ -56,7 +78,7 @@ def encode_brief(brief: Brief) -> bytes:
 
 def decode_brief(data: bytes) -> Brief:
     """Return a brief. Raises `InvalidValueError`."""
-    return _closed(_open(data, {"v", "brief"})["brief"], Brief, "brief")
+    return _BRIEFS.read(_open(data, {"v", "brief"})["brief"], "brief")
 
 
 def encode_report(report: Report) -> bytes:
@@ -66,7 +88,7 @@ def encode_report(report: Report) -> bytes:
 
 def decode_report(data: bytes) -> Report:
     """Return a report. Raises `InvalidValueError`."""
-    return _closed(_open(data, {"v", "report"})["report"], Report, "report")
+    return _REPORTS.read(_open(data, {"v", "report"})["report"], "report")
 
 
 def is_report(data: bytes) -> bool:
@@ -77,11 +99,6 @@ def is_report(data: bytes) -> bool:
 def to_document(value: object) -> Any:  # noqa: ANN401 - JSON
     """Return one of our values as JSON without what has its default."""
     return _sparse(value)
-
-
-def from_document(document: object, kind: type[Document], where: str) -> Document:
-    """Return one of our values from JSON; unknown fields are refused by name. Raises `InvalidValueError`."""
-    return _closed(document, kind, where)
 
 
 def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
@@ -96,15 +113,6 @@ def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
     if absent := sorted(wanted - set(document)):
         raise InvalidValueError(absent[0], "is missing")
     return document
-
-
-def _closed(document: object, kind: type[Document], where: str) -> Document:
-    try:
-        value = msgspec.convert(document, kind)
-    except msgspec.ValidationError as error:
-        raise InvalidValueError(where, str(error)) from None
-    _require_known(document, value, where)
-    return value
 
 
 def _require_known(document: object, value: object, where: str) -> None:

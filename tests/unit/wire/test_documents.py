@@ -33,13 +33,13 @@ from batonpass.model.items import (
 )
 from batonpass.model.kinds import Part
 from batonpass.wire.documents import (
+    DocumentReader,
     decode_brief,
     decode_item,
     decode_report,
     encode_brief,
     encode_item,
     encode_report,
-    from_document,
     is_report,
     to_document,
 )
@@ -341,9 +341,9 @@ def test_any_value_of_ours_can_be_a_document() -> None:
     brief = Brief(budget=Budget(calls=3), none=(Part.CLAIM,))
 
     assert {"budget": {"calls": 3}, "none": ["claim"]} == to_document(brief)
-    assert brief == from_document(to_document(brief), Brief, "brief")
+    assert brief == DocumentReader(Brief).read(to_document(brief), "brief")
     with pytest.raises(UnknownFieldError) as refused:
-        from_document({"calls": 3, "euros": 1}, Budget, "budget")
+        DocumentReader(Budget).read({"calls": 3, "euros": 1}, "budget")
     assert "budget.euros" == refused.value.field
 
 
