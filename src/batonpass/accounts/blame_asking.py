@@ -53,7 +53,7 @@ def blame_effect(view: LedgerView, given: str) -> Blame:
         meant = get_meant(view, given, (CALL, RECEIPT))
     except NotFoundError:
         if not (found := list(_find_targeted(view, given))):
-            raise
+            raise NotFoundError("call, receipt or effect on", given) from None
         return _blame_target(view, given, found)
     stored = view.get_receipt(ReceiptId(meant.receipt or meant.id))
     receipt = read_receipt(stored)

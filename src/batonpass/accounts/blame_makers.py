@@ -7,6 +7,7 @@ from typing import Final
 
 from batonpass.accounts.blame_proof import Witness
 from batonpass.accounts.blame_values import Hop, Link, Maker, Standing
+from batonpass.accounts.granted import may_under
 from batonpass.accounts.sources import Source, happened_at, read_source, when
 from batonpass.accounts.trail_words import INTENT
 from batonpass.accounts.why_hops import brief_of, decision, offer_of
@@ -159,7 +160,7 @@ class Makers:
             run=run,
             hops=(*hops, Hop(run=line[-1].id, agent=line[-1].agent)),
             offered=offers[-1].seq if offers else None,
-            may=() if own is None else own.may,
+            may=may_under(self._view, read_receipt(openings[0]), ()) if own is None else own.may,
             approvals=tuple(fact for offered in offers for fact in offered.decided),
             standing=_standing(judged),
             judgements=tuple(fact for _, fact in judged),
@@ -191,7 +192,7 @@ class Makers:
         return _Offered(
             hop=hop,
             seq=offer.seq,
-            may=None if brief is None else brief.may,
+            may=may_under(self._view, offer, None if brief is None else brief.may),
             decided=tuple(self._decisions(offer, body, receipts)),
             acts=receipts,
             rests_on=(self._view.get_receipt(offer.id), *acts),

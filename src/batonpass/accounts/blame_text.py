@@ -187,7 +187,7 @@ class _Teller:
         elif maker.may:
             more = " …" * (len(maker.may) > _MOST and not self._full)
             scopes = ", ".join(maker.may if self._full else maker.may[:_MOST])
-            grant = f"may {scopes}{more} (granted by {maker.hops[0].sender})"
+            grant = f"may {scopes}{more} (granted by {maker.granted_by})"
         else:
             grant = "grant: none set"
         if maker.approvals:

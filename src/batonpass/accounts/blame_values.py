@@ -84,7 +84,7 @@ class Maker:
     hops: tuple[Hop, ...]  # its own run first, the root last
     said: Text | None  # what the human had said last by then
     said_at: datetime | None
-    may: tuple[str, ...] | None  # what its sender granted; None if those words are gone
+    may: tuple[str, ...] | None  # what it was granted, or its sender asked for; None if those words are gone
     approvals: tuple[Fact, ...]
     standing: Standing
     judgements: tuple[Fact, ...]
@@ -95,6 +95,11 @@ class Maker:
     def principal(self) -> PrincipalId:
         """Return for whom it was."""
         return self.run.principal
+
+    @property
+    def granted_by(self) -> str:
+        """Return who gave it what it may: whoever handed it the work, and to a root whoever it works for."""
+        return self.hops[0].sender or self.principal
 
     @property
     def task(self) -> Text | None:

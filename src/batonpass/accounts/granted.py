@@ -26,6 +26,14 @@ def terms_in(view: LedgerView, receipt: Receipt) -> Terms | None:
         return None
 
 
+def may_under(view: LedgerView, receipt: Receipt, asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return what may be used under a receipt: what it grants, or if it grants nothing, what was asked for."""
+    if not grants(receipt):
+        return asked
+    terms = terms_in(view, receipt)
+    return None if terms is None else terms.may.lines
+
+
 def has_grant(view: LedgerView, run: RunId) -> bool:
     """Return whether a run's key was bound to a grant when it began."""
     body = read_receipt(view.get_receipt_at(StreamId(run), 1)).body

@@ -263,8 +263,8 @@ def _by_guard(case: _Case, rule: str) -> _Decided | None:
     if said is None or said.words is None:
         return None
     # Of a call that was made all the same, the answer is not what the guard said.
-    words = said.words if isinstance(case.body, ToolRequested) else f"tried {case.what}"
-    fact = Fact(label="rule", text=f"{rule} · {words}", receipt=case.receipt.id, at=case.receipt.at)
+    words = f"{rule} · {said.words}" if isinstance(case.body, ToolRequested) else rule
+    fact = Fact(label="rule", text=words, receipt=case.receipt.id, at=case.receipt.at)
     return _Decided(words=said.words, facts=(fact,), whole=True)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from batonpass.accounts.granted import grants, terms_in
+from batonpass.accounts.granted import may_under
 from batonpass.accounts.trail_words import REASON, elapsed, first_line
 from batonpass.accounts.why_values import Fact, Hop
 from batonpass.audit.lookup import Found, Tasks, Text, ending, find_ancestors, read_contents, read_receipt, read_texts
@@ -142,20 +142,12 @@ def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> Hop:
         run=run.id,
         handoff=None,
         mode=first.mode,
-        may=_may(view, first, ()),
+        may=may_under(view, first, ()),
         granted=isinstance(first.body, RunStarted) and first.body.terms is not None,
         asked_by=None,
         task=read_texts(view, first).get("intent"),
         offer=None,
     )
-
-
-def _may(view: LedgerView, receipt: Receipt, asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return what may be used under a receipt: what it grants, or if it grants nothing, what was asked for."""
-    if not grants(receipt):
-        return asked
-    terms = terms_in(view, receipt)
-    return None if terms is None else terms.may.lines
 
 
 def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: ContentId | None) -> Hop:
@@ -174,7 +166,7 @@ def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: Cont
         run=None if run is None else run.id,
         handoff=handoff.id,
         mode=mode_of_child(offer),
-        may=_may(view, offer, None if brief is None else brief.may),
+        may=may_under(view, offer, None if brief is None else brief.may),
         granted=body.terms is not None,
         asked_by=name_of(view.get_run(handoff.parent)),
         task=read_texts(view, offer).get(TASK),

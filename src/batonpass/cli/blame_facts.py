@@ -59,7 +59,7 @@ def _maker(maker: Maker) -> dict[str, object]:
         "said": _words(maker.said),
         "said_at": exact(maker.said_at),
         "grant": None if maker.may is None else list(maker.may),
-        "granted_by": maker.hops[0].sender if maker.may else None,
+        "granted_by": maker.granted_by if maker.may else None,
         "approvals": [_fact(fact) for fact in maker.approvals],
         "standing": maker.standing,
         "judgements": [_fact(fact) for fact in maker.judgements],

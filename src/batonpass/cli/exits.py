@@ -57,6 +57,7 @@ _WHERE_TO_LOOK: Final = {
     "run": "`batonpass run list` shows what there is",
     "handoff": "`batonpass handoff list` shows what there is",
     "handoff or run": "`batonpass handoff list` and `batonpass run list` show what there is",
+    "grant of": "`batonpass grant show` says what may be done without one",
     "receipt": "`batonpass receipt grep . --since 1h` shows what there is",
     "key": "`batonpass key list` shows what there is",
 }

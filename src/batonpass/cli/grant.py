@@ -2,12 +2,13 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
 from batonpass.accounts.grants import find_revocation, find_widened, read_chain
 from batonpass.accounts.suggesting import suggest
-from batonpass.audit.lookup import ending
+from batonpass.attribution.sides import find_root
 from batonpass.cli.grant_showing import chain_facts, mode_of, name_of, revoked_by, say_chain, say_ungranted
 from batonpass.cli.opening import opened_relay, opened_view, viewed
 from batonpass.cli.options import json_option, ledger_option, read_lines, read_moment
@@ -24,6 +25,11 @@ from batonpass.model.grant import Terms
 from batonpass.model.grant_toml import write_grants
 from batonpass.model.ids import AgentId
 from batonpass.store.port import LedgerView
+
+_PASTE: Final = (
+    "a part of batonpass.toml, to be read before it is pasted: tried out there, and held to with `enforce = true` "
+    "under [policy]; `batonpass policy check` says whether it is right"
+)
 
 
 @click.group()
@@ -140,12 +146,19 @@ def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool,
             raise click.UsageError("say who decides it with --by, and why with --reason")
         with viewed(relay) as view:
             account = find_account(view, of)
-            agent = read_chain(view, account)[-1].terms.said.agent
-        relay.revoke_grant(account, by=by, reason=reason)
+            held = read_chain(view, account)[-1]
+        agent, before = held.terms.said.agent, held.revoked
+        if before is None:
+            relay.revoke_grant(account, by=by, reason=reason)
+        else:
+            by, reason = before.by, None if before.reason is None else before.reason.words
     if as_json:
         say_json({"account": account, "agent": agent, "by": by, "reason": reason})
         return
-    say(paint(f"{agent} {ending(account)}", bold=True), f" · revoked by {by}")
+    if before is not None:
+        say(paint(name_of(held), bold=True), f" · is revoked already, {revoked_by(before)}")
+        return
+    say(paint(name_of(held), bold=True), f" · revoked by {by}")
     tell("  no call under it, or under what hangs from it, is made from now on")
 
 
@@ -160,7 +173,13 @@ def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> Non
     Paths below the current directory are suggested relative to it.
     """
     with opened_view() as view:
-        found = suggest(view, WorkTree(Path.cwd()), since=since, agent=None if agent is None else AgentId(agent))
+        found = suggest(
+            view,
+            WorkTree(Path.cwd()),
+            since=since,
+            agent=None if agent is None else AgentId(agent),
+            repository=find_root(Path.cwd()),
+        )
     if as_json:
         say_json(
             {
@@ -180,8 +199,7 @@ def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> Non
             say("")
         for line in write_grants({one.agent: one.grant}, notes=_notes(one)).splitlines():
             say(line)
-    if not found.grants:
-        tell("no calls are recorded there")
+    tell(_PASTE if found.grants else "no calls are recorded there")
     if found.uncovered:
         tell(f"not covered: {counted(found.uncovered, 'call')} whose words are gone, or that no permit can name")
 

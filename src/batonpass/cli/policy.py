@@ -162,8 +162,9 @@ def _explain_all(policy: Policy, file: Path | None, *, as_json: bool) -> None:
     table([[rule.name, _rule_words(rule), policy.where(rule.name)] for rule in policy.rules], indent="  ")
     for agent, grant in policy.grants.items():
         say(f"  {agent} · ", policy.where(f"{GRANT}.{agent}"))
-        say("    may           ", ", ".join(grant.may.lines) or "use nothing")
-        say("    may delegate  ", ", ".join(grant.may_delegate.lines) or "nothing")
+        for label, lines in (("may", grant.may.lines), ("may delegate", grant.may_delegate.lines)):
+            for number, line in enumerate(lines or ("nothing",)):
+                say(f"    {'' if number else label:<14}", line)
         if ends := ", ".join(_bounds_words(grant)):
             say("    within        ", ends)
 

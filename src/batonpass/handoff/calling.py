@@ -40,7 +40,7 @@ from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.using import SCOPE
 from batonpass.handoff.values import describe, give_back
 from batonpass.handoff.vetting import Vetted, vet
-from batonpass.handoff.writing import REASON, ask_guard, deny, fill_gap, write_counted
+from batonpass.handoff.writing import REASON, TARGET, ask_guard, deny, fill_gap, write_counted
 from batonpass.model.bodies import (
     Body,
     Gate,
@@ -55,7 +55,6 @@ from batonpass.model.receipt import Mode
 from batonpass.model.rules import TAINT
 
 MESSAGE = "message"
-TARGET = "target"
 PERMIT = "permit"  # which permit of each hop lets it, the last first
 
 

@@ -94,7 +94,7 @@ def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
     if holding.resumed:
         # Whoever worked on it before counted in another process.
         with desk.store.view() as view:
-            use = read_use(view, holding.id)
+            use = read_use(view, holding.id, lambda path: desk.resolve(str(desk.files.root / path)))
     yield desk.json(USE, describe_use(holding.bounds.chain[-1].said, use))
 
 

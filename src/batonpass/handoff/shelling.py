@@ -17,10 +17,10 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.guarding import authorise_here
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.tools import WRITE, Declared
+from batonpass.handoff.written import SHELL, files_of
 from batonpass.model.call import Call
 from batonpass.model.checks import require_instance, require_texts
 
-SHELL: Final = "shell"
 RUN: Final = "run"
 OUTSIDE: Final = "effect.outside-grant"
 NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -98,17 +98,18 @@ def _file_named(desk: Desk, path: str) -> str:
 
 
 def find_outside(desk: Desk, holding: Holding, changes: Iterable[FileChange]) -> tuple[str, ...]:
-    """Return the files that a command changed and its run may not write, as its grant names them."""
+    """Return the files that a command changed and its run may not write; what it may write counts as used."""
     if not holding.bounds.chain:
         return ()
-    found = dict.fromkeys(path for change in changes for path in (change.path, change.renamed_from) if path is not None)
-    return tuple(path for path in found if not _may_write(desk, holding, desk.files.root / path))
+    return tuple(path for path in files_of(changes) if not _may_write(desk, holding, desk.files.root / path))
 
 
 def _may_write(desk: Desk, holding: Holding, path: Path) -> bool:
     place = desk.resolve(str(path))
+    call = Call(SHELL, WRITE, place, {"path": place})
     try:
-        tuple(authorise_here(desk, holding, Call(SHELL, WRITE, place, {"path": place})))
+        tuple(authorise_here(desk, holding, call))
     except (GrantDeniedError, InvalidValueError):
         return False
+    holding.use.make(call)
     return True

@@ -2,16 +2,17 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.least import Breadth, LeastScope, least_scope
-from batonpass.model.bodies import ToolDenied, ToolRequested
+from batonpass.handoff.written import SHELL, read_written
+from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolFailed, ToolRequested
 from batonpass.model.call import Call
 from batonpass.model.grant import Terms
-from batonpass.model.ids import RunId, StreamId
+from batonpass.model.ids import CallId, RunId, StreamId
 from batonpass.model.permit import Permit
 from batonpass.model.scope import Scope
 from batonpass.store.port import LedgerView, ReceiptQuery
@@ -41,16 +42,24 @@ class Use:
             self.refused[rule] += 1
 
 
-def read_use(view: LedgerView, run: RunId) -> Use:
-    """Return what a run did and was refused so far, from its receipts; what was erased is not in it."""
+def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
+    """Return what a run did and was refused so far, from its receipts; what was erased is not in it.
+
+    `lead` says where the path of a file, from the root of its repository, leads to in the work tree.
+    """
     use = Use()
+    commands: set[CallId] = set()
     for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run))):
         receipt = decode_receipt(stored.payload)
         match receipt.body:
             case ToolRequested() as body if (ref := receipt.content.get(SCOPE)) is not None:
+                commands |= {body.call} if body.tool == SHELL else set()
                 action, _, resource = (view.get_content(ref.id).body or b"").decode().partition(":")
                 if resource:
                     use.make(Call(body.tool, action, resource))
+            case ToolCompleted() | ToolFailed() as body if body.call in commands:
+                for call in read_written(view, receipt, lead):
+                    use.make(call)
             case ToolDenied() as body:
                 use.refuse(body.rule)
             case _:

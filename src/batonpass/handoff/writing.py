@@ -26,6 +26,7 @@ from batonpass.model.ids import new_call_id
 from batonpass.model.receipt import Mode, SignedReceipt
 
 REASON: Final = "reason"
+TARGET: Final = "target"
 GRANT: Final = "grant"
 _RULES: Final[Mapping[type, str]] = {CallProtectedError: "protected", GuardFailedError: "guard"}
 
@@ -109,7 +110,8 @@ def deny_call(desk: Desk, holding: Holding, tool: str, arguments: object, *, rul
 
 def deny(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, rule: str, *words: Content) -> None:
     """Record that a call was refused before it was made, by this rule, and in these words."""
-    _write_denial(desk, holding, call.declared.name, described, rule, *words)
+    shown = () if call.declared.shown is None else (desk.text(TARGET, call.declared.shown),)
+    _write_denial(desk, holding, call.declared.name, described, rule, *shown, *words)
 
 
 def _write_denial(desk: Desk, holding: Holding, tool: str, described: bytes, rule: str, *words: Content) -> None:

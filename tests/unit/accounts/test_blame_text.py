@@ -14,7 +14,8 @@ from batonpass.accounts.why_values import Fact
 from batonpass.attribution.history import Commit
 from batonpass.attribution.mark import UNRECORDED
 from batonpass.audit.lookup import Found
-from batonpass.model.ids import CallId
+from batonpass.model.card import Card
+from batonpass.model.ids import AgentId, CallId
 from tests.unit.accounts.shop import AFTER, ANA, BEFORE, NEW, Shop, write_file
 from tests.unit.accounts.trees import HOSTILE
 
@@ -67,6 +68,24 @@ def test_without_a_grant_none_is_set(shop: Shop) -> None:
     rows = told(shop.blame("a.py", 2))
 
     assert [True, "unverified · grant: none set · approval: none set"] == [rows[0].endswith('← ana: "Fix it"'), rows[1]]
+
+
+def test_what_a_root_may_was_granted_by_whom_it_works_for(shop: Shop) -> None:
+    """Nobody handed it the work, and it has a grant all the same."""
+    lead = shop.relay.start("Fix it", by=ANA, may=["write:*"])
+    lead.call(write_file, "a.py", AFTER)
+
+    assert "unverified · may write:* (granted by user:ana) · approval: none needed" == told(shop.blame("a.py", 2))[1]
+
+
+def test_what_nobody_asked_for_is_told_if_it_was_granted(shop: Shop) -> None:
+    """A child that gets what its ceiling and its parent have in common holds a grant, also if its brief names none."""
+    shop.relay.register("editor", lambda _: None, card=Card(agent=AgentId("editor"), ceiling=("write:*",)))
+    lead = shop.relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+    with lead.hand_off("editor", "Shout") as editor:
+        editor.call(write_file, "a.py", AFTER)
+
+    assert "unverified · may write:* (granted by lead) · approval: none needed" == told(shop.blame("a.py", 2))[1]
 
 
 def test_in_full_there_is_every_word(shop: Shop) -> None:

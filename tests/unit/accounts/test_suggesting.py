@@ -1,11 +1,13 @@
 """From what was watched to what is enforced: a suggestion is pasted into the file, and the same work passes."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from batonpass.accounts.suggesting import suggest
-from batonpass.errors import GrantDeniedError
+from batonpass.errors import GrantDeniedError, OutsideGrantError
+from batonpass.grants.resolving import WorkTree
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.tools import tool
 from batonpass.model.grant_toml import write_grants
@@ -45,6 +47,12 @@ def work(relay: Relay, place: Path) -> LiveRun:
         with editor.hand_off("helper", "Help") as helper:
             helper.call(read, "src/../docs/more.md")
     return lead
+
+
+def tidy(relay: Relay, path: str) -> None:
+    """Have an editor run a command that writes a file."""
+    with relay.start("Tidy up", by=ANA) as lead, lead.hand_off("editor", "Edit") as editor:
+        editor.shell(["sh", "-c", f"echo tidy > {path}"])
 
 
 def suggested(relay: Relay, **asked: object) -> str:
@@ -104,3 +112,46 @@ def test_what_nothing_can_grant_is_not_suggested(place: Path) -> None:
 
     assert place.is_dir()
     assert '[grant.lead]\nmay = [\n    "read:plain",\n]\nmay_delegate = []\n' == suggested(relay)
+
+
+class TestCommands:
+    """A command needs more than its own name: the files that it changes have to be granted as well."""
+
+    @pytest.fixture
+    def repository(self, place: Path) -> Path:
+        """Return the work tree as a git repository, in which commands are watched."""
+        subprocess.run(["git", "init", "-q", str(place)], check=True)
+        return place
+
+    def test_what_a_command_changed_is_suggested(self, repository: Path) -> None:
+        """So that the same command passes under the suggestion; for those above, that they may delegate it."""
+        watched = Relay(open_store("memory:"))
+        tidy(watched, "src/list.txt")
+        with watched.store.view() as view:
+            rights = {one.agent: (one.grant.may.lines, one.grant.may_delegate.lines) for one in suggest(view).grants}
+        held = Relay(open_store("memory:"), policy=policy_of(parse_document((ENFORCED + suggested(watched)).encode())))
+        (repository / "src" / "list.txt").unlink()
+        tidy(held, "src/list.txt")
+
+        both = ("run:sh", "write:src/list.txt")
+        assert {"lead": ((), both), "editor": (both, ())} == rights
+
+    def test_files_are_named_from_where_it_is_asked(self, repository: Path) -> None:
+        """In a directory of the repository, as a relay that was opened there would name them."""
+        relay = Relay(open_store("memory:"))
+        tidy(relay, "src/list.txt")
+        asked = {"resolve": WorkTree(repository / "src"), "repository": repository, "agent": AgentId("editor")}
+
+        assert '[grant.editor]\nmay = [\n    "run:sh",\n    "write:list.txt",\n]\nmay_delegate = []\n' == suggested(
+            relay, **asked
+        )
+
+    def test_what_a_held_run_did_beyond_its_grant_is_not_suggested(self, repository: Path) -> None:
+        """It would be a way to get what was not granted: do it, and wait for somebody who pastes."""
+        assert repository.is_dir()
+        relay = Relay(open_store("memory:"))
+        lead = relay.start("Fix it", by=ANA, may=["run:sh"])
+        with pytest.raises(OutsideGrantError):
+            lead.shell(["sh", "-c", "echo tidy > src/list.txt"])
+
+        assert '[grant.lead]\nmay = [\n    "run:sh",\n]\nmay_delegate = []\n' == suggested(relay)

@@ -109,7 +109,7 @@ def test_an_unexplained_line_is_a_no(desk: Desk) -> None:
         pytest.param(["--digest", "abc"], 2, "is not 64", id="no digest"),
         pytest.param(["--text", " "], 2, "is empty", id="no words"),
         pytest.param(["--artifact", "nothing"], 1, "no artifact 'nothing'", id="no such artifact"),
-        pytest.param(["--effect", "zzzz"], 1, "no call or receipt 'zzzz'", id="no such call"),
+        pytest.param(["--effect", "zzzz"], 1, "no call, receipt or effect on 'zzzz'", id="no such call"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(desk: Desk, arguments: list[str], code: int, said: str) -> None:

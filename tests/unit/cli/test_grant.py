@@ -10,9 +10,12 @@ import pytest
 
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.tools import tool
+from batonpass.model.bodies import Kind
 from batonpass.model.call import Call
 from batonpass.model.grant_toml import read_grants
+from batonpass.model.receipt import StoredReceipt
 from batonpass.relay import Relay
+from batonpass.store.port import ReceiptQuery
 from batonpass.testing.clock import NOON, FrozenClock
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk
@@ -51,6 +54,12 @@ def token(lead: LiveRun, path: Path) -> str:
     editor = lead.hand_off("second", "Edit too", may=["write:src/**"]).accept()
     path.write_text(editor.prove(Call("write", "write", "src/a.py"), audience="disk"), encoding="utf-8")
     return str(path)
+
+
+def revocations(desk: Desk) -> list[StoredReceipt]:
+    """Return the receipts by which something was revoked."""
+    with desk.relay() as relay, relay.store.view() as view:
+        return [*view.find_receipts(ReceiptQuery(kind=Kind.GRANT_REVOKED))]
 
 
 class TestShow:
@@ -148,6 +157,13 @@ class TestVerify:
             "grant", "verify", "editor"
         )
 
+    def test_without_a_grant_there_is_nothing_to_verify(self, desk: Desk, relay: Relay) -> None:
+        """Exit code 1, and which command says what may be done then."""
+        relay.start("Look", by=ANA)
+        done = desk.run("grant", "verify", "lead")
+
+        assert (1, True) == (done.exit_code, "`batonpass grant show` says what may be done without one" in done.stderr)
+
     def test_a_token_that_holds(self, desk: Desk, lead: LiveRun, tmp_path: Path) -> None:
         """With nothing but the root key, whose id is named."""
         shown = desk.words("grant", "verify", "--token", token(lead, tmp_path / "token"))
@@ -208,6 +224,18 @@ class TestRevoke:
 
         assert {"account": lead.id, "agent": "lead", "by": ANA, "reason": "no"} == answer
 
+    def test_once_is_enough(self, desk: Desk, lead: LiveRun) -> None:  # noqa: ARG002
+        """The second one is told whose word holds, and nothing more is recorded."""
+        asked = ("grant", "revoke", "lead", "--by", ANA, "--reason")
+        _, done = [desk.run(*asked, reason) for reason in ("wrong tree", "to be sure")]
+        answer = desk.answer("grant", "revoke", "lead", "--by", "user:bob", "--reason", "no")
+
+        assert (0, True) == (done.exit_code, " · is revoked already, by user:ana · " in done.stdout)
+        assert (ANA, "wrong tree") == (answer["by"], answer["reason"])
+        assert ["wrong tree"] == [
+            desk.answer("receipt", "show", stored.id)["content"]["reason"]["text"] for stored in revocations(desk)
+        ]
+
     def test_who_and_why_are_needed(self, desk: Desk, lead: LiveRun) -> None:  # noqa: ARG002
         """Without them, with an ID and `--list`, or by nobody, it is wrong usage, and nothing is revoked."""
         asked = [
@@ -265,7 +293,11 @@ class TestSuggest:
             "]",
             "may_delegate = []",
         ] == done.stdout.splitlines()
-        assert "not covered: 1 call whose words are gone, or that no permit can name\n" == done.stderr
+        paste, uncovered = done.stderr.splitlines()
+        assert (True, "not covered: 1 call whose words are gone, or that no permit can name") == (
+            paste.startswith("a part of batonpass.toml, to be read before it is pasted"),
+            uncovered,
+        )
         assert ["lead"] == list(read_grants(done.stdout))
 
     def test_programs_get_counts(self, desk: Desk, observed: LiveRun) -> None:  # noqa: ARG002

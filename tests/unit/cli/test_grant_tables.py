@@ -68,7 +68,7 @@ def test_what_is_pasted_is_checked_and_explained(place: Path) -> None:
     assert ["editor", "lead"] == sorted(read_policy(file).grants)
     assert (0, True) == (checked.exit_code, "0 rules · 2 grants" in checked.stdout)
     assert "  lead · batonpass.toml:8" in explained.stdout
-    assert "    may delegate  write:docs/a.md, write:src/a.py" in explained.stdout
+    assert "    may delegate  write:docs/a.md\n                  write:src/a.py\n" in explained.stdout
     assert "    within        at most 9 calls, a chain to depth 2" in explained.stdout
 
 

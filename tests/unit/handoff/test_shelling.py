@@ -1,6 +1,7 @@
 """Commands of a run: granted by their program, bounded, recorded, with every file that they changed."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -236,6 +237,28 @@ class TestGranting:
         assert ("top.txt",) == outside.value.paths
         assert [(), ("effect.outside-grant",)] == [body.flags for body in bodies(relay, Kind.TOOL_COMPLETED)]
         assert ("effect.outside-grant",) == bodies(relay, Kind.RUN_CLOSED)[0].flags
+
+    @pytest.mark.parametrize("resumed", [False, True])
+    def test_what_it_wrote_counts_as_used(self, relay: Relay, *, resumed: bool) -> None:
+        """Whoever took away the permit that no call names would break the command; also if another process closes."""
+        lead = relay.start("Fix it", by=ANA, may=["run:sh", "write:src/**", "write:docs/**"])
+        lead.shell(["sh", "-c", "echo two > src/a.py"])
+        (relay.resume() if resumed else lead).close()
+        (closed,) = receipts(relay, Kind.RUN_CLOSED)
+        use = json.loads(words(relay, closed, "use"))
+
+        used = {one["permit"]: one["calls"] for one in use["may"]}
+        assert {"run:sh": 1, "write:docs/**": 0, "write:src/**": 1} == used
+        assert ["run:sh", "write:src/a.py"] == [one["permit"] for one in use["least"]]
+
+    def test_a_denied_command_is_told_as_it_was_typed(self, relay: Relay) -> None:
+        """Not as all that a command can be given besides."""
+        lead = relay.start("Fix it", by=ANA, may=["run:git"])
+        with pytest.raises(GrantDeniedError):
+            lead.shell(["rm", "-rf", "a b"])
+        (denied,) = receipts(relay, Kind.TOOL_DENIED)
+
+        assert "rm -rf 'a b'" == words(relay, denied, "target")
 
     def test_a_grant_that_is_tried_out_only_tells(self, relay: Relay) -> None:
         """Nothing is raised in a run that is observed under a grant; its receipts say what would have been."""
