@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
+from batonpass.accounts.suggesting import find_line, recorded_call
 from batonpass.accounts.trail_words import TARGET
 from batonpass.audit.lookup import ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
@@ -14,7 +15,7 @@ from batonpass.guard.gates import CallFacts, Decision, HandoffFacts, judge_call,
 from batonpass.handoff.gating import depth_in, has_method, is_verbatim, tiers_of_handoff
 from batonpass.handoff.offers import read_offer
 from batonpass.model.bodies import Gate, HandoffInitiated, Kind, ToolHeld, ToolRequested
-from batonpass.model.ids import RECEIPT, ReceiptId, RunId
+from batonpass.model.ids import RECEIPT, AgentId, ReceiptId, RunId
 from batonpass.model.receipt import Receipt
 from batonpass.model.rules import Policy, Tier
 from batonpass.store.port import LedgerView
@@ -60,8 +61,8 @@ class DryRun:
 def dry_run(view: LedgerView, policy: Policy, last: int) -> DryRun:
     """Judge the last so many recorded handoffs and calls by a policy; nothing is recorded."""
     counts: dict[str, Count] = defaultdict(Count)
-    for rule in policy.rules:
-        counts[rule.name] = Count()  # one that never fits is told as well: perhaps it is misspelled
+    for name in (*(rule.name for rule in policy.rules), *map(_table_of, policy.grants)):
+        counts[name] = Count()  # one that never fits is told as well: perhaps it is misspelled
     looked_at = 0
     for receipt in islice(_find_judged(view), last):
         looked_at += 1
@@ -76,10 +77,36 @@ def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str
     match receipt.body:
         case HandoffInitiated() as body:
             return body.handoff, judge_handoff(_handoff_facts(view, body), policy)
-        case ToolRequested() | ToolHeld() as body:
+        case ToolRequested() as body:
+            judged = judge_call(_call_facts(view, receipt, body), policy)
+            return body.call, (*judged, *_judge_by_tables(view, receipt, body, policy))
+        case ToolHeld() as body:
             return body.call, judge_call(_call_facts(view, receipt, body), policy)
         case _:
             raise NotFoundError("handoff or call of receipt", ending(receipt.id, 6))
+
+
+def _judge_by_tables(view: LedgerView, receipt: Receipt, body: ToolRequested, policy: Policy) -> Iterator[Decision]:
+    """Yield what grants by agent refuse of a call: that of whoever made it, and those of everybody above it."""
+    if not policy.grants:
+        return
+    call = recorded_call(view, receipt, body)
+    agent, *above = find_line(view, body.run)
+    tried = body.tool if call is None else str(call)
+    for number, one in enumerate((agent, *above)):
+        table = policy.grants.get(one)
+        right = None if table is None else table.may_delegate if number else table.may
+        if right is None or (call is not None and right.allows(call, receipt.at)):
+            continue
+        words = (
+            f"{one} may {'delegate ' if number else ''}{right or 'nothing'}, {agent if number else 'and'} tried {tried}"
+        )
+        name = _table_of(one)
+        yield Decision(gate=Gate.DENY, rule=name, line=policy.lines.get(name), sentence=words)
+
+
+def _table_of(agent: AgentId) -> str:
+    return f"grant.{agent}"
 
 
 def _find_judged(view: LedgerView) -> Iterator[Receipt]:

@@ -1,7 +1,7 @@
 """Suggesting grants: for each agent the least that covers what it, and those below it, were seen to do."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -55,7 +55,7 @@ def suggest(
     leads = _Leads(resolve, repository)
     for run, call in (*_observed(view, since, leads), *_written(view, since, leads)):
         if run not in lines:
-            lines[run] = tuple(_line(view, run))
+            lines[run] = tuple(find_line(view, run))
         own, *above = lines[run]
         if call is None:
             uncovered += agent in {None, own}
@@ -66,7 +66,7 @@ def suggest(
     return Suggested(grants=grants, uncovered=uncovered + sum(len(one.outside) for one in grants))
 
 
-def _line(view: LedgerView, run: RunId) -> Iterator[AgentId]:
+def find_line(view: LedgerView, run: RunId) -> Iterator[AgentId]:
     """Yield who works in a run, and then everybody above it."""
     found = view.get_run(run)
     yield found.agent
@@ -95,7 +95,7 @@ def _observed(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterat
     for stored in view.find_receipts(ReceiptQuery(kind=Kind.TOOL_REQUESTED, since=since)):
         receipt = read_receipt(stored)
         if isinstance(receipt.body, ToolRequested):
-            yield receipt.body.run, _seen(view, receipt, receipt.body, leads)
+            yield receipt.body.run, recorded_call(view, receipt, receipt.body, leads.named)
 
 
 def _written(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterator[tuple[RunId, Call]]:
@@ -120,28 +120,32 @@ def _is_breach(outcome: Receipt) -> bool:
     return outcome.mode is Mode.ENFORCED and OUTSIDE in getattr(outcome.body, "flags", ())
 
 
-def _seen(view: LedgerView, receipt: Receipt, body: ToolRequested, leads: _Leads) -> Call | None:
+def recorded_call(
+    view: LedgerView, receipt: Receipt, body: ToolRequested, named: Resolver | None = None
+) -> Call | None:
     """Return a recorded call as a grant would see it; None if its words are gone, or nothing could grant it."""
     texts = {
         name: (view.get_content(receipt.content[name].id).body or b"").decode("utf-8", "replace")
         for name in (SCOPE, TARGET, ARGUMENTS)
         if name in receipt.content
     }
+    arguments = _arguments_in(texts.get(ARGUMENTS, ""))
     action, _, resource = texts.get(SCOPE, "").partition(":")
     if not resource:
-        named = texts.get(TARGET) or _path_in(texts.get(ARGUMENTS, ""))
-        action, resource = (READ if body.reads else WRITE, named) if named else (CALL, body.tool)
+        path = arguments.get(_PATH)
+        target = texts.get(TARGET) or (path if isinstance(path, str) else None)
+        action, resource = (READ if body.reads else WRITE, target) if target else (CALL, body.tool)
     try:
-        call = Call(body.tool, action, leads.named(resource))
+        call = Call(body.tool, action, resource if named is None else named(resource), arguments)
         call.place  # noqa: B018 - it is read to see whether it can be
     except InvalidValueError:
         return None
     return call
 
 
-def _path_in(described: str) -> str | None:
+def _arguments_in(described: str) -> Mapping[str, object]:
     try:
-        found = json.loads(described)["arguments"][_PATH]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return found if isinstance(found, str) and found else None
+        found = json.loads(described)["arguments"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -169,13 +169,19 @@ def _may(body: bytes) -> str:
     return ", ".join(decode_brief(body).may)
 
 
+# In which module an error of ours is defined tells a reader nothing.
+_OURS: Final = re.compile(r"^batonpass(?:\.\w+)+\.(?=\w+:)")
+
+
 def message_of(text: str) -> str:
     """Return the line of an error that says something: of a traceback the last one, else the first."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
     is_traceback = any(line.lstrip(" +|").startswith(_TRACEBACKS) for line in lines)
-    return lines[-1] if is_traceback else next((line for line in lines if not _EXIT.fullmatch(line)), lines[0])
+    if is_traceback:
+        return _OURS.sub("", lines[-1])
+    return next((line for line in lines if not _EXIT.fullmatch(line)), lines[0])
 
 
 def _message(body: bytes) -> str:

@@ -20,7 +20,7 @@ from batonpass.config import find_policy_file
 from batonpass.errors import NotFoundError, PolicyFileError
 from batonpass.guard.gates import Decision
 from batonpass.model.grant import Grant
-from batonpass.model.ids import CALL, HANDOFF, HandoffId, ReceiptId, StreamId
+from batonpass.model.ids import CALL, HANDOFF, AgentId, HandoffId, ReceiptId, StreamId
 from batonpass.model.kinds import Relation
 from batonpass.model.limits import UNLIMITED
 from batonpass.model.permit import spell_time
@@ -72,12 +72,12 @@ def check(file: Path | None, *, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("given", metavar="[HANDOFF|CALL|RULE]", required=False)
+@click.argument("given", metavar="[HANDOFF|CALL|RULE|AGENT]", required=False)
 @_policy_option
 @json_option
 @ledger_option
 def explain(given: str | None, file: Path | None, *, as_json: bool) -> None:
-    """Say what the policy means: all of it, one rule, or what it says of one handoff or call.
+    """Say what the policy means: all of it, one rule, one agent's grant, or what it says of one handoff or call.
 
     Without a file, and without an argument, this prints the shipped policy, as a file to begin with.
     """
@@ -92,6 +92,13 @@ def explain(given: str | None, file: Path | None, *, as_json: bool) -> None:
             say_json(_rule_facts(rule))
         else:
             say(paint(rule.name, bold=True), f" · {policy.where(rule.name)} · {_rule_words(rule)}")
+        return
+    agent = AgentId(given.removeprefix(f"{GRANT}."))
+    if agent in policy.grants:
+        if as_json:
+            say_json(_grant_facts(policy.grants[agent]))
+        else:
+            _say_grant(policy, agent)
         return
     with opened_view() as view:
         identifier, decisions = _judged(view, given, policy)
@@ -123,7 +130,8 @@ def try_out(last: int, file: Path | None, *, as_json: bool) -> None:
         return
     for name, count in sorted(found.counts.items(), key=lambda each: (-each[1].held - each[1].denied, each[0])):
         did = [f"{word} {number}" for word, number in (("held", count.held), ("denied", count.denied)) if number]
-        say(paint(name, bold=True), f" would have {' and '.join(did) or 'held 0'} of {found.looked_at}")
+        nothing = "denied 0" if name.startswith(f"{GRANT}.") else "held 0"
+        say(paint(name, bold=True), f" would have {' and '.join(did) or nothing} of {found.looked_at}")
         for example in count.examples:
             say(f"  {ending(example.id, 6)}  {example.sentence}")
     if not found.counts:
@@ -160,13 +168,18 @@ def _explain_all(policy: Policy, file: Path | None, *, as_json: bool) -> None:
     table([[relation, "; ".join(_requirement_words(policy, relation))] for relation in Relation], indent="  ")
     table([[tier, policy.tiers[tier], policy.where(f"tier.{tier}")] for tier in Tier], indent="  ")
     table([[rule.name, _rule_words(rule), policy.where(rule.name)] for rule in policy.rules], indent="  ")
-    for agent, grant in policy.grants.items():
-        say(f"  {agent} · ", policy.where(f"{GRANT}.{agent}"))
-        for label, lines in (("may", grant.may.lines), ("may delegate", grant.may_delegate.lines)):
-            for number, line in enumerate(lines or ("nothing",)):
-                say(f"    {'' if number else label:<14}", line)
-        if ends := ", ".join(_bounds_words(grant)):
-            say("    within        ", ends)
+    for agent in policy.grants:
+        _say_grant(policy, agent, indent="  ")
+
+
+def _say_grant(policy: Policy, agent: AgentId, indent: str = "") -> None:
+    grant = policy.grants[agent]
+    say(f"{indent}{agent} · ", policy.where(f"{GRANT}.{agent}"))
+    for label, lines in (("may", grant.may.lines), ("may delegate", grant.may_delegate.lines)):
+        for number, line in enumerate(lines or ("nothing",)):
+            say(f"{indent}  {'' if number else label:<14}", line)
+    if ends := ", ".join(_bounds_words(grant)):
+        say(f"{indent}  within        ", ends)
 
 
 def _bounds_words(grant: Grant) -> Iterator[str]:

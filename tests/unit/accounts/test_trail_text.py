@@ -8,7 +8,7 @@ import pytest
 from batonpass.accounts.trail_telling import Tone, tell, tone_of
 from batonpass.accounts.trail_text import render_text
 from batonpass.accounts.trail_values import Happened, Trail
-from batonpass.accounts.trail_words import arguments_of, elapsed, shortened
+from batonpass.accounts.trail_words import arguments_of, elapsed, message_of, shortened
 from batonpass.cli.words import elapsed as said
 from batonpass.model.bodies import Body, Kind, UnknownBody
 from batonpass.model.ids import ContentId, ReceiptId
@@ -270,3 +270,15 @@ def test_a_late_outcome_is_evidence(place: Place) -> None:
     assert [(None, True, True)] == [(call.outcome, call.late, call.in_doubt) for call in calls_of(trail, run)]
     assert [True] == ["completed late: evidence" in line for line in lines_of(trail) if line.startswith("cancelled_m")]
     assert 1 == sum(line.startswith("late cancelled_meanwhile") for line in lines_of(trail))
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        ("batonpass.adapters.mcp.recorder.CallRefusedError: no", "CallRefusedError: no"),
+        ("httpx.ConnectError: no", "httpx.ConnectError: no"),
+    ],
+)
+def test_an_error_of_ours_is_named_without_its_module(last: str, told: str) -> None:
+    """Where it is defined tells a reader nothing; of others' errors it tells whose they are."""
+    assert told == message_of(f"Traceback (most recent call last):\n  x\n{last}")

@@ -79,3 +79,30 @@ def test_a_permit_that_is_wrong_is_named_with_its_line(place: Path) -> None:
     checked = batonpass("policy", "check")
 
     assert (1, True) == (checked.exit_code, "batonpass.toml:4: grant.editor.may[2]" in checked.stderr)
+
+
+def test_a_table_is_tried_on_what_is_recorded(place: Path) -> None:
+    """What its agent would have been denied, and what those below it would have, as it could not delegate that."""
+    file = place / "batonpass.toml"
+    file.write_text(
+        '[grant.editor]\nmay = ["write:docs/**"]\n\n[grant.lead]\nmay = ["write:docs/**"]\nmay_delegate = []\n',
+        encoding="utf-8",
+    )
+    tried, one = batonpass("policy", "dry-run"), batonpass("policy", "explain", "lead")
+
+    assert "grant.editor would have denied 1 of 4\n" in tried.stdout
+    assert "editor may write:docs/**, and tried write:src/a.py" in tried.stdout
+    assert "grant.lead would have denied 2 of 4\n" in tried.stdout
+    assert "lead may delegate nothing, editor tried write:src/a.py" in tried.stdout
+    assert ["lead · batonpass.toml:4", "  may           write:docs/**", "  may delegate  nothing"] == [
+        line.replace(f"{place}/", "") for line in one.stdout.splitlines()
+    ]
+
+
+def test_a_suggested_table_denies_nothing_that_was_done(place: Path) -> None:
+    """It is right as it was printed, also where a condition is added that held."""
+    conditional = SUGGESTED.replace('"write:src/a.py"', '"write:src/a.py where path in [\\"src/a.py\\"]"')
+    (place / "batonpass.toml").write_text(conditional, encoding="utf-8")
+    told = batonpass("policy", "dry-run").stdout
+
+    assert ["denied 0 of 4"] * 2 == [line.partition("would have ")[2] for line in told.splitlines() if "grant." in line]
