@@ -9,14 +9,18 @@ import json
 import re
 import threading
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 GONE: Final = "[redacted]"
 
 # What a tool was given and what came of it. People's own words are not in here.
-WORKED: Final = frozenset({"arguments", "result", "message", "target", "command", "output", "evidence"})
+WORKED: Final = frozenset(
+    {"arguments", "result", "message", "target", "command", "output", "evidence", "scope", "use", "refusal"}
+)
+# Actions stand in these before what they are done to: `read_secret:billing` assigns nothing.
+_SPELLED: Final = frozenset({"scope", "use", "refusal"})
 
 # A value this short would be found all over the place.
 _SHORTEST: Final = 8
@@ -88,7 +92,11 @@ class Redactor:
     def text(self, name: str, text: str) -> str:
         """Return the text of a content without secrets."""
         text = self._without_known(text)
-        return self._without_looks(text, assigned=True) if name in WORKED else text
+        return self._without_looks(text, assigned=name not in _SPELLED) if name in WORKED else text
+
+    def arguments(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return arguments without what stands under a name like `password`."""
+        return _without_named(dict(given), named=False)  # type: ignore[no-any-return]
 
     def document(self, name: str, document: bytes) -> bytes:
         """Return JSON without secrets, the same bytes if there are none."""

@@ -4,7 +4,7 @@ A call needs the last terms' `may` and the `may_delegate` of all terms above. So
 by whatever mistake or theft, has no effect: it is intersected with every hop.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -35,8 +35,13 @@ def authorise(terms: Sequence[Terms], call: Call, at: datetime) -> tuple[Permit,
     return found
 
 
-def explain(terms: Sequence[Terms], call: Call, at: datetime) -> GrantDeniedError:
-    """Return why a call that is denied is denied: what was held, what was tried, and who above holds it."""
+def explain(
+    terms: Sequence[Terms], call: Call, at: datetime, *, shown: Mapping[str, object] | None = None
+) -> GrantDeniedError:
+    """Return why a call that is denied is denied: what was held, what was tried, and who above holds it.
+
+    `shown` are its arguments as they may be told, if that is not as they are.
+    """
     *above, last = terms
     holder = _find_holder(above, call, at)
     if last.may.allows(call, at):
@@ -46,9 +51,8 @@ def explain(terms: Sequence[Terms], call: Call, at: datetime) -> GrantDeniedErro
             f"{stops.agent} may delegate {_shown(stops.may_delegate, call)}; {_whom(holder, last)}"
         )
     else:
-        problem = (
-            f"{last.agent} may {_shown(last.may, call)}, tried {call}{_missed(last, call, at)}; {_whom(holder, last)}"
-        )
+        missed = _missed(last, call, at, call.arguments if shown is None else shown)
+        problem = f"{last.agent} may {_shown(last.may, call)}, tried {call}{missed}; {_whom(holder, last)}"
     return GrantDeniedError(problem, agent=last.agent, tried=str(call), holder=None if holder is None else holder.agent)
 
 
@@ -76,18 +80,18 @@ def _shown(scope: Scope, call: Call) -> str:
     return (" | ".join(shown) or "do nothing") + (f" and {more} more" if more else "")
 
 
-def _missed(last: Terms, call: Call, at: datetime) -> str:
+def _missed(last: Terms, call: Call, at: datetime, shown: Mapping[str, object]) -> str:
     """Return what stands in the way where the pattern itself is met."""
     for permit in last.may.permits:
         if permit.pattern.matches(call.action, call.place):
-            return f" with {', '.join(_failing(permit, call, at))}"
+            return f" with {', '.join(_failing(permit, call, at, shown))}"
     return ""
 
 
-def _failing(permit: Permit, call: Call, at: datetime) -> Iterator[str]:
+def _failing(permit: Permit, call: Call, at: datetime, shown: Mapping[str, object]) -> Iterator[str]:
     for condition in permit.where:
         if not holds(condition, call.arguments):
-            value = argument_of(condition.argument, call.arguments)
+            value = argument_of(condition.argument, shown)
             yield f"{condition.argument} {'not given' if is_absent(value) else visible(shorten(value))}"
     if permit.until is not None and at >= permit.until:
         yield f"the time {spell_time(at)}"

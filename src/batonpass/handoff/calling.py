@@ -40,7 +40,7 @@ from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.using import SCOPE
 from batonpass.handoff.values import describe, give_back
 from batonpass.handoff.vetting import Vetted, vet
-from batonpass.handoff.writing import REASON, TARGET, ask_guard, deny, fill_gap, write_counted
+from batonpass.handoff.writing import TARGET, ask_guard, deny, fill_gap, judging, refuse_revoked, write_counted
 from batonpass.model.bodies import (
     Body,
     Gate,
@@ -106,7 +106,8 @@ def begin_call(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Begun | Rep
     Raises `CallInDoubtError`, and where the run is held to a grant `CallHeldError` and `ConstraintViolatedError`.
     Where nothing can be written, a run that is only watched goes on; but what may be done already is never done again.
     """
-    described = describe({"tool": call.declared.name, "arguments": call.arguments})
+    with judging(desk, holding, call):
+        described = describe({"tool": call.declared.name, "arguments": call.arguments})
     number = holding.count(described)
     try:
         begun = _begin(desk, holding, call, described, number)
@@ -125,6 +126,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
     key = desk.secrets.digest(holding.root, b"call", holding.scope.encode(), described, str(number).encode())
     past = holding.find_past(key)
     if past is not None and past.completed:
+        refuse_revoked(desk, holding, call, described)
         _keep(holding, call)
         return Replayed(_result(desk, past, call))
     if past is not None and not declared.idempotent:
@@ -139,8 +141,9 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         raise CallReplayError(declared.name, str(holding.working.run.handoff or holding.id))
     target = None if declared.reads else call.target
     target_key = None if target is None else desk.secrets.digest(holding.root, b"target", target.encode())
-    checked = _check(desk, holding, call, described, target_key if past is None else None, counting=guarded.counting)
-    flags = (*guarded.flags, *checked)
+    unchanged = target_key if past is None else None
+    with judging(desk, holding, call, described):
+        flags = (*guarded.flags, *_check(desk, holding, call, described, unchanged, counting=guarded.counting))
     planned = _Planned(described, number, key, target, target_key, flags, guarded)
     with holding.taint.lock:
         cleared = _clear(desk, holding, call, planned)
@@ -151,7 +154,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
         desk,
         holding,
         declared,
-        lambda error: deny(desk, holding, call, described, CREDENTIAL, desk.text(REASON, str(error))),
+        lambda error: deny(desk, holding, call, described, CREDENTIAL, desk.refusal(str(error))),
     )
     with holding.taint.lock:
         cleared = _clear(desk, holding, call, planned)
@@ -212,7 +215,7 @@ def _request(
     if planned.guarded.tried is not None:
         contents.append(desk.text(SCOPE, str(planned.guarded.tried)))
     if planned.guarded.reason is not None:
-        contents.append(desk.text(REASON, planned.guarded.reason))
+        contents.append(desk.refusal(planned.guarded.reason))
 
     def requested(charges: tuple[Charge, ...]) -> tuple[Body, list[Content]]:
         body = ToolRequested(
@@ -317,7 +320,7 @@ def _pass_gates(
         return decisions
     described = describe({"tool": call.declared.name, "arguments": call.arguments})
     if decision.gate is Gate.DENY:
-        reason = desk.text(REASON, decision.sentence)
+        reason = desk.refusal(decision.sentence)
         deny(desk, holding, call, described, decision.rule, reason)
         raise CallDeniedError(call.declared.name, decision.rule, desk.gates.where(decision.rule), decision.sentence)
     if (held := holding.find_held(key)) is not None:
@@ -325,7 +328,7 @@ def _pass_gates(
             if held.rule == TAINT:
                 holding.taint.cleared.add((held.tool, vetted.aim))
             return ()
-        deny(desk, holding, call, described, held.rule, desk.text(REASON, str(refusal)))
+        deny(desk, holding, call, described, held.rule, desk.refusal(str(refusal)))
         raise refusal
     fill_gap(desk, holding)
     raise suspend(desk, holding, call, key, decision, arguments=desk.json(ARGUMENTS, described), vetted=vetted)

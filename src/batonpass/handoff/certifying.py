@@ -13,8 +13,7 @@ from batonpass.errors import FencedError, KeyMissingError, LeaseLostError, Strea
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.granting import require_in_force
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.limiting import revoked
-from batonpass.model.charge import REVOKED, part_of
+from batonpass.handoff.limiting import require_unrevoked
 from batonpass.model.grant import Certificate, Signed
 from batonpass.model.ids import StreamId
 from batonpass.model.lease import Lease
@@ -62,9 +61,7 @@ def require_working(desk: Desk, holding: Holding) -> datetime:
             raise FencedError(run.id, held, stream.epoch)
         if holding.lease is not None and now >= holding.lease.until:
             raise LeaseLostError(holding.lease.handoff)
-        for account in bounds.line:
-            if any(view.find_charged(part_of(account, REVOKED))):
-                raise revoked(bounds, account)
+        require_unrevoked(view, bounds)
     return now
 
 

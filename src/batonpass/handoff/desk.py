@@ -34,6 +34,8 @@ from batonpass.wire.documents import JSON, encode_item
 RESULT: Final = "result"
 BODY: Final = "body"
 TOLD: Final = "arguments"
+REASON: Final = "reason"
+REFUSAL: Final = "refusal"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,6 +78,10 @@ class Desk:
     def text(self, name: str, words: str) -> Content:
         """Return words as content."""
         return new_content(name, self.redactor.text(name, words), self.clock.now())
+
+    def refusal(self, words: str) -> Content:
+        """Return as content why a call was stopped, or would be: without what looks like a secret in what it quotes."""
+        return new_content(REASON, self.redactor.text(REFUSAL, words), self.clock.now())
 
     def json(self, name: str, document: bytes) -> Content:
         """Return a document as content."""

@@ -99,7 +99,7 @@ def suspend(
         label=vetted.label,
         untrusted=vetted.untrusted,
     )
-    contents = [arguments, desk.text("reason", decision.sentence)]
+    contents = [arguments, desk.refusal(decision.sentence)]
     if (target := call.target) is not None:
         contents.append(desk.text("target", target))
     desk.recording.record(holding.working, held, tuple(contents))
@@ -120,7 +120,7 @@ def suspend(
                 proven=held.proven,
             )
 
-        desk.recording.act(handoff, hold, (desk.text("reason", decision.sentence),))
+        desk.recording.act(handoff, hold, (desk.refusal(decision.sentence),))
     return CallSuspendedError(tool, held.call, decision.rule, decision.sentence, handoff)
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from batonpass.errors import (
@@ -18,7 +19,7 @@ from batonpass.handoff.granting import WOULD_DENY, require_in_force
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.limiting import Counting
 from batonpass.handoff.protecting import paths_in
-from batonpass.handoff.tools import ToolCall
+from batonpass.handoff.tools import PLACE, ToolCall
 from batonpass.model.call import Call, resolved
 from batonpass.model.charge import whole_of
 from batonpass.model.condition import Under
@@ -91,7 +92,7 @@ def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[
         right = one.may if number == len(terms) else one.may_delegate
         permits = tuple(right.find_permits(tried, at))
         if not permits:
-            raise explain(terms, tried, at)
+            raise explain(terms, tried, at, shown=desk.redactor.arguments(tried.arguments))
         yield account_of(one), permits
     card = desk.cards.get(holding.agent)
     if card is not None and card.most is not None and not card.most.allows(tried, at):
@@ -120,27 +121,43 @@ def see(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call | None:
 
 def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call:
     """Return a call with its resource, and the arguments that are paths, as the file system knows them."""
+    if call.acts_on_path:
+        call.require_one_target()
     tried = Call(call.declared.name, call.action, call.resource, call.arguments)
-    paths = {
+    if not call.follows_paths:
+        return tried
+    place = call.declared.place
+    # Where a command runs was followed when it was planned, and is not relative to itself.
+    paths = _paths(desk, holding) - (set() if place is None else {PLACE})
+    found = resolved(tried, desk.resolve if place is None else partial(_from, desk, place), paths=paths)
+    return found if call.acts_on_path else replace(tried, arguments=found.arguments)
+
+
+def _paths(desk: Desk, holding: Holding) -> set[str]:
+    """Return the arguments that some permit, or the card of whoever works, holds to a place."""
+    card = desk.cards.get(holding.agent)
+    scopes = [scope for terms in holding.bounds.terms for scope in (terms.may, terms.may_delegate)]
+    if card is not None and card.most is not None:
+        scopes.append(card.most)
+    return {
         condition.argument
-        for terms in holding.bounds.terms
-        for scope in (terms.may, terms.may_delegate)
+        for scope in scopes
         for permit in scope.permits
         for condition in permit.where
         if isinstance(condition, Under)
     }
-    if not call.follows_paths:
-        return tried
-    found = resolved(tried, desk.resolve, paths=paths)
-    return found if call.acts_on_path else replace(tried, arguments=found.arguments)
+
+
+def _from(desk: Desk, place: str, path: str) -> str:
+    return desk.resolve(os.path.join(place, path))  # noqa: PTH118 - as it is written, `..` included
 
 
 def _protect(desk: Desk, call: ToolCall[Any], *, enforced: bool) -> None:
     """Refuse a call that would touch the record. Raises `CallProtectedError`."""
     here = os.getcwd()  # noqa: PTH109 - a text is wanted
-    reads, own = call.declared.reads, {"": call.path}
+    reads, own = call.declared.reads, {"path": call.path, "aim": call.aim}
     targets = () if reads or not enforced else frozenset(paths_in(own, here))
-    named = paths_in({**call.mentioned, **own} if enforced else own, here)
+    named = paths_in({"": call.mentioned, **own} if enforced else own, here)
     what = desk.protected.find(named, reads=reads, enforced=enforced, targets=targets)
     if what is not None:
         raise CallProtectedError(call.declared.name, what)

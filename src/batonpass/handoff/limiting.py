@@ -21,6 +21,7 @@ from batonpass.model.charge import REVOKED, Charge, Unit, Within, is_revocation,
 from batonpass.model.ids import StreamId
 from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import Permit
+from batonpass.store.port import LedgerView
 
 # The rules by which a call is refused that something has no room for: of a brief, and of a grant.
 BUDGET: Final = "budget"
@@ -83,6 +84,13 @@ class Counting:
 def revocations(line: Iterable[StreamId]) -> tuple[Within, ...]:
     """Return what has to hold for what is done under a grant: nothing that it hangs from is revoked."""
     return tuple(Within(account=part_of(account, REVOKED), unit=Unit.CALLS, most=0) for account in line)
+
+
+def require_unrevoked(view: LedgerView, bounds: Bounds) -> None:
+    """Refuse what hangs from something that was revoked. Raises `GrantRevokedError`."""
+    for account in bounds.line:
+        if any(view.find_charged(part_of(account, REVOKED))):
+            raise revoked(bounds, account)
 
 
 def before_call(counted: Iterable[Counted]) -> tuple[Charge, ...]:

@@ -16,13 +16,14 @@ from batonpass.handoff.commands import KEPT, Command, decode_finished, encode_fi
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.guarding import authorise_here
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.tools import WRITE, Declared
+from batonpass.handoff.tools import PLACE, WRITE, Declared
 from batonpass.handoff.written import SHELL, files_of
 from batonpass.model.call import Call
 from batonpass.model.checks import require_instance, require_texts
 
 RUN: Final = "run"
 OUTSIDE: Final = "effect.outside-grant"
+_LOADED: Final = ("LD_", "DYLD_")
 NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -56,6 +57,11 @@ def plan_command(
     program, *arguments = require_texts("command", command)
     if timeout is not None and require_instance("timeout", timeout, timedelta) <= timedelta(0):
         raise InvalidValueError("timeout", "leaves it no time at all")
+    if loaded := next((name for name in env if name.startswith(_LOADED)), None):
+        # As with the PATH: whoever may run a program may not exchange what it is made of.
+        raise InvalidValueError(
+            "env", f"{loaded} decides what a program is made of; name it in inherit=, if ours is good"
+        )
     name, variable = (None, None) if credential is None else credential
     place = desk.work_tree if cwd is None else desk.work_tree / fspath(cwd)
     named = _file_named(desk, str(place / program)) if "/" in program else program
@@ -68,6 +74,7 @@ def plan_command(
             named=named,
             shown=line,
             any_file=True,
+            place=str(place),
             reads=reads,
             idempotent=idempotent,
             external=external,
@@ -79,7 +86,7 @@ def plan_command(
         given={
             "line": line,
             "arguments": arguments,
-            "cwd": desk.resolve(str(place)),
+            PLACE: desk.resolve(str(place)),
             "env": dict(env),
             "inherit": list(inherit),
             "stdin": stdin,

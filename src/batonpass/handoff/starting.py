@@ -13,6 +13,7 @@ from batonpass.handoff.bounds import bounds_of_root, read_bounds, read_terms
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.granting import Beginning, regrant
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.limiting import require_unrevoked
 from batonpass.handoff.offers import read_items, read_offer, statement_item
 from batonpass.handoff.outcomes import learn
 from batonpass.handoff.receiving import taint_of
@@ -161,7 +162,7 @@ def resume_session(
     """Begin a root where a session stopped; what nobody says anew, its agent and its words, is as it was last.
 
     It is held to the grant that its last root had. Raises `NotFoundError` or `AmbiguousIdError`, `InvalidValueError` if
-    the words were erased, and `GrantExpiredError` if that grant has ended.
+    the words were erased, and `GrantExpiredError` or `GrantRevokedError` if that grant has ended.
     """
     with desk.store.view() as view:
         found = get_session(view, session)
@@ -169,6 +170,8 @@ def resume_session(
         last = view.get_run(stops[-1].root)
         first = _decoded(view.get_receipt_at(StreamId(last.id), 1))
         terms = read_terms(view, first, {key.id: key for key in view.find_keys()})
+        if terms is not None and first.mode is Mode.ENFORCED:
+            require_unrevoked(view, bounds_of_root(last.id, terms, first.mode))
         ref = first.content.get(Part.INTENT)
         words = None if ref is None else view.get_content(ref.id).body
     if intent is None and words is None:

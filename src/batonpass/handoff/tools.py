@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property, partial
 from hashlib import sha256
-from os import PathLike, fspath
+from os import PathLike, fsdecode
 from string import ascii_letters, digits
 from types import FunctionType
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
@@ -32,6 +32,7 @@ _PATH: Final = "path"
 READ: Final = "read"
 WRITE: Final = "write"
 CALL: Final = "call"
+PLACE: Final = "cwd"  # the argument of a command that says where it runs
 
 
 _SIGNATURES: Final[WeakKeyDictionary[FunctionType, inspect.Signature]] = WeakKeyDictionary()
@@ -56,6 +57,7 @@ class Declared:
     named: str | None = None  # what a grant names of a call that names nothing it changes, instead of the tool
     shown: str | None = None  # what people are told of such a call, instead of its arguments
     any_file: bool = False  # it may change any file: the work tree is looked at before and after
+    place: str | None = None  # where relative paths among its arguments begin; None: where this process stands
     cost: Callable[[Any], Decimal | int] | None = None
     encode: Callable[[Any], bytes] | None = None
     decode: Callable[[bytes], Any] | None = None
@@ -122,10 +124,26 @@ class ToolCall(Generic[Result]):
         return {name: plain(value) for name, value in self.named.items()}
 
     @cached_property
+    def aim(self) -> Any:  # noqa: ANN401 - whatever the tool says
+        """Return what the call acts on as the tool says it: a text, or something that has none."""
+        return None if self.declared.target is None else self.declared.target(dict(self.arguments))
+
+    @cached_property
     def target(self) -> str | None:
         """Return what the call acts on, if the tool says so."""
-        found = None if self.declared.target is None else self.declared.target(dict(self.arguments))
-        return None if found is None else readable(str(found))
+        return None if self.aim is None else readable(str(self.aim))
+
+    def require_one_target(self) -> None:
+        """Refuse a call whose target is no name. Raises `InvalidValueError`.
+
+        A list, bytes or an object can be spelled too, and no file that they mean is called so. What opens files takes a
+        number for one that is open already; to an action of its own it may be the number of an order.
+        """
+        found, names_files = self.aim, self.action in {READ, WRITE}
+        if found is None or isinstance(found, str | PathLike):
+            return
+        if names_files or isinstance(found, bool) or not isinstance(found, int):
+            raise InvalidValueError("target", f"is no text that names one thing, but {type(found).__name__}")
 
     @cached_property
     def path(self) -> str | None:
@@ -133,7 +151,7 @@ class ToolCall(Generic[Result]):
         if self.declared.target is not None:
             return self.target
         given = self.named.get(_PATH)
-        return readable(fspath(given)) if isinstance(given, str | PathLike) else None
+        return readable(fsdecode(given)) if isinstance(given, str | PathLike) else None
 
     @property
     def action(self) -> str:
@@ -156,13 +174,14 @@ class ToolCall(Generic[Result]):
 
     @property
     def mentioned(self) -> Mapping[str, Any]:
-        """Return the arguments among which a path to what is protected may stand."""
-        return self.arguments
+        """Return the arguments among which a path to what is protected may stand; one in bytes is a path as well."""
+        in_bytes = [fsdecode(value) for value in self.named.values() if isinstance(value, bytes)]
+        return {**self.arguments, "": in_bytes} if in_bytes else self.arguments
 
     @property
     def follows_paths(self) -> bool:
         """Return whether paths among its arguments mean files here, and are judged by where they lead."""
-        return self.acts_on_path
+        return True
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
@@ -299,9 +318,5 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - not whether, but what it is
 
 
-def _argument(name: str) -> Callable[[Mapping[str, Any]], str | None]:
-    def target(arguments: Mapping[str, Any]) -> str | None:
-        value = arguments.get(name)
-        return None if value is None else str(value)
-
-    return target
+def _argument(name: str) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda arguments: arguments.get(name)

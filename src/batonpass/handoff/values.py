@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import singledispatch
 from hashlib import sha256
-from os import PathLike, fspath
+from os import PathLike, fsdecode
 from typing import Any, Final
 from uuid import UUID
 
@@ -112,8 +112,7 @@ def _(value: bytes, _: _Walk) -> dict[str, object]:
 
 @_plain.register(PathLike)
 def _(value: "PathLike[str]", _: _Walk) -> str:
-    path = fspath(value)
-    return readable(path if isinstance(path, str) else repr(path))
+    return readable(fsdecode(value))
 
 
 @_plain.register(Mapping)

@@ -1,20 +1,23 @@
 """Writing about calls: one receipt each, within the limits that the call is under; what is refused is written too."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from batonpass.errors import (
+    BatonpassError,
     BudgetExhaustedError,
     CallError,
     CallProtectedError,
     GrantError,
+    GrantRevokedError,
     GuardFailedError,
     StoreError,
 )
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.guarding import Guarded, guard
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.limiting import Counting, before_call, explain_spent
+from batonpass.handoff.limiting import Counting, before_call, explain_spent, require_unrevoked
 from batonpass.handoff.resuming import ARGUMENTS
 from batonpass.handoff.tools import ToolCall
 from batonpass.handoff.values import describe
@@ -25,7 +28,6 @@ from batonpass.model.entry import Touch
 from batonpass.model.ids import new_call_id
 from batonpass.model.receipt import Mode, SignedReceipt
 
-REASON: Final = "reason"
 TARGET: Final = "target"
 GRANT: Final = "grant"
 _RULES: Final[Mapping[type, str]] = {CallProtectedError: "protected", GuardFailedError: "guard"}
@@ -73,8 +75,42 @@ def ask_guard(desk: Desk, holding: Holding, call: ToolCall[Any], described: byte
         return guard(desk, holding, call)
     except (GrantError, CallError) as refusal:
         rule = _RULES.get(type(refusal), GRANT)
-        deny(desk, holding, call, described, rule, desk.text(REASON, str(refusal)))
+        deny(desk, holding, call, described, rule, desk.refusal(str(refusal)))
         raise
+
+
+def refuse_revoked(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes) -> None:
+    """Refuse a call that is not made anew, and so counts nowhere, of a run whose grant was revoked.
+
+    Raises `GrantRevokedError`.
+    """
+    if holding.replaying or holding.working.mode is not Mode.ENFORCED or not holding.bounds.chain:
+        return
+    try:
+        with desk.store.view() as view:
+            require_unrevoked(view, holding.bounds)
+    except GrantRevokedError as refusal:
+        deny(desk, holding, call, described, GRANT, desk.refusal(str(refusal)))
+        raise
+
+
+@contextmanager
+def judging(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes | None = None) -> Iterator[None]:
+    """Refuse an enforced call that cannot be judged: arguments are somebody's objects, and may raise anything.
+
+    Raises `GuardFailedError`.
+    """
+    try:
+        yield
+    except BatonpassError:
+        raise
+    except Exception as error:
+        if holding.working.mode is not Mode.ENFORCED:
+            raise
+        refusal = GuardFailedError(call.declared.name, f"{type(error).__name__}: {error}")
+        shown = describe({"tool": call.declared.name}) if described is None else described
+        deny(desk, holding, call, shown, _RULES[GuardFailedError], desk.refusal(str(refusal)))
+        raise refusal from error
 
 
 def write_counted(
@@ -99,7 +135,7 @@ def write_counted(
             if counting.has_other(refused):
                 continue
             rule, refusal = explain_spent(holding.bounds, refused)
-        deny(desk, holding, call, described, rule, desk.text(REASON, str(refusal)))
+        deny(desk, holding, call, described, rule, desk.refusal(str(refusal)))
         raise refusal
 
 

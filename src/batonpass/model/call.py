@@ -1,6 +1,6 @@
 """Calls, as a grant sees them: what is done, to what, with which arguments."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -45,11 +45,25 @@ def resolved(call: Call, resolver: Resolver, *, paths: Collection[str] = ()) -> 
     Asked before the check. Whoever can exchange a link between the check and the call still wins that race: a tool
     that must not lose it opens what it acts on without following links.
     """
-    arguments = {name: _followed(value, resolver) if name in paths else value for name, value in call.arguments.items()}
+    arguments = call.arguments
+    for name in paths:
+        arguments = _replaced(arguments, name.split("."), resolver)
     return replace(call, resource=resolver(call.resource), arguments=arguments)
 
 
+def _replaced(arguments: Mapping[str, object], steps: Sequence[str], resolver: Resolver) -> Mapping[str, object]:
+    """Return arguments with the one that steps lead to followed, if there is one."""
+    step, *deeper = steps
+    if step not in arguments:
+        return arguments
+    value = arguments[step]
+    if deeper:
+        value = _replaced(value, deeper, resolver) if isinstance(value, Mapping) else value
+        return {**arguments, step: value}
+    return {**arguments, step: _followed(value, resolver)}
+
+
 def _followed(value: object, resolver: Resolver) -> object:
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_followed(one, resolver) for one in value]
     return resolver(value) if isinstance(value, str) else value

@@ -89,8 +89,7 @@ class Permit:
     def meet(self, other: "Permit") -> "Permit | None":
         """Return the permit of what both allow; None if there is nothing."""
         pattern = self.pattern.meet(other.pattern)
-        where = _joined((*self.where, *other.where))
-        if pattern is None or where is None:
+        if pattern is None or (where := _joined((*self.where, *other.where))) is None:
             return None
         return Permit(pattern, where, self.limits.meet(other.limits), earlier(self.until, other.until))
 
@@ -115,10 +114,11 @@ def spell_time(at: datetime) -> str:
 
 def _joined(conditions: tuple[Condition, ...]) -> tuple[Condition, ...] | None:
     """Return conditions in their one order, those of one argument joined; None if no call keeps to all of them."""
-    if len(conditions) > _MOST_CONDITIONS:
-        raise InvalidValueError("where", f"has {len(conditions)} conditions; at most {_MOST_CONDITIONS} are read")
+    different = dict.fromkeys(conditions)
+    if len(different) > _MOST_CONDITIONS:
+        raise InvalidValueError("where", f"has {len(different)} conditions; at most {_MOST_CONDITIONS} are read")
     joined: list[Condition] = []
-    ordered = sorted(conditions, key=attrgetter("argument"))
+    ordered = sorted(different, key=attrgetter("argument"))
     for argument, group in groupby(ordered, key=attrgetter("argument")):
         given = list(group)
         kept = given if len(given) == 1 else _of_one_argument(argument, given)

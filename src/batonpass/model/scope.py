@@ -80,9 +80,9 @@ class Scope:
         return Scope(tuple(narrowed))
 
     def meet(self, other: "Scope") -> "Scope":
-        """Return the scope of what both allow, exactly."""
-        met = [both for mine in self.permits for theirs in other.permits if (both := mine.meet(theirs)) is not None]
-        return Scope(_without_covered(met))
+        """Return the scope of what both allow, exactly. Raises `InvalidValueError` if it has far too many permits."""
+        pairs = ((mine, theirs) for mine in self.permits for theirs in other.permits)
+        return Scope(_without_covered(both for mine, theirs in pairs if (both := mine.meet(theirs)) is not None))
 
     def _covering(self, permit: Permit, *, unsaid: bool) -> tuple[Permit, ...] | None:
         """Return permits that together cover one; None if they do not."""
@@ -113,4 +113,8 @@ def _without_covered(permits: Iterable[Permit]) -> tuple[Permit, ...]:
         if not any(other.covers(permit) for other in kept):
             kept = [other for other in kept if not permit.covers(other)]
             kept.append(permit)
+            # Wide permits stand before narrow ones, so few of these would still be covered. Comparing each with each
+            # of as many as two scopes can make would take minutes.
+            if len(kept) > 2 * MOST_PERMITS:
+                raise InvalidValueError("permits", f"are far more than the {MOST_PERMITS} that are held at once")
     return tuple(kept)

@@ -157,3 +157,20 @@ def test_a_call_is_resolved_before_it_is_judged() -> None:
     assert ".github/ci.yml" == call.resource
     assert {"path": "src/x", "other": "x", "n": 1} == call.arguments
     assert not read_scope(["w:src/**"]).allows(call, NOON)
+
+
+def test_two_scopes_with_far_too_much_in_common_are_refused() -> None:
+    """Each of many permits meets each of many others: that is found out before all of them are compared."""
+    one = read_scope([f"write:*/*/*/a{number}/**" for number in range(MOST_PERMITS)])
+    other = read_scope([f"write:*/*/b{number}/**" for number in range(MOST_PERMITS)])
+    with pytest.raises(InvalidValueError, match="far more than"):
+        one.meet(other)
+
+    assert one == one.meet(one)
+
+
+def test_a_permit_with_many_conditions_meets_itself() -> None:
+    """Conditions that both have are counted once."""
+    scope = read_scope([f"write:** where {', '.join(f'a{number} <= 1' for number in range(32))}"])
+
+    assert scope == scope.meet(scope)

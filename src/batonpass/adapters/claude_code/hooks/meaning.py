@@ -25,6 +25,9 @@ _SEARCHERS: Final = frozenset({"Glob", "Grep", "LS"})
 _PATHS: Final = ("file_path", "notebook_path", "path")
 # No shell would make more of these than words: nothing is substituted, joined, sent elsewhere or left out.
 _WORD: Final = r"(?:[\w@%+=:,./*?\[\]~{}^-]|'[^']*'|\"[^\"$`\\!]*\")+"
+# What stands in quotes is that; of the rest, a shell may make other words, and so other files, of these.
+_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
+_EXPANDED: Final = re.compile(r"[*?\[\]{}~^]|\s=")
 _SIMPLE: Final = re.compile(rf"\s*[\w@%+,./-]+(?:[ \t]+{_WORD})*\s*", re.ASCII)
 
 
@@ -47,7 +50,8 @@ def meaning_of(event: Event, project: Path) -> HookedCall:
     """Return a call as a grant sees it."""
     arguments = _placed(event, project)
     does, to, on_disk = _done(event, arguments, project)
-    declared = Declared(name=as_agent(event.tool), reads=is_reading(event.tool))
+    place = str(event.directory or project)
+    declared = Declared(name=as_agent(event.tool), reads=is_reading(event.tool), place=place)
     return HookedCall(declared, dict, (), arguments, does, to, on_disk, local=find_mcp(event.tool) is None)
 
 
@@ -74,8 +78,10 @@ def _placed(event: Event, project: Path) -> dict[str, Any]:
     }
     if find_mcp(event.tool) is not None:
         return dict(event.input)
-    if event.tool in SHELLS and (words := _words(event.input.get("command"))):
-        placed["arguments"] = words[1:]
+    if event.tool in SHELLS and (words := _words(command := event.input.get("command"))):
+        placed.pop("arguments", None)
+        if _EXPANDED.search(_QUOTED.sub("", str(command))) is None:
+            placed["arguments"] = words[1:]
     return placed
 
 

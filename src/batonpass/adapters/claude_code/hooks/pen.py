@@ -28,7 +28,6 @@ from batonpass.handoff.limiting import Counting, after_call, before_call, explai
 from batonpass.handoff.starting import start_run
 from batonpass.handoff.using import SCOPE
 from batonpass.handoff.values import keep_result, readable
-from batonpass.handoff.writing import REASON
 from batonpass.model.bodies import (
     Body,
     Carried,
@@ -148,7 +147,7 @@ class Pen:
         if guarded.tried is not None:
             contents.append(self.desk.text(SCOPE, str(guarded.tried)))
         if guarded.reason is not None:
-            contents.append(self.desk.text(REASON, guarded.reason))
+            contents.append(self.desk.refusal(guarded.reason))
         self._record_counted(track, replace(body, flags=guarded.flags), contents, guarded.counting)
         if body.key is not None:
             track.keys.add(body.key)

@@ -308,3 +308,22 @@ def test_a_command_is_run_by_its_name_if_it_is_one_program(command: str, meant: 
     call = meaning_of(event, Path("/project"))
 
     assert meant == (call.action, call.resource)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        pytest.param("rm src/a 'src/*'", ["src/a", "src/*"], id="words, and a star in quotes"),
+        pytest.param("rm src/{a,../../x}", None, id="braces are several words"),
+        pytest.param("cat src/lin?/x", None, id="a question mark may be a link"),
+        pytest.param("cat src/[l]ink/x", None, id="a choice of characters"),
+        pytest.param("cat ~/x", None, id="somebody's home"),
+    ],
+)
+def test_words_that_a_shell_makes_others_of_keep_to_no_condition(command: str, arguments: list[str] | None) -> None:
+    """What a grant says of the arguments is said of those that the program gets."""
+    raw = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "c"}
+    event = read_event({**raw, "tool_input": {"command": command}})
+    assert event is not None
+
+    assert arguments == meaning_of(event, Path("/project")).arguments.get("arguments")

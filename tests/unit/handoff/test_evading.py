@@ -1,0 +1,237 @@
+"""Ways around a grant that were tried once: each is refused, and what was tried is on record."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from batonpass.errors import (
+    CallProtectedError,
+    GrantDeniedError,
+    GrantRevokedError,
+    GuardFailedError,
+    InvalidValueError,
+)
+from batonpass.handoff.tools import tool
+from batonpass.model.bodies import Kind
+from batonpass.model.items import Constraint
+from batonpass.relay import Relay
+from tests.unit.handoff.places import ANA, Disk, Places, denials, fail, receipts
+
+TOKEN: Final = "ghp_" + "a1B2" * 10
+
+
+class Unreadable(Mapping[str, object]):
+    """An argument that cannot be looked at."""
+
+    def __getitem__(self, _: str) -> object:
+        raise RuntimeError("not for you")
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("not for you")
+
+    def __len__(self) -> int:
+        return 1
+
+
+class PathInBytes:
+    """A path as some listings of directories give it."""
+
+    def __fspath__(self) -> bytes:
+        return b"/etc/passwd"
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a work tree with a link that leads out of it; this process stands in it."""
+    tree = tmp_path / "tree"
+    (tree / "src").mkdir(parents=True)
+    (tree / "elsewhere").mkdir()
+    (tree / "src" / "link").symlink_to(tmp_path)
+    monkeypatch.chdir(tree)
+    return tree
+
+
+@pytest.fixture
+def relay(places: Places, tree: Path) -> Relay:
+    """Return a relay whose grants are about that work tree."""
+    return Relay(places.relay().store, home=tree / ".batonpass", work_tree=tree)
+
+
+@pytest.fixture
+def disk() -> Disk:
+    """Return a world in which nothing has happened."""
+    return Disk()
+
+
+class TestTargets:
+    """What a call acts on is a name, and nothing that merely has a spelling."""
+
+    @pytest.mark.parametrize(
+        "path",
+        [b"/etc/passwd", ["/etc/passwd"], {"name": "/etc/passwd"}, PathInBytes(), 3, True],
+        ids=["bytes", "a list", "an object", "a path in bytes", "an open file", "a truth"],
+    )
+    def test_what_is_no_text_lies_in_no_work_tree(self, relay: Relay, path: Any) -> None:  # noqa: ANN401 - that is it
+        """Spelled out it would look like a file in here with a strange name."""
+        made: list[Any] = []
+        write = tool("write", target="path")(lambda path: made.extend([path]))
+        lead = relay.start("Fix it", by=ANA, may=["write:**"])
+        with pytest.raises(GrantDeniedError):
+            lead.call(write, path)
+
+        assert ([], ["grant"]) == (made, [rule for rule, _ in denials(relay)])
+
+    def test_an_action_of_its_own_may_be_done_to_a_number(self, relay: Relay) -> None:
+        """The number of an order is a name."""
+        paid: list[int] = []
+        pay = tool("pay", target="order", action="pay")(lambda order: paid.extend([order]))
+        relay.start("Pay", by=ANA, may=["pay:7"]).call(pay, 7)
+
+        assert [7] == paid
+
+    def test_the_record_is_out_of_reach_in_lists_and_in_bytes(self, tree: Path) -> None:
+        """Watched or enforced, whatever the target is made of."""
+        with Relay.open(f"sqlite:///{tree}/.batonpass/ledger.db", work_tree=tree) as relay:
+            write = tool("write", target="path")(lambda path: path)
+            note = tool("note")(lambda text: text)
+            with pytest.raises(CallProtectedError):
+                relay.start("Look", by=ANA).call(write, [".batonpass/ledger.db"])
+            with pytest.raises(CallProtectedError):
+                relay.start("Fix it", by=ANA, may=["call:note"]).call(note, b".batonpass/relay.key")
+
+            assert ["protected", "protected"] == [rule for rule, _ in denials(relay)]
+
+
+class TestPlaces:
+    """An argument that has to lie under a place is judged by where it leads, whichever argument it is."""
+
+    @pytest.mark.parametrize(
+        ("permit", "value"),
+        [
+            ("call:copy where to under src", "src/link/secret"),
+            ("call:copy where to under src", ["src/a", "src/link/secret"]),
+            ("call:copy where to.path under src", {"path": "src/link/secret"}),
+        ],
+        ids=["of a tool without a target", "in a list", "in an object"],
+    )
+    def test_a_link_is_followed_in_every_argument(self, relay: Relay, permit: str, value: Any) -> None:  # noqa: ANN401
+        """Not only in what the call acts on."""
+        made: list[Any] = []
+        copy = tool("copy")(lambda to: made.extend([to]))
+        lead = relay.start("Fix it", by=ANA, may=[permit])
+        with pytest.raises(GrantDeniedError):
+            lead.call(copy, value)
+        inside = {"path": "src/a"} if isinstance(value, dict) else "src/a"
+        lead.call(copy, inside)
+
+        assert [inside] == made
+
+    def test_a_command_is_judged_from_where_it_runs(self, relay: Relay) -> None:
+        """The same words mean other files in another directory."""
+        lead = relay.start("Fix it", by=ANA, may=["run:echo where arguments under src"])
+        with pytest.raises(GrantDeniedError, match="elsewhere/src/a"):
+            lead.shell(["echo", "src/a"], cwd="elsewhere")
+
+        assert "a\n" == lead.shell(["echo", "a"], cwd="src").stdout
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES"])
+def test_a_command_is_not_given_other_parts(relay: Relay, name: str) -> None:
+    """A program that is granted is that program, with its own libraries."""
+    lead = relay.start("Fix it", by=ANA, may=["run:echo"])
+    with pytest.raises(InvalidValueError, match=name):
+        lead.shell(["echo"], env={name: "src/mine.so"})
+
+    assert [] == receipts(relay, Kind.TOOL_REQUESTED)
+
+
+class TestJudging:
+    """What cannot be judged is not done."""
+
+    def test_arguments_that_cannot_be_looked_at_stop_the_call(self, relay: Relay, disk: Disk) -> None:
+        """The guard is not even asked, and that is on record as its failure."""
+        lead = relay.start("Fix it", by=ANA, may=["write:**"])
+        with pytest.raises(GuardFailedError, match="RuntimeError"):
+            lead.call(disk.write, "a", Unreadable())
+
+        assert ([], ["guard"]) == (disk.written, [rule for rule, _ in denials(relay)])
+
+    def test_a_constraint_that_cannot_be_compared_stops_the_call(self, relay: Relay) -> None:
+        """A number that does not want to be compared is no way around it."""
+
+        class Stubborn(int):
+            def __le__(self, _: object) -> bool:
+                raise RuntimeError("no")
+
+            __lt__ = __ge__ = __gt__ = __le__
+            __str__ = __repr__ = __format__ = __le__  # type: ignore[assignment]
+            __hash__ = int.__hash__
+
+            def __eq__(self, _: object) -> bool:
+                raise RuntimeError("no")
+
+        made: list[int] = []
+        pay = tool("pay")(lambda amount: made.extend([amount]))
+        lead = relay.start("Pay", by=ANA, may=["call:pay"])
+        lead.record(Constraint(key="amount", operator="<=", value="5", binds_to="call:pay.amount"))
+        with pytest.raises(GuardFailedError):
+            lead.call(pay, Stubborn(9))
+
+        assert ([], ["guard"]) == (made, [rule for rule, _ in denials(relay)])
+
+
+class TestSecrets:
+    """What quotes a call quotes no secret of it."""
+
+    def test_no_word_about_a_call_holds_what_looks_like_a_secret(self, relay: Relay, disk: Disk) -> None:
+        """Neither why it was refused, nor what it did to what, nor what would have been enough."""
+        with relay.start("Fix it", by=ANA, may=["write:src/**"]) as lead:
+            lead.call(disk.write, f"src/{TOKEN}", "")
+            with pytest.raises(GrantDeniedError):
+                lead.call(disk.write, f"docs/{TOKEN}", "")
+        with relay.start("Try it", by=ANA, may=["write:src/**"], mode="observed") as watched:
+            watched.call(disk.write, f"docs/{TOKEN}", "")
+        kept = [relay.read(ref.id) for receipt in receipts(relay) for ref in receipt.content.values()]
+
+        assert [] == [words for words in kept if TOKEN.encode() in words]
+        assert b"write:src/[redacted]" in kept
+        relay.verify()
+
+    def test_what_stands_under_the_name_of_a_secret_is_not_quoted(self, relay: Relay) -> None:
+        """A condition on it is told without it, also to whoever tried."""
+        login = tool("login")(lambda password: password)
+        lead = relay.start("Log in", by=ANA, may=['call:login where password starts with "x"'])
+        with pytest.raises(GrantDeniedError, match=r"with password '\[redacted\]'") as refused:
+            lead.call(login, "hunter2!")
+
+        assert "hunter2!" not in str(refused.value)
+
+
+class TestRevoked:
+    """What was revoked comes back by no door."""
+
+    def test_a_session_is_not_resumed_under_a_revoked_grant(self, relay: Relay) -> None:
+        """Whoever wants to go on asks for a new grant, and starts."""
+        lead = relay.start("Fix it", by=ANA, may=["write:**"])
+        session = lead.save_session()
+        relay.revoke_grant(lead.id, by=ANA, reason="the wrong repository")
+        with pytest.raises(GrantRevokedError):
+            relay.resume_session(session, by=ANA)
+
+        assert 1 == len(receipts(relay, Kind.RUN_STARTED))
+
+    def test_what_an_earlier_attempt_finished_is_not_given_again(self, relay: Relay, disk: Disk) -> None:
+        """No call is made for it, and still it is one."""
+        handoff = relay.start("Fix it", by=ANA).hand_off("editor", "Edit", may=["write:**"])
+        first = handoff.accept()
+        first.call(disk.write, "a", "")
+        fail(first)
+        handoff.retry(by=ANA)
+        second = handoff.accept()
+        relay.revoke_grant(handoff.id, by=ANA, reason="the wrong repository")
+        with pytest.raises(GrantRevokedError):
+            second.call(disk.write, "a", "")
+
+        assert ([("a", "")], ["grant"]) == (disk.written, [rule for rule, _ in denials(relay)])
