@@ -43,6 +43,7 @@ from batonpass.model.bodies import (
     RunRekeyed,
     RunRelaxed,
     RunSettled,
+    RunSpent,
     RunStarted,
     RunTainted,
     SessionResumed,
@@ -283,6 +284,8 @@ def _run_line(trail: Trail, told: Happened) -> Line | None:
             line = Line("process lost", "", (Note("goes on under another key"),), Tone.WARN)
         case RunGap() as body:
             line = Line("gap", f"{body.calls} unrecorded", (Note("nothing could be written"),), Tone.BAD)
+        case RunSpent() as body:
+            line = Line("spent", f"{body.tokens:,} tokens" if body.tokens else "money", tone=Tone.QUIET)
         case CheckpointSaved() as body:
             after = "" if body.after is None else f"after {_tool(trail, body.after)}"
             line = Line("checkpoint", after, tone=Tone.QUIET)

@@ -36,7 +36,8 @@ class Recorder(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Keep the messages so far, once there is something that was done."""
+        """Keep the messages so far, once there is something that was done; ask nothing where nothing is left."""
+        await self.run.require_room()
         if self.checkpoints and any(isinstance(message, ModelResponse) for message in request_context.messages):
             await self.run.checkpoint(ModelMessagesTypeAdapter.dump_json(request_context.messages))
         return request_context
@@ -44,12 +45,14 @@ class Recorder(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Read a tool's name in either spelling: prompts and models write hyphens and underscores as they like."""
+        """Read a tool's name in either spelling: prompts and models write both. What is limited is counted."""
         for part in response.parts:
             if isinstance(part, ToolCallPart) and part.tool_name not in self.tools:
                 part.tool_name = next(
                     (name for name in self.tools if folded(name) == folded(part.tool_name)), part.tool_name
                 )
+        if self.run.counts("tokens"):
+            await self.run.spend(tokens=response.usage.total_tokens, on=response.model_name)
         return response
 
     async def on_tool_validate_error(

@@ -13,16 +13,22 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 Sync = TypeVar("Sync")
+Sync_co = TypeVar("Sync_co", covariant=True)
 Opened = TypeVar("Opened")
 Opened_co = TypeVar("Opened_co", covariant=True)
 Inside = TypeVar("Inside")
 
 
-class Face(Generic[Sync]):
+class Face(Generic[Sync_co]):
     """One of our objects as asynchronous programs see it; `sync` is the same one for code that runs in a thread."""
 
-    def __init__(self, sync: Sync) -> None:
-        self.sync = sync
+    def __init__(self, sync: Sync_co) -> None:
+        self._sync = sync
+
+    @property
+    def sync(self) -> Sync_co:
+        """Return the synchronous one."""
+        return self._sync
 
 
 class Opening(Generic[Opened_co]):

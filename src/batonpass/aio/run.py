@@ -25,6 +25,7 @@ from batonpass.handoff.running import Runner, fail_run, take_report
 from batonpass.handoff.shelling import NO_VARIABLES, plan_command
 from batonpass.handoff.tools import ToolCall, declare, declared_of, is_async
 from batonpass.model.baton import Baton
+from batonpass.model.charge import Unit
 from batonpass.model.ids import AgentId, PrincipalId, RunId
 from batonpass.model.items import Item, Report
 from batonpass.model.label import Label, Source
@@ -214,6 +215,10 @@ class AsyncRun(Face[LiveRun]):
         """Return what earlier attempts finished, left in doubt and handed off."""
         return self.sync.earlier
 
+    def counts(self, unit: Unit | str) -> bool:
+        """Return whether somebody limits this for the run: `tokens`, `spend` and so on."""
+        return self.sync.counts(unit)
+
     @property
     def session(self) -> SessionState:
         """Return what it began with, if it goes on where others stopped: kept, to be decided again, left, in flight."""
@@ -251,6 +256,8 @@ class AsyncRun(Face[LiveRun]):
     endorse = twin(LiveRun.endorse)
     remember = twin(LiveRun.remember)
     prove = twin(LiveRun.prove)
+    spend = twin(LiveRun.spend)
+    require_room = twin(LiveRun.require_room)
     watch_files = twin(LiveRun.watch_files)
     unexplained = twin(LiveRun.unexplained)
     save_session = twin(LiveRun.save_session)

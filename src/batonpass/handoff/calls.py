@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
@@ -14,7 +15,10 @@ from batonpass.handoff.explaining import Unexplained, find_unexplained, watch_fi
 from batonpass.handoff.finishing import fail_call, finish_call
 from batonpass.handoff.knowing import Known
 from batonpass.handoff.shelling import NO_VARIABLES, plan_command
+from batonpass.handoff.spending import counts, require_room, spend
 from batonpass.handoff.tools import ToolCall, declare, declared_of, is_async, name_of
+from batonpass.model.charge import Unit
+from batonpass.model.checks import as_member
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -51,6 +55,18 @@ class Calls(Known):
             raise
         finish_call(self._desk, self._holding, begun, planned, result)
         return result
+
+    def spend(self, *, tokens: int = 0, cost: Decimal | int | str = 0, on: str | None = None) -> None:
+        """Count what was used up besides calls, such as the tokens of a model, against every limit above this run."""
+        spend(self._desk, self._holding, tokens=tokens, cost=cost, on=on)
+
+    def require_room(self, what: str = "model") -> None:
+        """Refuse to go on where a limit is used up. Raises `ConstraintViolatedError` and `GrantRevokedError`."""
+        require_room(self._desk, self._holding, what=what)
+
+    def counts(self, unit: Unit | str) -> bool:
+        """Return whether somebody limits this for the run: `tokens`, `spend` and so on."""
+        return counts(self._holding, as_member("unit", unit, Unit))
 
     def shell(
         self,

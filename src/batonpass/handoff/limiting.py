@@ -1,6 +1,6 @@
 """Limits: what a call uses up is counted with its request, by everybody who shares the limit, and never beyond it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -100,7 +100,11 @@ def before_call(counted: Iterable[Counted]) -> tuple[Charge, ...]:
 
 def after_call(counted: Iterable[Counted], *, cost: int, rows: int, size: int) -> tuple[Charge, ...]:
     """Return what an outcome uses up, in the units that somebody counts."""
-    amounts = {Unit.SPEND: cost, Unit.ROWS: rows, Unit.BYTES: size}
+    return used_up(counted, {Unit.SPEND: cost, Unit.ROWS: rows, Unit.BYTES: size})
+
+
+def used_up(counted: Iterable[Counted], amounts: Mapping[Unit, int]) -> tuple[Charge, ...]:
+    """Return these amounts as charges, each where somebody counts it."""
     return _charges(
         (one.account, unit, amount)
         for one in counted
@@ -109,8 +113,10 @@ def after_call(counted: Iterable[Counted], *, cost: int, rows: int, size: int) -
     )
 
 
-def find_overspent(desk: Desk, bounds: Bounds, counting: Counting) -> Iterator[tuple[str, CallError | GrantError]]:
-    """Yield by which rule an observed run would be stopped by now, and in which words: nothing stops it."""
+def find_overspent(
+    desk: Desk, bounds: Bounds, counting: Counting, *, calls: bool = True
+) -> Iterator[tuple[str, CallError | GrantError]]:
+    """Yield by which rule a run would be stopped by now, and in which words; by default, if it made one call more."""
     limits = counting.within()
     if not limits:
         return
@@ -120,7 +126,8 @@ def find_overspent(desk: Desk, bounds: Bounds, counting: Counting) -> Iterator[t
             used = {(one.account, one.unit): one.used for account in accounts for one in view.find_charged(account)}
     except StoreError:
         return  # an observed run goes on while nothing can be read
-    charged = {(charge.account, charge.unit): charge.amount for charge in before_call(counting.counted())}
+    wanted = before_call(counting.counted()) if calls else ()
+    charged = {(charge.account, charge.unit): charge.amount for charge in wanted}
     for limit in limits:
         name = (limit.account, limit.unit)
         then = used.get(name, 0) + charged.get(name, 0)
@@ -183,4 +190,4 @@ def _overspent(unit: Unit, used: int, most: int) -> ConstraintViolatedError:
     if unit is Unit.CALLS:
         return ConstraintViolatedError(f"at most {most} calls", f"this is call {used}")
     shown = [Decimal(amount) / MILLION if unit is Unit.SPEND else amount for amount in (most + 1, used)]
-    return ConstraintViolatedError(f"{unit} of at most {shown[0]}", f"{shown[1]} are used")
+    return ConstraintViolatedError(f"at most {shown[0]} {unit}", f"{shown[1]} are used")

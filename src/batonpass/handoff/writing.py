@@ -29,6 +29,7 @@ from batonpass.model.ids import new_call_id
 from batonpass.model.receipt import Mode, SignedReceipt
 
 TARGET: Final = "target"
+REASON: Final = "reason"
 GRANT: Final = "grant"
 _RULES: Final[Mapping[type, str]] = {CallProtectedError: "protected", GuardFailedError: "guard"}
 
@@ -139,9 +140,12 @@ def write_counted(
         raise refusal
 
 
-def deny_call(desk: Desk, holding: Holding, tool: str, arguments: object, *, rule: str) -> None:
+def deny_call(
+    desk: Desk, holding: Holding, tool: str, arguments: object, *, rule: str, reason: str | None = None
+) -> None:
     """Record that a call was refused before it was made, by this rule: there was nothing that could be called."""
-    _write_denial(desk, holding, tool, describe({"tool": tool, "arguments": arguments}), rule)
+    words = () if reason is None else (desk.text(REASON, reason),)
+    _write_denial(desk, holding, tool, describe({"tool": tool, "arguments": arguments}), rule, *words)
 
 
 def deny(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, rule: str, *words: Content) -> None:

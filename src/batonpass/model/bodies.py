@@ -74,6 +74,7 @@ from batonpass.model.run_bodies import (
     RunRekeyed,
     RunRelaxed,
     RunSettled,
+    RunSpent,
     RunStarted,
     RunTainted,
 )
@@ -139,6 +140,7 @@ __all__ = [
     "RunRekeyed",
     "RunRelaxed",
     "RunSettled",
+    "RunSpent",
     "RunStarted",
     "RunTainted",
     "Sanitising",
@@ -180,6 +182,7 @@ Body: TypeAlias = (
     | RunTainted
     | RunEndorsed
     | RunGap
+    | RunSpent
     | RunClosed
     | CheckpointSaved
     | HandoffInitiated

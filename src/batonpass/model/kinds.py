@@ -27,6 +27,7 @@ class Kind(StrEnum):
     RUN_TAINTED = "run.tainted"
     RUN_ENDORSED = "run.endorsed"
     RUN_GAP = "run.gap"
+    RUN_SPENT = "run.spent"
     RUN_CLOSED = "run.closed"
     CHECKPOINT_SAVED = "checkpoint.saved"
     HANDOFF_INITIATED = "handoff.initiated"

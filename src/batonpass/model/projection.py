@@ -39,6 +39,7 @@ from batonpass.model.bodies import (
     RunClosed,
     RunRecorded,
     RunRekeyed,
+    RunSpent,
     RunStarted,
     ToolApproved,
     ToolCompleted,
@@ -242,7 +243,7 @@ def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 
     )
 
 
-def _tool_requested(_receipt: Receipt, body: ToolRequested, _: Digest) -> Projection:
+def _charged(_receipt: Receipt, body: ToolRequested | RunSpent, _: Digest) -> Projection:
     return Projection(charges=body.charges) if body.charges else NOTHING
 
 
@@ -311,12 +312,13 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     RunRekeyed: _run_rekeyed,
     RunRecorded: _run_recorded,
     RunClosed: _run_closed,
+    RunSpent: _charged,
     HandoffInitiated: _handoff_initiated,
     HandoffAccepted: _handoff_accepted,
     HandoffCompleted: _handoff_completed,
     HandoffFailed: _handoff_failed,
     **dict.fromkeys(_ACTS, _act),
-    ToolRequested: _tool_requested,
+    ToolRequested: _charged,
     ToolCompleted: _tool_completed,
     ToolHeld: _tool_held,
     ToolApproved: _tool_decided,

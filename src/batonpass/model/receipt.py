@@ -69,6 +69,7 @@ SIGNED_BY_RUN: Final = frozenset(
         Kind.RUN_TAINTED,
         Kind.RUN_ENDORSED,
         Kind.RUN_GAP,
+        Kind.RUN_SPENT,
         Kind.RUN_CLOSED,
         Kind.CHECKPOINT_SAVED,
         Kind.HANDOFF_ACCEPTED,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.charge import Charge, require_charges
 from batonpass.model.checks import (
     require_code,
     require_codes,
@@ -171,6 +172,23 @@ class RunGap:
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_integer("calls", self.calls, least=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpent:
+    """A run used up something that no call of a tool counts, such as the tokens of its model."""
+
+    kind: ClassVar = Kind.RUN_SPENT
+    run: RunId
+    tokens: int = 0
+    cost: int = 0  # in millionths
+    charges: tuple[Charge, ...] = ()  # of the limits that it is under
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_integer("tokens", self.tokens)
+        require_integer("cost", self.cost)
+        require_charges(self.charges)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from batonpass import tool
+from batonpass.errors import ConstraintViolatedError
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.integration.agents.messages_api import Asked, MessagesApi, Said, Text, Use, serving
@@ -73,3 +76,16 @@ def test_what_cannot_be_given_is_told_to_whoever_hands_off() -> None:
     assert ([], []) == (DONE, denials(house))
     assert "GrantExceededError (grant.exceeded)" in told(api)
     assert "You are editor" not in "\n".join(asked.system for asked in api.asked)
+
+
+def test_tokens_are_counted_and_run_out() -> None:
+    """The first answers use up what there is; then no model is asked any more, and the record says by which rule."""
+    DONE.clear()
+    with serving(script) as api:
+        house = House(api)
+        house.agent("editor", tools=[write], may=["write:**"])
+        with pytest.raises(ConstraintViolatedError, match="at most 1 tokens"):
+            run_async(lambda: house.ask("editor", "Write it down", by="user:ana", limits="at most 1 tokens"))
+        house.relay.verify()
+
+        assert (1, ["limit"]) == (len(api.asked), denials(house)[-1:])

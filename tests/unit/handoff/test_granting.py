@@ -326,7 +326,7 @@ class TestLimits:
         lead = relay.start("Buy", by=ANA, may=["call:*"], limits="at most 3 spend, 3 rows")
         lead.call(buy)
         lead.call(pull)
-        with pytest.raises(ConstraintViolatedError, match="rows of at most 3"):
+        with pytest.raises(ConstraintViolatedError, match="at most 3 rows"):
             lead.call(pull)
 
     def test_a_grant_ends(self, places: Places, disk: Disk) -> None:

@@ -55,6 +55,7 @@ from batonpass.model.bodies import (
     RunRekeyed,
     RunRelaxed,
     RunSettled,
+    RunSpent,
     RunStarted,
     RunTainted,
     Sanitising,
@@ -175,6 +176,7 @@ BODIES: Final[dict[Kind, Body]] = {
         RunTainted(run=PARENT, sources=(CALL, CONTENT), handoff=HANDOFF),
         RunEndorsed(run=PARENT, source=CALL, by=ANA),
         RunGap(run=PARENT, calls=2),
+        RunSpent(run=PARENT, tokens=1_200, cost=30_000, charges=(CHARGED,)),
         RunClosed(run=PARENT, outcome=Outcome.FAILED, **_CLOSED, **_LABELLED, flags=("would_deny.constraint",)),
         CheckpointSaved(run=CHILD, after=CALL, **_LABELLED),
         HandoffInitiated(

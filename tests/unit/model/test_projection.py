@@ -136,6 +136,7 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_TAINTED: NOTHING,
     Kind.RUN_ENDORSED: NOTHING,
     Kind.RUN_GAP: NOTHING,
+    Kind.RUN_SPENT: Projection(charges=(CHARGED,)),
     Kind.RUN_CLOSED: Projection(closes=True, run_ended=ended(RunState.FAILED, PARENT)),
     Kind.CHECKPOINT_SAVED: NOTHING,
     Kind.HANDOFF_INITIATED: Projection(handoff_opened=OFFERED),

@@ -130,6 +130,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.RUN_TAINTED: {"run": NOT_IDS, "sources": ((), *NOT_LISTS_OF_SOURCES), "handoff": NOT_OPTIONAL_IDS},
     Kind.RUN_ENDORSED: {"run": NOT_IDS, "source": NOT_SOURCES, "by": NOT_PRINCIPALS},
     Kind.RUN_GAP: {"run": NOT_IDS, "calls": NOT_COUNTS},
+    Kind.RUN_SPENT: {"run": NOT_IDS, "tokens": NOT_NUMBERS, "cost": NOT_NUMBERS, "charges": _NOT_CHARGES},
     Kind.RUN_CLOSED: {"run": NOT_IDS, "outcome": NOT_MEMBERS, **_ROOT_CLOSED, **_LABELLED},
     Kind.CHECKPOINT_SAVED: {"run": NOT_IDS, "after": NOT_OPTIONAL_IDS, **_LABELLED},
     Kind.HANDOFF_INITIATED: {
