@@ -19,7 +19,7 @@ PAIRS: Final = [
 ]
 
 # Not for those who use a relay, but for what lies below both faces.
-BELOW: Final = frozenset({"desk", "recording"})
+BELOW: Final = frozenset({"desk", "recording", "sync"})
 
 
 def public(face: type[Any]) -> dict[str, Any]:
