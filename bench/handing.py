@@ -23,6 +23,8 @@ _USES_UP_LOG: Final = 300  # handoffs until the write-ahead log has its length a
 def measure(scratch: Path, effort: Effort) -> Sequence[Row | Note]:
     """Measure whole acts through the public names against one append+fsync of the bytes of one receipt."""
     with batons.open_relay(scratch / "ledger") as relay, ExitStack() as stack:
+        # Of its own: where a run with a grant is open in a repository, every call there is looked at.
+        granted = stack.enter_context(batons.open_relay(scratch / "granted"))
         peers = _peers(scratch, stack)
         hand_off = batons.hands_off(relay)
         for _ in range(_USES_UP_LOG):
@@ -32,7 +34,7 @@ def measure(scratch: Path, effort: Effort) -> Sequence[Row | Note]:
         raw = RawFile(scratch / "raw", size)
         signed = SignedFile(scratch / "signed", size, _RECEIPTS * IN_FLIGHT)
         return [
-            *_alone(relay, raw, peers, effort),
+            *_alone(relay, granted, raw, peers, effort),
             *_together(relay, raw, signed, peers, effort),
             *([] if peers else [skipped("handoff, against peers", str(missing_peers()))]),
             _own_facts(sizes),
@@ -59,14 +61,14 @@ def _words(pragmas: Mapping[str, str]) -> str:
     return f"journal {pragmas['journal_mode']}, synchronous {pragmas['synchronous']}"
 
 
-def _alone(relay: Relay, raw: RawFile, peers: Mapping[str, Peer], effort: Effort) -> Iterator[Row]:
+def _alone(relay: Relay, granted: Relay, raw: RawFile, peers: Mapping[str, Peer], effort: Effort) -> Iterator[Row]:
     acts, turns = max(effort.acts // 3, 1), effort.turns // 2
     batons.refills(relay, (turns + 1) * acts)
     contenders: dict[str, Act | Elsewhere] = {
         "handoff": batons.hands_off(relay),
         "anew": batons.hands_off_all_anew(relay),
         "call": batons.calls(relay),
-        "granted": batons.calls_under_grant(relay),
+        "granted": batons.calls_under_grant(granted),
         "worker": batons.works(relay),
         "raw": raw.append,
         "thrice": raw.append_thrice,
