@@ -1,7 +1,6 @@
 """The real program under grants: what the file does not grant, its model reads as a refusal, and it is not done."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 from tests.claude_code.api import Script, ScriptedApi, says, uses
 from tests.claude_code.cli import ClaudeCode
-from tests.integration.cli.hooking import Hooked
+from tests.integration.cli.hooking import Hooked, shop_with_editor
 from tests.integration.cli.shell import batonpass_in
 
 pytestmark = [pytest.mark.xdist_group("claude-code"), pytest.mark.slow]
@@ -44,18 +43,9 @@ def script(project: Path) -> Script:
 @pytest.fixture
 def hooked(tmp_path: Path) -> Iterator[Hooked]:
     """Return a project with a file, a sub-agent and grants; its recorder is ended afterwards."""
-    hooked = Hooked(tmp_path / "shop")
-    agents = hooked.folder / ".claude" / "agents"
-    agents.mkdir(parents=True)
-    (agents / "editor.md").write_text(
-        "---\nname: editor\ndescription: edits\ntools: Read, Write\n---\nYou edit.\n", encoding="utf-8"
-    )
-    (hooked.folder / "a.py").write_text("one\n", encoding="utf-8")
-    (hooked.folder / "batonpass.toml").write_text(TABLES, encoding="utf-8")
-    subprocess.run(["git", "init", "--quiet"], cwd=hooked.folder, check=True)
-    yield hooked
-    for pid in hooked.recorders():
-        hooked.kill(pid)
+    with shop_with_editor(tmp_path / "shop", tools="Read, Write") as hooked:
+        (hooked.folder / "batonpass.toml").write_text(TABLES, encoding="utf-8")
+        yield hooked
 
 
 def results_in(api: ScriptedApi) -> dict[str, str]:

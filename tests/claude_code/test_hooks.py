@@ -1,7 +1,6 @@
 """The real program with the hooks that `init` writes: observed, all is recorded; enforced, the model is told no."""
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from batonpass.adapters.claude_code.hooks import client
 from tests.claude_code.api import Script, ScriptedApi, says, uses
 from tests.claude_code.cli import ClaudeCode
-from tests.integration.cli.hooking import Hooked
+from tests.integration.cli.hooking import Hooked, shop_with_editor
 from tests.integration.cli.shell import batonpass_in
 
 pytestmark = pytest.mark.slow
@@ -49,17 +48,8 @@ def script(project: Path) -> Script:
 @pytest.fixture
 def hooked(tmp_path: Path) -> Iterator[Hooked]:
     """Return a project with a file and a sub-agent; its recorder is ended afterwards."""
-    hooked = Hooked(tmp_path / "shop")
-    agents = hooked.folder / ".claude" / "agents"
-    agents.mkdir(parents=True)
-    (agents / "editor.md").write_text(
-        "---\nname: editor\ndescription: edits\ntools: Read, Write, Edit, Bash\n---\nYou edit.\n", encoding="utf-8"
-    )
-    (hooked.folder / "a.py").write_text("one\n", encoding="utf-8")
-    subprocess.run(["git", "init", "--quiet"], cwd=hooked.folder, check=True)
-    yield hooked
-    for pid in hooked.recorders():
-        hooked.kill(pid)
+    with shop_with_editor(tmp_path / "shop", tools="Read, Write, Edit, Bash") as hooked:
+        yield hooked
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
+from batonpass.accounts.granted import has_grant
 from batonpass.accounts.meant import Meant, get_meant
 from batonpass.accounts.sources import IMPORTED, read_source
 from batonpass.accounts.trail_words import REASON
@@ -37,7 +38,6 @@ from batonpass.model.bodies import (
     HandoffInitiated,
     Kind,
     RunRelaxed,
-    RunStarted,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
@@ -277,8 +277,7 @@ def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
 def _explain_run(view: LedgerView, run: Run) -> Why:
     first = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
     principal, intent = principal_of(view, run)
-    bound = isinstance(first.body, RunStarted | HandoffAccepted) and first.body.certificate is not None
-    grant = _grant(first.mode, granted=bound)
+    grant = _grant(first.mode, granted=has_grant(view, run.id))
     facts: tuple[Fact, ...] = ()
     if run.handoff is None:
         answer = f"{run.principal} asked {name_of(run)} for it; {grant}"

@@ -18,7 +18,7 @@ from batonpass.errors import (
     UnprovenError,
 )
 from batonpass.guard.gates import may_let_go_on, takes_proof
-from batonpass.handoff.desk import Desk
+from batonpass.handoff.desk import REASON, Desk
 from batonpass.handoff.holds import approvers_of, find_decision, find_hold, get_held_call, is_proven
 from batonpass.handoff.material import Material
 from batonpass.ledger.standing import standing
@@ -31,7 +31,6 @@ from batonpass.model.run import RunState
 from batonpass.signing.approver import Approver
 from batonpass.store.port import LedgerView
 
-REASON: Final = "reason"
 TIME_LIMIT: Final = "service:time-limit"  # in whose name what nobody let go on in time is denied
 
 # Each time something else happened to the handoff in between, it is looked at again; so many times is a fault.

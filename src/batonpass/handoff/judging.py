@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
-from batonpass.handoff.desk import Desk
+from batonpass.handoff.desk import REASON, Desk
 from batonpass.handoff.running import awaited
 from batonpass.handoff.values import looks
 from batonpass.model.bodies import (
@@ -30,7 +30,6 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 EVIDENCE: Final = "evidence"
-REASON: Final = "reason"
 COMMAND: Final = "command"
 OUTPUT: Final = "output"
 

@@ -6,7 +6,7 @@ from typing import Final
 from batonpass.audit.lookup import get_handoff, get_run
 from batonpass.errors import NotFoundError
 from batonpass.grants.issuing import revoke
-from batonpass.handoff.desk import Desk
+from batonpass.handoff.desk import REASON, Desk
 from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import GrantRevoked, Kind
 from batonpass.model.checks import require_text
@@ -16,7 +16,6 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.token import encode_revocations
 
-REASON: Final = "reason"
 GOOD_FOR: Final = timedelta(hours=1)
 
 

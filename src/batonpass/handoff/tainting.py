@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from batonpass.errors import FencedError, NotFoundError, NotPersonError, StoreError, StreamClosedError
 from batonpass.guard.taint import may_endorse
-from batonpass.handoff.desk import Desk
+from batonpass.handoff.desk import REASON, Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.offers import read_offer
 from batonpass.handoff.resuming import read_resumption
@@ -25,8 +25,6 @@ from batonpass.model.label import Source, named_sources
 from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.taint import brought_by, endorsed_by
 from batonpass.store.port import LedgerView
-
-REASON = "reason"
 
 
 def take_in(desk: Desk, holding: Holding, sources: Iterable[Source], *, handoff: HandoffId | None = None) -> None:

@@ -14,7 +14,7 @@ from batonpass.errors import (
     GuardFailedError,
     StoreError,
 )
-from batonpass.handoff.desk import Desk
+from batonpass.handoff.desk import REASON, Desk
 from batonpass.handoff.guarding import Guarded, guard
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.limiting import Counting, before_call, explain_spent, require_unrevoked
@@ -29,7 +29,6 @@ from batonpass.model.ids import new_call_id
 from batonpass.model.receipt import Mode, SignedReceipt
 
 TARGET: Final = "target"
-REASON: Final = "reason"
 GRANT: Final = "grant"
 _RULES: Final[Mapping[type, str]] = {CallProtectedError: "protected", GuardFailedError: "guard"}
 

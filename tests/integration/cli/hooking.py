@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -142,3 +142,19 @@ def _processes() -> Iterator[tuple[int, bytes]]:
             # It may end while we look, and one that has ended already is nobody's recorder.
             with suppress(OSError):
                 yield int(folder.name), (folder / "cmdline").read_bytes()
+
+
+@contextmanager
+def shop_with_editor(place: Path, *, tools: str) -> Iterator[Hooked]:
+    """Yield a project with a file and a sub-agent that has these tools; its recorder is ended afterwards."""
+    hooked = Hooked(place)
+    agents = hooked.folder / ".claude" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "editor.md").write_text(
+        f"---\nname: editor\ndescription: edits\ntools: {tools}\n---\nYou edit.\n", encoding="utf-8"
+    )
+    (hooked.folder / "a.py").write_text("one\n", encoding="utf-8")
+    subprocess.run(["git", "init", "--quiet"], cwd=hooked.folder, check=True)
+    yield hooked
+    for pid in hooked.recorders():
+        hooked.kill(pid)
