@@ -9,9 +9,9 @@ if _typing.TYPE_CHECKING:
     from batonpass.default import start
     from batonpass.dispatch.worker import Worker
     from batonpass.errors import BatonpassError, VerificationError
-    from batonpass.handoff.context import current_call
+    from batonpass.handoff.calls.context import current_call
+    from batonpass.handoff.calls.tools import tool
     from batonpass.handoff.programs import Program
-    from batonpass.handoff.tools import tool
     from batonpass.model.baton import Budget
     from batonpass.model.card import Card
     from batonpass.model.items import (
@@ -82,10 +82,10 @@ _HOMES: _typing.Final = {
     "WorkItem": "batonpass.model.items",
     "Worker": "batonpass.dispatch.worker",
     "blame": "batonpass.adapters.blaming",
-    "current_call": "batonpass.handoff.context",
+    "current_call": "batonpass.handoff.calls.context",
     "open_store": "batonpass.store.opening",
     "start": "batonpass.default",
-    "tool": "batonpass.handoff.tools",
+    "tool": "batonpass.handoff.calls.tools",
 }
 
 

@@ -11,22 +11,22 @@ from batonpass.audit.lookup import LAST, get_open_root, get_run
 from batonpass.clock import Clock, SystemClock
 from batonpass.credentials import Provider
 from batonpass.errors import ContentErasedError, StoreReadOnlyError, StoreRefusedError
-from batonpass.handoff.asking_for import items_of
 from batonpass.handoff.certifying import renew_lease
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.furnishing import furnish, issuer_of
-from batonpass.handoff.granting import grant_for
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.holds import get_held_call
 from batonpass.handoff.looking import Check
 from batonpass.handoff.membership import Membership
 from batonpass.handoff.revoking import GOOD_FOR, revocation_list, revoke_grant
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.running import Runner
 from batonpass.handoff.starting import resume_run, resume_session, start_run
-from batonpass.handoff.sweeping import sweep
+from batonpass.handoff.transfer.asking import items_of
+from batonpass.handoff.transfer.grant_terms import grant_for
+from batonpass.handoff.transfer.holds import get_held_call
+from batonpass.handoff.transfer.sweep import sweep
 from batonpass.ledger.erasure import Erasure
 from batonpass.ledger.recording import Recording
 from batonpass.ledger.sealing import Sealing

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.errors import ConstraintViolatedError
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.lifecycle import State
 from batonpass.relay import Relay
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from batonpass.errors import IncompleteBatonError, UnverifiedError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.baton import Baton
 from batonpass.model.items import Artifact, Assumption, OpenQuestion, RejectedPath
 from batonpass.model.kinds import Part, Relation

@@ -14,7 +14,7 @@ from batonpass.demo import delivery
 from batonpass.demo.delivery import Freight, play_delivery
 from batonpass.demo.examples import load_example
 from batonpass.errors import VerificationError
-from batonpass.handoff.offers import read_offer
+from batonpass.handoff.transfer.read_offer import read_offer
 from batonpass.model.bodies import HandoffAccepted, HandoffInitiated, Kind, Part, RunRecorded, ToolRequested
 from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.receipt import Receipt

@@ -18,8 +18,8 @@ from batonpass.aio import AsyncRelay
 from batonpass.briefing.render import brief
 from batonpass.credentials import FromEnvironment
 from batonpass.errors import CallSuspendedError, GrantDeniedError, NotApproverError, UnlinkedError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.ledger.standing import Acceptance
 from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import Carrier, State

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 
 from batonpass.errors import CallProtectedError, GrantDeniedError, KeyRefusedError, VerificationError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import HandoffApproved
 from batonpass.model.ids import PrincipalId
 from batonpass.model.lifecycle import State

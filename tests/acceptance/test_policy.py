@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.items import OpenQuestion, WorkItem
 from batonpass.model.kinds import Relation
 from batonpass.model.lifecycle import State
@@ -24,7 +24,7 @@ ANA: Final = "user:ana"
 # It hands off, is held, tells where, and is killed while it waits for nobody.
 HELD: Final = """
 import sys, time
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.relay import Relay
 
 @tool(reversible=False, target="place")

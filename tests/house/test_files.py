@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from tests.house.tree import PACKAGE, ROOT, SOURCES, TESTS, files, parsed, shown
 
-AT_MOST_LINES = 400
 SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE FROM|CREATE (?:TABLE|INDEX)|ALTER TABLE|DROP TABLE)\s")
 SENTENCE = re.compile(r"\S+\s.*[.!?]", re.DOTALL)
 
@@ -57,17 +56,6 @@ def every_test_in(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunct
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             yield node
-
-
-def test_no_file_is_too_long() -> None:
-    """A file of more than 400 lines has more than one idea."""
-    lengths = {
-        shown(path): len(path.read_text(encoding="utf-8").splitlines())
-        for folder in (SOURCES, TESTS, ROOT / "bench", ROOT / "examples")
-        for path in files(folder, ".py", ".sql")
-    }
-
-    assert {} == {name: length for name, length in lengths.items() if length > AT_MOST_LINES}
 
 
 def test_every_module_says_what_it_is() -> None:

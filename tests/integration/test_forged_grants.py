@@ -12,7 +12,7 @@ from batonpass.audit.bundle import verify_bundle
 from batonpass.errors import CertificateError, TermsError, UngrantedError, VerificationError, WidenedError
 from batonpass.grants.issuing import sign
 from batonpass.handoff.bounds import CERTIFICATE, TERMS
-from batonpass.handoff.granting import kept
+from batonpass.handoff.transfer.grant_terms import kept
 from batonpass.handoff.using import SCOPE
 from batonpass.ledger.standing import Granted, Working
 from batonpass.model.bodies import HandoffInitiated, Kind, ToolRequested

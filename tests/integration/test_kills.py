@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from batonpass.handoff.resuming import read_runs
+from batonpass.handoff.calls.past_calls import read_runs
 from batonpass.model.ids import StreamId
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import RunState

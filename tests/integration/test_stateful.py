@@ -26,10 +26,10 @@ from batonpass.errors import (
     StoreShutError,
     StreamClosedError,
 )
-from batonpass.handoff.calling import begin_call
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.tools import ToolCall, declared_of, tool
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import ToolCall, declared_of, tool
 from batonpass.model.ids import HandoffId, RunId, StreamId
 from batonpass.model.items import Decision, OpenQuestion
 from batonpass.model.kinds import Settlement

@@ -21,8 +21,8 @@ from batonpass import (
     tool,
 )
 from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.outcomes import Result
 from batonpass.handoff.run import LiveRun
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.ids import HandoffId
 from batonpass.model.kinds import Relation
 from batonpass.model.lifecycle import Carrier, State

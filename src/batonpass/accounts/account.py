@@ -11,9 +11,9 @@ from batonpass.accounts.granted import grants, terms_in
 from batonpass.accounts.sources import run_between, timed
 from batonpass.audit.lookup import Tasks, Text, find_ancestors, read_contents, read_receipt, read_task, read_texts
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.acting import CREDENTIAL
-from batonpass.handoff.offers import BRIEF, REPORT, Offer, read_offer
-from batonpass.handoff.resuming import ARGUMENTS, Resumption, read_runs
+from batonpass.handoff.calls.credential import CREDENTIAL
+from batonpass.handoff.calls.past_calls import ARGUMENTS, Resumption, read_runs
+from batonpass.handoff.transfer.read_offer import BRIEF, REPORT, Offer, read_offer
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffCompleted,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from batonpass.audit.lookup import read_contents, read_receipt
-from batonpass.handoff.acting import CREDENTIAL
+from batonpass.handoff.calls.credential import CREDENTIAL
 from batonpass.model.bodies import Kind, ToolRequested
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import Digest, RunId

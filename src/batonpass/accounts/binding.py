@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from batonpass.handoff.offers import read_items, read_offer
+from batonpass.handoff.transfer.read_offer import read_items, read_offer
 from batonpass.model.bodies import Carried, Part, RunRecorded, RunRelaxed
 from batonpass.model.items import Item
 from batonpass.model.receipt import Receipt

@@ -14,9 +14,9 @@ from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import AmbiguousIdError, InvalidValueError, NotFoundError
-from batonpass.handoff.declaring import EFFECT
-from batonpass.handoff.offers import TASK
-from batonpass.handoff.resuming import ARGUMENTS, RESULT
+from batonpass.handoff.calls.effects import EFFECT
+from batonpass.handoff.calls.past_calls import ARGUMENTS, RESULT
+from batonpass.handoff.transfer.read_offer import TASK
 from batonpass.model.bodies import (
     Body,
     HandoffInitiated,

@@ -15,7 +15,7 @@ from batonpass.accounts.why_values import Fact
 from batonpass.attribution.change import FileChange
 from batonpass.audit.lookup import find_ancestors, read_contents, read_receipt, read_texts
 from batonpass.errors import NotFoundError
-from batonpass.handoff.offers import TASK
+from batonpass.handoff.transfer.read_offer import TASK
 from batonpass.model.bodies import (
     HandoffApproved,
     HandoffDenied,

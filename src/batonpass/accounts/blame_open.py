@@ -19,7 +19,7 @@ from batonpass.accounts.trail_words import TARGET
 from batonpass.attribution.mark import squeezed
 from batonpass.audit.lookup import read_receipt, read_texts
 from batonpass.errors import NotFoundError
-from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.model.bodies import ToolRequested
 from batonpass.model.ids import CallId, StreamId
 from batonpass.model.receipt import Receipt, StoredReceipt

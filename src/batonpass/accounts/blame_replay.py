@@ -17,7 +17,7 @@ from batonpass.attribution.change import digest_of
 from batonpass.attribution.reading import Committed
 from batonpass.attribution.sides import hunks_of
 from batonpass.audit.lookup import read_contents
-from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.model.ids import CallId
 from batonpass.store.port import LedgerView
 

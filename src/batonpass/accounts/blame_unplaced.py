@@ -10,7 +10,7 @@ from batonpass.accounts.blame_makers import find_request
 from batonpass.accounts.blame_values import Known, Line
 from batonpass.attribution.mark import squeezed
 from batonpass.audit.lookup import read_contents
-from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.model.ids import CallId
 from batonpass.store.port import LedgerView
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from batonpass.audit.lookup import Found, Text, read_texts
-from batonpass.handoff.declaring import EFFECT
+from batonpass.handoff.calls.effects import EFFECT
 from batonpass.model.bodies import Effect, EffectKind, ToolCompleted, ToolFailed
 from batonpass.model.receipt import Receipt
 from batonpass.model.visible import visible

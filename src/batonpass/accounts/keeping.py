@@ -20,9 +20,9 @@ from batonpass.guard.constraints import (
     find_checks_of_result,
     find_checks_of_return,
 )
-from batonpass.handoff.keeping_to import BROKEN
-from batonpass.handoff.offers import REPORT
-from batonpass.handoff.resuming import ARGUMENTS, RESULT
+from batonpass.handoff.calls.constraints import BROKEN
+from batonpass.handoff.calls.past_calls import ARGUMENTS, RESULT
+from batonpass.handoff.transfer.read_offer import REPORT
 from batonpass.model.bodies import (
     HandoffCompleted,
     HandoffFailed,

@@ -8,7 +8,7 @@ from batonpass.accounts.why_values import Fact
 from batonpass.audit.lookup import Found, ending, read_receipt
 from batonpass.audit.tainting import Taints
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.handoff.resuming import RESULT
+from batonpass.handoff.calls.past_calls import RESULT
 from batonpass.model.bodies import ToolCompleted, ToolFailed, ToolHeld, ToolRequested
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import CALL, CONTENT, CallId, ContentId, ReceiptId, RunId

@@ -11,12 +11,12 @@ from batonpass.accounts.blame_makers import find_request
 from batonpass.audit.lookup import read_receipt
 from batonpass.errors import InvalidValueError
 from batonpass.guard.least import LeastScope, join_scopes, least_scope
-from batonpass.handoff.resuming import ARGUMENTS
-from batonpass.handoff.shelling import OUTSIDE
-from batonpass.handoff.tools import CALL, READ, WRITE
+from batonpass.handoff.calls.past_calls import ARGUMENTS
+from batonpass.handoff.calls.receipts import TARGET
+from batonpass.handoff.calls.shell import OUTSIDE
+from batonpass.handoff.calls.tools import CALL, READ, WRITE
+from batonpass.handoff.calls.written_files import SHELL, read_written
 from batonpass.handoff.using import SCOPE
-from batonpass.handoff.writing import TARGET
-from batonpass.handoff.written import SHELL, read_written
 from batonpass.model.bodies import Kind, ToolCompleted, ToolFailed, ToolRequested
 from batonpass.model.call import Call, Resolver
 from batonpass.model.ids import AgentId, RunId

@@ -12,8 +12,8 @@ from batonpass.accounts.trail_words import REASON, TARGET, Words, first_line
 from batonpass.accounts.why_hops import name_of
 from batonpass.audit.lookup import LAST, ending, read_receipt, read_texts
 from batonpass.errors import AmbiguousIdError, InvalidValueError, NotFoundError
+from batonpass.handoff.calls.past_calls import ARGUMENTS, RESULT
 from batonpass.handoff.remembering import MEMORY
-from batonpass.handoff.resuming import ARGUMENTS, RESULT
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffApproved,

@@ -9,9 +9,9 @@ from batonpass.accounts.sources import run_between, timed
 from batonpass.accounts.trail_values import Called, HandoffTold, Happened, Noted, RunTold, Trail
 from batonpass.accounts.trail_words import INTENT, ITEM, MESSAGE, TARGET, Words, first_line, gone, is_told
 from batonpass.audit.lookup import Found, read_receipt
-from batonpass.handoff.holds import find_decision
-from batonpass.handoff.offers import BRIEF, TASK
-from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.handoff.calls.past_calls import ARGUMENTS
+from batonpass.handoff.transfer.holds import find_decision
+from batonpass.handoff.transfer.read_offer import BRIEF, TASK
 from batonpass.model.bodies import (
     HandoffCompleted,
     HandoffFailed,

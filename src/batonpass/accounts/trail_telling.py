@@ -12,7 +12,7 @@ from batonpass.accounts.trail_values import Called, Happened, Trail
 from batonpass.accounts.trail_walk import Branch
 from batonpass.accounts.trail_words import COMMAND, EVIDENCE, ITEM, MESSAGE, REASON, elapsed
 from batonpass.audit.lookup import ending
-from batonpass.handoff.offers import ANSWER, QUESTION, REPORT, TASK
+from batonpass.handoff.transfer.read_offer import ANSWER, QUESTION, REPORT, TASK
 from batonpass.model.bodies import (
     CheckpointSaved,
     HandoffAccepted,

@@ -12,8 +12,8 @@ import msgspec
 
 from batonpass.audit.lookup import Found
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.offers import ANSWER, BRIEF, QUESTION, REPORT, TASK
-from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.handoff.calls.past_calls import ARGUMENTS
+from batonpass.handoff.transfer.read_offer import ANSWER, BRIEF, QUESTION, REPORT, TASK
 from batonpass.model.ids import ContentId
 from batonpass.model.items import (
     Artifact,

@@ -25,7 +25,7 @@ from batonpass.accounts.why_hops import (
 from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import LAST, Text, ending, read_receipt, read_texts
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.handoff.offers import QUESTION
+from batonpass.handoff.transfer.read_offer import QUESTION
 from batonpass.ledger.standing import mode_of_child
 from batonpass.model.bodies import (
     HandoffAccepted,

@@ -17,9 +17,9 @@ from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import find_broken_by_call
-from batonpass.handoff.calling import PERMIT
-from batonpass.handoff.holds import find_decision
-from batonpass.handoff.resuming import ARGUMENTS
+from batonpass.handoff.calls.begin import PERMIT
+from batonpass.handoff.calls.past_calls import ARGUMENTS
+from batonpass.handoff.transfer.holds import find_decision
 from batonpass.handoff.using import SCOPE
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import (

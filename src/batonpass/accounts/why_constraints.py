@@ -12,7 +12,7 @@ from batonpass.accounts.why_values import Fact, Verdict
 from batonpass.audit.lookup import ending, read_receipt
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import Check
-from batonpass.handoff.offers import read_items
+from batonpass.handoff.transfer.read_offer import read_items
 from batonpass.model.bodies import Carried, HandoffInitiated, Part, RunRecorded
 from batonpass.model.ids import ContentId, RunId, StreamId
 from batonpass.model.items import Item, ItemValue, OpenQuestion

@@ -9,7 +9,7 @@ from batonpass.accounts.trail_words import REASON, elapsed, first_line
 from batonpass.accounts.why_values import Fact, Hop
 from batonpass.audit.lookup import Found, Tasks, Text, ending, find_ancestors, read_contents, read_receipt, read_texts
 from batonpass.errors import EditedError, InvalidValueError
-from batonpass.handoff.offers import ANSWER, BRIEF, QUESTION, TASK
+from batonpass.handoff.transfer.read_offer import ANSWER, BRIEF, QUESTION, TASK
 from batonpass.ledger.standing import mode_of_child
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import (

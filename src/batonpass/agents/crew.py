@@ -11,7 +11,7 @@ from batonpass.agents.registry import AgentRegistry
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.outcomes import Result
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.ids import RunId, session_named
 from batonpass.model.items import WorkItem
 from batonpass.model.kinds import Outcome

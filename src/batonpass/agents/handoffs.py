@@ -10,7 +10,7 @@ from batonpass.agents.registry import AgentRegistry
 from batonpass.agents.results import show_result
 from batonpass.agents.tools import ToolDefinition
 from batonpass.aio import AsyncRun
-from batonpass.handoff.outcomes import Result
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.kinds import Relation
 from batonpass.model.policy import HandoffPolicy
 

@@ -7,7 +7,7 @@ from batonpass.agents.memory import AgentMemory
 from batonpass.agents.preparing import read_piece
 from batonpass.agents.tools import ToolDefinition
 from batonpass.briefing.quoting import new_marker, quoted
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.label import SourceType
 
 

@@ -16,7 +16,7 @@ from batonpass.agents.tools import ToolDefinition, folded
 from batonpass.aio import AsyncRun
 from batonpass.briefing.quoting import new_marker, quoted
 from batonpass.errors import BatonpassError, LedgerError, StoreError
-from batonpass.handoff.values import keep_result
+from batonpass.handoff.calls.values import keep_result
 
 MALFORMED: Final = "call.malformed"
 

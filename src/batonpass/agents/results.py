@@ -5,7 +5,7 @@ from typing import Final
 
 from batonpass.briefing.quoting import new_marker, quoted
 from batonpass.briefing.reports import gaps_of
-from batonpass.handoff.outcomes import Result
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.items import Report
 from batonpass.model.lifecycle import State
 from batonpass.wire.documents import to_document

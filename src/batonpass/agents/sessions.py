@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from batonpass.handoff.resuming import read_runs
+from batonpass.handoff.calls.past_calls import read_runs
 from batonpass.model.ids import RunId, SessionId, StreamId
 from batonpass.model.run import RunState
 from batonpass.model.taint import is_made_of_outside

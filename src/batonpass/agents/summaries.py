@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from batonpass.handoff.offers import ANSWER, QUESTION, REPORT, TASK, read_words
+from batonpass.handoff.transfer.read_offer import ANSWER, QUESTION, REPORT, TASK, read_words
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffCompleted,

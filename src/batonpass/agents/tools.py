@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.handoff.tools import declared_of
+from batonpass.handoff.calls.tools import declared_of
 from batonpass.model.checks import require_text
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]")

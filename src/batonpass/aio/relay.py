@@ -10,8 +10,8 @@ from batonpass.aio.faces import Face, Opening, opens, twin
 from batonpass.aio.run import AsyncCall, AsyncHandoff, AsyncRun, AsyncRunner, end_cancelled
 from batonpass.aio.threads import in_thread
 from batonpass.clock import Clock
+from batonpass.handoff.calls.tools import is_async
 from batonpass.handoff.running import Runner
-from batonpass.handoff.tools import is_async
 from batonpass.model.card import Card
 from batonpass.model.ids import AgentId, RunId
 from batonpass.policy.reading import AnyPolicy

@@ -13,17 +13,17 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 from batonpass.aio.faces import Face, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
 from batonpass.errors import HandoffError
-from batonpass.handoff.calling import Begun, Replayed, begin_call
-from batonpass.handoff.commands import KEPT, Finished
-from batonpass.handoff.context import entered
-from batonpass.handoff.finishing import fail_call, finish_call
+from batonpass.handoff.calls.begin import Begun, Replayed, begin_call
+from batonpass.handoff.calls.commands import KEPT, Finished
+from batonpass.handoff.calls.context import entered
+from batonpass.handoff.calls.finish import fail_call, finish_call
+from batonpass.handoff.calls.past_calls import Resumption
+from batonpass.handoff.calls.shell import NO_VARIABLES, plan_command
+from batonpass.handoff.calls.tools import ToolCall, declare, declared_of, is_async
 from batonpass.handoff.handoff import LiveHandoff, Result, pauses
 from batonpass.handoff.heldcall import LiveCall
-from batonpass.handoff.resuming import Resumption
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.running import Runner, fail_run, take_report
-from batonpass.handoff.shelling import NO_VARIABLES, plan_command
-from batonpass.handoff.tools import ToolCall, declare, declared_of, is_async
 from batonpass.model.baton import Baton
 from batonpass.model.charge import Unit
 from batonpass.model.ids import AgentId, PrincipalId, RunId

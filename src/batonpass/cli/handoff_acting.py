@@ -24,7 +24,7 @@ from batonpass.cli.handoff_showing import kept_of
 from batonpass.cli.options import Command, checked, json_option, ledger_option
 from batonpass.cli.printing import paint, say, say_json, tell
 from batonpass.errors import AmbiguousIdError, HandoffEndedError, NotFoundError
-from batonpass.handoff.retrying import Again
+from batonpass.handoff.transfer.retry import Again
 from batonpass.model.bodies import Settlement
 from batonpass.model.ids import CallId, require_agent
 from batonpass.model.lifecycle import State

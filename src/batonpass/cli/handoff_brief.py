@@ -12,7 +12,7 @@ from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import say, say_json
 from batonpass.errors import NotFoundError
-from batonpass.handoff.offers import read_offer
+from batonpass.handoff.transfer.read_offer import read_offer
 from batonpass.model.baton import Baton
 from batonpass.model.ids import ContentId
 from batonpass.model.items import Item

@@ -16,7 +16,7 @@ from batonpass.cli.printing import is_terminal, paint, say, say_json, tell
 from batonpass.errors import UnprovenError
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
-from batonpass.handoff.material import Material
+from batonpass.handoff.transfer.decision_sheet import Material
 from batonpass.model.run import Handoff
 from batonpass.relay import Relay
 from batonpass.signing.approver import Approver

@@ -8,7 +8,7 @@ from batonpass.cli.opening import opened_relay, viewed
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import say, say_json, tell
 from batonpass.errors import AmbiguousIdError, NotFoundError
-from batonpass.handoff.tainting import find_sources
+from batonpass.handoff.transfer.taint_received import find_sources
 from batonpass.model.label import Source
 
 

@@ -16,8 +16,8 @@ from batonpass.cli.handoff_use import find_beyond, use_rows
 from batonpass.cli.printing import Painted, paint
 from batonpass.cli.showing import took
 from batonpass.cli.words import counted, elapsed, moment
-from batonpass.handoff.offers import REPORT
-from batonpass.handoff.resuming import Resumption
+from batonpass.handoff.calls.past_calls import Resumption
+from batonpass.handoff.transfer.read_offer import REPORT
 from batonpass.model.bodies import HandoffAnswered, HandoffAsked, Part, Settlement
 from batonpass.model.ids import CallId
 from batonpass.model.lifecycle import Carrier, State

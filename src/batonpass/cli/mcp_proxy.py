@@ -19,7 +19,7 @@ from batonpass.cli.options import checked, ledger_option
 from batonpass.cli.printing import tell
 from batonpass.config import HANDOFF, Settings
 from batonpass.errors import MissingExtraError
-from batonpass.handoff.granting import grant_for
+from batonpass.handoff.transfer.grant_terms import grant_for
 from batonpass.model.ids import HANDOFF as IDS_OF_HANDOFFS
 from batonpass.model.ids import HandoffId, require_agent, require_id, require_principal, session_named
 from batonpass.policy.document import find_file

@@ -26,7 +26,7 @@ from batonpass.cli.printing import Painted, cut, is_terminal, paint, say, say_js
 from batonpass.cli.showing import run_facts
 from batonpass.cli.words import counted, exact, moment
 from batonpass.errors import NotFoundError
-from batonpass.handoff.offers import BRIEF
+from batonpass.handoff.transfer.read_offer import BRIEF
 from batonpass.model.ids import HANDOFF, RUN, HandoffId, RunId
 from batonpass.model.visible import visible
 from batonpass.store.port import LedgerView

@@ -22,8 +22,8 @@ from batonpass.adapters.blaming import blame_at
 from batonpass.audit.lookup import ending, read_receipt
 from batonpass.demo.story import Line, Step, Tone
 from batonpass.errors import VerificationError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import HandoffAccepted
 from batonpass.model.ids import KeyId, StreamId
 from batonpass.model.projection import key_id

@@ -12,7 +12,7 @@ from batonpass.audit.lookup import Call, Tasks, ending, find_calls, read_receipt
 from batonpass.demo.analysis import Analysis, load_analysis
 from batonpass.demo.tampering import change_byte, copy_ledger, delete_tree
 from batonpass.errors import ContentMismatchError, SealError, VerificationError
-from batonpass.handoff.resuming import Resumption, read_resumption
+from batonpass.handoff.calls.past_calls import Resumption, read_resumption
 from batonpass.model.bodies import HandoffCompleted
 from batonpass.model.ids import HandoffId, RunId, StreamId
 from batonpass.model.receipt import Receipt

@@ -28,8 +28,8 @@ from batonpass.errors import (
     StoreUnavailableError,
 )
 from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.outcomes import Result
 from batonpass.handoff.run import LiveRun
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.ids import AgentId, HandoffId, RunId, require_agent
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import State

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Final
 
 from batonpass.errors import GrantChainError, GrantIntegrityError, GrantRevokedError, InvalidValueError
-from batonpass.handoff.offers import read_brief
 from batonpass.handoff.timing import last_recorded
+from batonpass.handoff.transfer.read_offer import read_brief
 from batonpass.model.baton import Brief, Budget
 from batonpass.model.bodies import HandoffInitiated, RunStarted
 from batonpass.model.grant import Signed, Terms

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from batonpass.errors import FencedError, KeyMissingError, LeaseLostError, StreamClosedError
+from batonpass.handoff.calls.limits import require_unrevoked
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.granting import require_in_force
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.limiting import require_unrevoked
+from batonpass.handoff.transfer.grant_terms import require_in_force
 from batonpass.model.grant import Certificate, Signed
 from batonpass.model.ids import StreamId
 from batonpass.model.lease import Lease

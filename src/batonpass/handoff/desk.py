@@ -12,11 +12,11 @@ from batonpass.clock import Clock
 from batonpass.credentials import Provider, Redactor
 from batonpass.grants.issuing import Issuer
 from batonpass.grants.resolving import WorkTree
-from batonpass.handoff.files import Files
+from batonpass.handoff.calls.protected_paths import Protected
+from batonpass.handoff.calls.values import SHOWN
+from batonpass.handoff.calls.work_tree import Files
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.protecting import Protected
 from batonpass.handoff.secrets import TreeSecrets
-from batonpass.handoff.values import SHOWN
 from batonpass.ledger.recording import Recording
 from batonpass.model.card import Card
 from batonpass.model.checks import require_instance

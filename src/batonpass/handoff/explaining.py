@@ -15,10 +15,10 @@ from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
 from batonpass.attribution.sides import printable
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.calls.values import describe
+from batonpass.handoff.calls.work_tree import UNSEEN, unpaired
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.files import UNSEEN, unpaired
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.values import describe
 from batonpass.model.bodies import Kind, ToolCompleted, ToolFailed
 from batonpass.model.content import Content
 from batonpass.model.ids import Digest, RunId, StreamId

@@ -6,9 +6,9 @@ from pathlib import Path
 from batonpass.clock import Clock
 from batonpass.credentials import Provider
 from batonpass.grants.issuing import Issuer
+from batonpass.handoff.calls.protected_paths import Protected
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.membership import Membership
-from batonpass.handoff.protecting import Protected
 from batonpass.handoff.secrets import TreeSecrets
 from batonpass.handoff.vouching import Vouched
 from batonpass.ledger.recording import Recording

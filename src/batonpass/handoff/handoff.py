@@ -9,16 +9,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from batonpass.errors import FencedError, HandoffAskedError, HandoffError, InvalidValueError, StreamClosedError
-from batonpass.handoff import judging, receiving, retrying
-from batonpass.handoff.deciding import decide_handoff
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.material import Material, material_of_handoff
 from batonpass.handoff.noting import record_items
-from batonpass.handoff.offers import Offer
-from batonpass.handoff.outcomes import DELIVERED, Result, learn, learn_own, read_result
 from batonpass.handoff.running import Runner, run_to_end
-from batonpass.handoff.tainting import endorse_in_handoff
+from batonpass.handoff.transfer import accept as accepting
+from batonpass.handoff.transfer import retry as retries
+from batonpass.handoff.transfer import verdict as verdict_of
+from batonpass.handoff.transfer.decision import decide_handoff
+from batonpass.handoff.transfer.decision_sheet import Material, material_of_handoff
+from batonpass.handoff.transfer.read_offer import Offer
+from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result
+from batonpass.handoff.transfer.taint_received import endorse_in_handoff
 from batonpass.model.baton import Baton
 from batonpass.model.bodies import Method, Settlement
 from batonpass.model.checks import as_member
@@ -91,7 +93,7 @@ class LiveHandoff:
 
     def baton(self) -> Baton:
         """Return what travels with it, in its latest revision."""
-        return receiving.examine(self._desk, self.id).offer.baton
+        return accepting.examine(self._desk, self.id).offer.baton
 
     def result(self) -> Result:
         """Return what has come of it so far."""
@@ -131,7 +133,7 @@ class LiveHandoff:
         Raises `HandoffAskedError` if validation has to ask, `HandoffHeldError` and `HandoffEndedError`.
         """
         try:
-            holding = receiving.accept(
+            holding = accepting.accept(
                 self._desk,
                 self.id,
                 lease=lease,
@@ -175,18 +177,18 @@ class LiveHandoff:
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
         """Ask whoever handed off one closed question before acting."""
-        receiving.ask(self._desk, self.id, question, by=by, lease=lease)
+        accepting.ask(self._desk, self.id, question, by=by, lease=lease)
 
     def answer(self, text: str, *, by: str | None = None) -> None:
         """Answer what its receiver asked: the next revision of the baton."""
         taint = () if self._parent is None else named_sources(self._parent.id, self._parent.taint.entered)
-        receiving.answer(self._desk, self.id, text, by=by or self._caller(), taint=taint)
+        accepting.answer(self._desk, self.id, text, by=by or self._caller(), taint=taint)
 
     def decline(
         self, reason: str, *, code: str = "declined", by: str | None = None, lease: Lease | None = None
     ) -> None:
         """Do not take it, and say why."""
-        receiving.decline(self._desk, self.id, reason, code=code, by=by, lease=lease)
+        accepting.decline(self._desk, self.id, reason, code=code, by=by, lease=lease)
 
     def material(self) -> Material:
         """Return what somebody has to be shown before they decide. Raises `HandoffEndedError` if it is not held."""
@@ -238,7 +240,7 @@ class LiveHandoff:
         """
         evidence = self._evidence(command, check, verdict, cwd)
         who = by or self._caller()
-        judged = judging.judge(self._desk, self.id, evidence, by=who)
+        judged = verdict_of.judge(self._desk, self.id, evidence, by=who)
         if judged.state is State.VERIFIED and evidence.passed and self._parent is not None:
             done = WorkItem(
                 self.baton().task,
@@ -251,12 +253,12 @@ class LiveHandoff:
 
     def refute(self, reason: str, *, by: str | None = None) -> None:
         """Say that what was delivered does not hold."""
-        evidence = judging.Evidence(passed=False, method=Method.VERDICT, words=reason)
-        judging.judge(self._desk, self.id, evidence, by=by or self._caller())
+        evidence = verdict_of.Evidence(passed=False, method=Method.VERDICT, words=reason)
+        verdict_of.judge(self._desk, self.id, evidence, by=by or self._caller())
 
     def accept_unverified(self, reason: str, *, by: str | None = None) -> None:
         """Go on with what was delivered although nobody verified it, for a reason that is recorded."""
-        judging.waive(self._desk, self.id, by=by or self._caller(), reason=reason)
+        verdict_of.waive(self._desk, self.id, by=by or self._caller(), reason=reason)
 
     def retry(
         self,
@@ -265,9 +267,9 @@ class LiveHandoff:
         reason: str | None = None,
         repeat: Iterable[CallId] = (),
         skip: Iterable[CallId] = (),
-    ) -> retrying.Again:
+    ) -> retries.Again:
         """Let it be tried once more; `repeat` and `skip` settle calls in doubt."""
-        return retrying.retry(
+        return retries.retry(
             self._desk,
             self.id,
             by=by or self._caller(),
@@ -284,9 +286,9 @@ class LiveHandoff:
         reason: str | None = None,
         repeat: Iterable[CallId] = (),
         skip: Iterable[CallId] = (),
-    ) -> retrying.Again:
+    ) -> retries.Again:
         """Let another agent try, with the same baton."""
-        return retrying.replace_agent(
+        return retries.replace_agent(
             self._desk,
             self.id,
             to,
@@ -300,7 +302,7 @@ class LiveHandoff:
         self, call: CallId, settlement: Settlement | str, *, by: str | None = None, reason: str | None = None
     ) -> None:
         """Decide what becomes of a call in doubt: repeat it, or take it as done."""
-        retrying.settle(
+        retries.settle(
             self._desk,
             self.id,
             call,
@@ -311,7 +313,7 @@ class LiveHandoff:
 
     def cancel(self, *, by: str | None = None, reason: str) -> None:
         """Withdraw it, and all that was handed off below it."""
-        retrying.cancel(self._desk, self.id, by=by or self._caller(), reason=reason)
+        retries.cancel(self._desk, self.id, by=by or self._caller(), reason=reason)
 
     def _decide(
         self, *, approved: bool, by: str | Approver, reason: str | None, shown: Material | None, looked_ms: int | None
@@ -355,17 +357,17 @@ class LiveHandoff:
         check: Callable[[], object] | None,
         verdict: str | None,
         cwd: Path | None,
-    ) -> judging.Evidence:
+    ) -> verdict_of.Evidence:
         given = [part for part in (command, check, verdict) if part is not None]
         if len(given) > 1:
             raise InvalidValueError("evidence", "is one of command, check and verdict")
         if check is not None:
-            return judging.run_check(check)
+            return verdict_of.run_check(check)
         if verdict is not None:
-            return judging.Evidence(passed=True, method=Method.VERDICT, words=verdict)
+            return verdict_of.Evidence(passed=True, method=Method.VERDICT, words=verdict)
         chosen = command or self.baton().brief.verify_by
         if not chosen:
             raise InvalidValueError(
                 "evidence", "is needed: a command, a check or a verdict; the offer names no command"
             )
-        return judging.run_command(chosen, cwd=cwd)
+        return verdict_of.run_command(chosen, cwd=cwd)

@@ -1,8 +1,8 @@
 """A root's call that waits, as synchronous programs see it."""
 
-from batonpass.handoff.deciding import decide_call
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.material import Material, material_of_call
+from batonpass.handoff.transfer.decision import decide_call
+from batonpass.handoff.transfer.decision_sheet import Material, material_of_call
 from batonpass.model.ids import CallId
 from batonpass.signing.approver import Approver
 

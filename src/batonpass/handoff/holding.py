@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from batonpass.clock import Clock
 from batonpass.handoff.bounds import Bounds
-from batonpass.handoff.resuming import NOTHING, PastCall, Resumption
+from batonpass.handoff.calls.past_calls import NOTHING, PastCall, Resumption
 from batonpass.handoff.taint import Taint
 from batonpass.handoff.timing import later
 from batonpass.handoff.using import Use

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Final
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.offers import BRIEF, GONE, REPORT, TASK, author_of, is_intact, read_items
-from batonpass.handoff.outcomes import DELIVERED
 from batonpass.handoff.remembering import is_memory
+from batonpass.handoff.transfer.read_offer import BRIEF, GONE, REPORT, TASK, author_of, is_intact, read_items
+from batonpass.handoff.transfer.result import DELIVERED
 from batonpass.model.bodies import (
     Carried,
     CheckpointSaved,

@@ -1,8 +1,8 @@
 """What a run says of itself to whoever holds it."""
 
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.calls.past_calls import Resumption
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.resuming import Resumption
 from batonpass.model.baton import Baton
 from batonpass.model.ids import AgentId, PrincipalId, RunId
 from batonpass.model.items import Item

@@ -10,8 +10,8 @@ from typing import Final
 
 from batonpass.attribution.sides import find_root
 from batonpass.guard.conditions import Answer, Seen, find_checks, find_files
+from batonpass.handoff.calls.values import readable
 from batonpass.handoff.running import awaited
-from batonpass.handoff.values import readable
 from batonpass.model.checks import shorten
 from batonpass.model.ids import Digest
 

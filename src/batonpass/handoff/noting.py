@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from batonpass.errors import ContentErasedError, InvalidValueError, NotEntitledError, NotFoundError
+from batonpass.handoff.calls.past_calls import MESSAGES
+from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding, ref_of
-from batonpass.handoff.offers import author_of
-from batonpass.handoff.resuming import MESSAGES
-from batonpass.handoff.writing import fill_gap
+from batonpass.handoff.transfer.read_offer import author_of
 from batonpass.model.bodies import CheckpointSaved, RunRecorded, RunRelaxed
 from batonpass.model.checks import require_instance
 from batonpass.model.content import Content

@@ -2,9 +2,9 @@
 
 from batonpass.errors import NotFoundError
 from batonpass.grants.issuing import prove
+from batonpass.handoff.calls.authority import authorise_here
 from batonpass.handoff.certifying import certificate_of, require_working
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.guarding import authorise_here
 from batonpass.handoff.holding import Holding
 from batonpass.model.call import Call
 from batonpass.model.grant import Chain

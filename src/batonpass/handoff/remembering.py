@@ -12,7 +12,7 @@ from typing import Final
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.noting import write_items
-from batonpass.handoff.offers import author_of, read_items
+from batonpass.handoff.transfer.read_offer import author_of, read_items
 from batonpass.model.bodies import Kind, RunRecorded
 from batonpass.model.checks import require_text
 from batonpass.model.ids import AgentId, ContentId, Digest, RunId

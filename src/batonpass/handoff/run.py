@@ -7,12 +7,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.asking_for import asked_for
-from batonpass.handoff.calls import Calls
-from batonpass.handoff.closing import close_run
+from batonpass.handoff.calls.receipts import deny_call
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.explaining import watch_by_default
-from batonpass.handoff.granting import grant_for
 from batonpass.handoff.handoff import Answerer, LiveHandoff, Runner
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.noting import (
@@ -24,13 +21,16 @@ from batonpass.handoff.noting import (
     relax,
     state_intent,
 )
-from batonpass.handoff.offering import offer_task
 from batonpass.handoff.proving import prove_call
 from batonpass.handoff.remembering import remember
-from batonpass.handoff.retrying import settle_own
+from batonpass.handoff.run_calls import Calls
 from batonpass.handoff.sessions import save_session
-from batonpass.handoff.tainting import endorse, take_in
-from batonpass.handoff.writing import deny_call
+from batonpass.handoff.transfer.asking import asked_for
+from batonpass.handoff.transfer.close import close_run
+from batonpass.handoff.transfer.grant_terms import grant_for
+from batonpass.handoff.transfer.offer import offer_task
+from batonpass.handoff.transfer.retry import settle_own
+from batonpass.handoff.transfer.taint_received import endorse, take_in
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import Outcome, Relation, Settlement
 from batonpass.model.call import Call

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from batonpass.errors import FencedError, InvalidValueError, StreamClosedError
-from batonpass.handoff.values import looks
+from batonpass.handoff.calls.values import looks
 from batonpass.model.items import Report
 
 if TYPE_CHECKING:

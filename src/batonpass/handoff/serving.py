@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from batonpass.errors import CallSuspendedError, FencedError, InvalidValueError, StreamClosedError
+from batonpass.handoff.calls.values import plain, readable
 from batonpass.handoff.faults import code_of
-from batonpass.handoff.outcomes import Result
 from batonpass.handoff.telling import tell_value
-from batonpass.handoff.values import plain, readable
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import Relation
 from batonpass.model.checks import require_code

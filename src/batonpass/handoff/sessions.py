@@ -9,12 +9,12 @@ from typing import Final
 
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.guard.conditions import Answer, Known, Seen, evaluate
+from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.inheriting import Left, read_left
 from batonpass.handoff.lasting import choose_artifacts, judge, settle
 from batonpass.handoff.looking import Check, look_at_files, run_checks
-from batonpass.handoff.writing import fill_gap
 from batonpass.ledger.standing import child_head
 from batonpass.model.bodies import Carried, ChildHead, SessionResumed, SessionSaved
 from batonpass.model.ids import ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId

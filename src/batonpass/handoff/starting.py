@@ -10,18 +10,18 @@ from typing import Final
 from batonpass.audit.sessions import find_roots, find_stops, get_session
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
 from batonpass.handoff.bounds import bounds_of_root, read_bounds, read_terms
+from batonpass.handoff.calls.limits import require_unrevoked
+from batonpass.handoff.calls.past_calls import read_resumption, read_runs
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.granting import Beginning, regrant
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.limiting import require_unrevoked
-from batonpass.handoff.offers import read_items, read_offer, statement_item
-from batonpass.handoff.outcomes import learn
-from batonpass.handoff.receiving import taint_of
 from batonpass.handoff.remembering import is_memory
-from batonpass.handoff.resuming import read_resumption, read_runs
 from batonpass.handoff.sessions import carried_from, find_said_outside, inherit, read_session, resumed
 from batonpass.handoff.tables import held_root
-from batonpass.handoff.tainting import take_receipt
+from batonpass.handoff.transfer.accept import taint_of
+from batonpass.handoff.transfer.grant_terms import Beginning, regrant
+from batonpass.handoff.transfer.read_offer import read_items, read_offer, statement_item
+from batonpass.handoff.transfer.result import learn
+from batonpass.handoff.transfer.taint_received import take_receipt
 from batonpass.model.bodies import (
     Carried,
     HandoffInitiated,

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from batonpass.handoff.offers import read_offer
-from batonpass.handoff.resuming import PastCall
+from batonpass.handoff.calls.past_calls import PastCall
+from batonpass.handoff.transfer.read_offer import read_offer
 from batonpass.model.baton import Baton, within
 from batonpass.model.ids import ContentId
 from batonpass.model.items import Artifact, Item, ItemValue, Report, part_of

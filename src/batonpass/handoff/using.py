@@ -8,7 +8,7 @@ from typing import Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.least import Breadth, LeastScope, least_scope
-from batonpass.handoff.written import SHELL, read_written
+from batonpass.handoff.calls.written_files import SHELL, read_written
 from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolFailed, ToolRequested
 from batonpass.model.call import Call
 from batonpass.model.grant import Terms

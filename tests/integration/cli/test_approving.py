@@ -11,8 +11,8 @@ import pytest
 from nacl.pwhash import argon2id
 
 from batonpass.errors import CallSuspendedError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import Body
 from batonpass.model.ids import PrincipalId
 from batonpass.model.lifecycle import State

@@ -14,9 +14,9 @@ from batonpass.accounts.why import explain
 from batonpass.accounts.why_values import Why
 from batonpass.cli.handoff_effects import effect_rows
 from batonpass.errors import NotFoundError
-from batonpass.handoff.context import current_call
+from batonpass.handoff.calls.context import current_call
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import Kind
 from batonpass.model.items import Constraint
 from batonpass.relay import Relay

@@ -8,8 +8,8 @@ import pytest
 from batonpass.accounts.suggesting import suggest
 from batonpass.errors import GrantDeniedError, OutsideGrantError
 from batonpass.grants.resolving import WorkTree
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.grant_toml import write_grants
 from batonpass.model.ids import AgentId
 from batonpass.policy.document import parse_document

@@ -10,7 +10,7 @@ from batonpass.accounts.trail_text import render_text
 from batonpass.accounts.trail_words import first_line, gone
 from batonpass.audit.lookup import Found
 from batonpass.errors import EditedError
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.bodies import Changed, RunGap, ToolCompleted
 from batonpass.model.ids import ContentId, new_content_id
 from batonpass.model.items import Artifact, Claim, RejectedPath, Report

@@ -5,8 +5,8 @@ from datetime import timedelta
 from batonpass.accounts.trail import read_trail
 from batonpass.accounts.trail_text import render_text
 from batonpass.audit.lookup import ending
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.items import Assumption, Decision
 from batonpass.model.lifecycle import Carrier
 from batonpass.relay import Relay

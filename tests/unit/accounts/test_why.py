@@ -5,8 +5,8 @@ import pytest
 from batonpass.accounts.why_values import Verdict
 from batonpass.audit.lookup import read_receipt
 from batonpass.errors import NotFoundError
-from batonpass.handoff.closing import expire
 from batonpass.handoff.run import LiveRun
+from batonpass.handoff.transfer.close import expire
 from batonpass.model.bodies import Body, ChildHead, HandoffHeld, Kind
 from batonpass.model.ids import StreamId
 from batonpass.model.items import Constraint

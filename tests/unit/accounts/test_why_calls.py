@@ -2,9 +2,9 @@
 
 import pytest
 
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import Kind, ToolDenied
 from batonpass.model.content import new_content

@@ -10,8 +10,8 @@ from batonpass.accounts.trail_values import Called, Happened, RunTold, Trail
 from batonpass.accounts.why import explain
 from batonpass.accounts.why_values import Why
 from batonpass.errors import BatonpassError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.ids import RunId
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore

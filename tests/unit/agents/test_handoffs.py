@@ -8,7 +8,7 @@ import pytest
 from batonpass.agents import Crew, HandoffPolicy
 from batonpass.agents.results import show_result
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.handoff.outcomes import Result
+from batonpass.handoff.transfer.result import Result
 from batonpass.model.ids import HandoffId
 from batonpass.model.items import Report
 from batonpass.model.lifecycle import State

@@ -11,8 +11,8 @@ from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.engine import read_history
 from batonpass.aio import AsyncRelay
 from batonpass.errors import InvalidValueError, NotFoundError, StoreFullError
-from batonpass.handoff.context import current_call
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.context import current_call
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.kinds import Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery

@@ -10,10 +10,10 @@ import pytest
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.dispatch.worker import Worker
 from batonpass.errors import CallInDoubtError, HandoffHeldError
-from batonpass.handoff.calling import begin_call
-from batonpass.handoff.context import CallContext, current_call
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.context import CallContext, current_call
+from batonpass.handoff.calls.tools import ToolCall, declared_of
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import ToolCall, declared_of
 from batonpass.model.items import Decision, Report
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import RunState

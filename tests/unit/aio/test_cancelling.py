@@ -8,7 +8,7 @@ import pytest
 
 from batonpass.aio import AsyncHandoff, AsyncRun
 from batonpass.errors import CallInDoubtError, StreamClosedError
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.bodies import Kind
 from batonpass.model.entry import Entry
 from batonpass.model.lifecycle import State

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from batonpass.errors import StoreFullError
-from batonpass.handoff.context import current_call
+from batonpass.handoff.calls.context import current_call
 from batonpass.model.receipt import Mode
 from tests.unit.aio.faces import PATIENCE, a_relay, a_start, kinds, run_async
 from tests.unit.handoff.outage import Outage

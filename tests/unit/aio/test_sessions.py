@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.items import Decision, OpenQuestion
 from tests.unit.aio.faces import a_relay, a_start, run_async
 

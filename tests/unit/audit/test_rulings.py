@@ -14,7 +14,7 @@ from batonpass.errors import (
     UnlinkedError,
     VerificationError,
 )
-from batonpass.handoff.holds import get_held_call
+from batonpass.handoff.transfer.holds import get_held_call
 from batonpass.ledger.enrolment import Enrolment
 from batonpass.ledger.standing import need
 from batonpass.model.bodies import (

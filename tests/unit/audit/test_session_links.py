@@ -9,8 +9,8 @@ import pytest
 from batonpass.audit.bundle import export_bundle, import_bundle
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import UnlinkedError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import Body, Carried, ChildHead, Part, SessionResumed, SessionSaved, ToolCached
 from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, ReceiptId, RunId
 from batonpass.model.items import Decision

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from batonpass.handoff.calling import begin_call
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.tools import ToolCall, declared_of, tool
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import ToolCall, declared_of, tool
 from batonpass.model.items import Decision, OpenQuestion
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk

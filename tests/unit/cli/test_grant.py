@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import Kind
 from batonpass.model.call import Call
 from batonpass.model.grant_toml import read_grants

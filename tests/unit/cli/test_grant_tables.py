@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batonpass.cli.main import cli
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.policy.reading import read_policy
 from batonpass.relay import Relay
 

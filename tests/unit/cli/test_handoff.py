@@ -9,7 +9,7 @@ import pytest
 
 from batonpass.audit.lookup import get_handoff
 from batonpass.errors import AmbiguousIdError, NotFoundError
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.items import OpenQuestion
 from batonpass.model.lifecycle import Carrier
 from batonpass.relay import Relay

@@ -9,8 +9,8 @@ import pytest
 
 from batonpass.cli import handoff_deciding
 from batonpass.errors import CallDeniedError, CallSuspendedError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.lifecycle import State
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batonpass.cli.main import cli
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.relay import Relay
 
 RULES = """

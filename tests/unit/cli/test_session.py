@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.ledger.recording import Recording
 from batonpass.model.items import Assumption, Claim, Constraint, Decision, Exclusion, OpenQuestion
 from batonpass.model.lifecycle import Carrier

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import pytest
 
 from batonpass.errors import CallSuspendedError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.ids import CallId, PrincipalId
 from batonpass.model.rules import Policy
 from batonpass.relay import Relay

@@ -10,10 +10,10 @@ from typing import Any, Final
 import pytest
 
 from batonpass.clock import Clock
-from batonpass.handoff.calling import begin_call
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.tools import ToolCall, declared_of, tool
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import ToolCall, declared_of, tool
 from batonpass.model.bodies import Body, Kind, ToolDenied
 from batonpass.model.ids import CallId
 from batonpass.model.policy import HandoffPolicy

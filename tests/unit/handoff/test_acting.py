@@ -14,9 +14,9 @@ from batonpass.accounts.acting_as import find_acted
 from batonpass.aio import AsyncRelay
 from batonpass.credentials import Credential, CredentialRequest, FromEnvironment
 from batonpass.errors import CredentialError, InvalidValueError
-from batonpass.handoff.context import current_call
+from batonpass.handoff.calls.context import current_call
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.items import Decision
 from batonpass.relay import Relay
 from batonpass.store.opening import open_store

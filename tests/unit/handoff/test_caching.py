@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from batonpass.errors import ConstraintViolatedError, InvalidValueError, StoreUnavailableError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.ids import SessionId
 from batonpass.model.items import Constraint
 from batonpass.model.receipt import Mode

@@ -18,10 +18,10 @@ from batonpass.errors import (
     InvalidValueError,
     NotFoundError,
 )
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.faults import code_of
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.baton import Budget
 from batonpass.model.items import Constraint
 from batonpass.model.kinds import Settlement

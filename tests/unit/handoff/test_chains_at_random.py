@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batonpass.errors import GrantDeniedError, GrantExceededError, GrantMissingError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.call import Call
 from batonpass.model.scope import Scope
 from batonpass.model.scope_text import read_scope

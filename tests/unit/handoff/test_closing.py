@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from batonpass.errors import ConstraintViolatedError, IllegalTransitionError, StreamClosedError, UnverifiedError
-from batonpass.handoff.closing import withdraw
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
+from batonpass.handoff.transfer.close import withdraw
 from batonpass.model.items import Constraint
 from batonpass.model.kinds import Outcome
 from batonpass.model.lifecycle import Carrier, State

@@ -2,7 +2,7 @@
 
 import threading
 
-from batonpass.handoff.context import CallContext, current_call
+from batonpass.handoff.calls.context import CallContext, current_call
 from batonpass.handoff.run import LiveRun
 from batonpass.relay import Relay
 from tests.unit.handoff.places import bodies

@@ -21,7 +21,7 @@ from batonpass.errors import (
     UnprovenError,
 )
 from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.holds import find_hold, get_held_call, is_proven
+from batonpass.handoff.transfer.holds import find_hold, get_held_call, is_proven
 from batonpass.model.bodies import Gate
 from batonpass.model.ids import CallId, PrincipalId
 from batonpass.model.lifecycle import State

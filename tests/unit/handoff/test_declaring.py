@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from batonpass.errors import ConstraintViolatedError, InvalidValueError
-from batonpass.handoff.context import CallContext, current_call
+from batonpass.handoff.calls.context import CallContext, current_call
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import EffectKind, Kind
 from batonpass.model.items import Constraint
 from batonpass.relay import Relay

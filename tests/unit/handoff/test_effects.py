@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.handoff.effects import find_edited, watch
+from batonpass.handoff.calls.edited_files import find_edited, watch
 from batonpass.model.ids import CallId, RunId
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)

@@ -13,7 +13,7 @@ from batonpass.errors import (
     GuardFailedError,
     InvalidValueError,
 )
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.bodies import Kind
 from batonpass.model.items import Constraint
 from batonpass.relay import Relay

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.explaining import read_unexplained
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import Kind
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, Places, bodies, receipts

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from batonpass.errors import CallInDoubtError, StoreError, StoreFullError, StoreUnavailableError
-from batonpass.handoff.context import current_call
+from batonpass.handoff.calls.context import current_call
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.items import Decision
 from batonpass.model.lifecycle import Carrier
 from batonpass.model.receipt import Mode

@@ -16,8 +16,8 @@ from batonpass.errors import (
     NotApproverError,
     NotFoundError,
 )
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.baton import Budget
 from batonpass.model.kinds import Gate, Relation
 from batonpass.model.lifecycle import Carrier, State

@@ -20,7 +20,7 @@ from batonpass.errors import (
     InvalidValueError,
 )
 from batonpass.handoff.bounds import read_terms
-from batonpass.handoff.tools import tool
+from batonpass.handoff.calls.tools import tool
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import HandoffFailed, Kind
 from batonpass.model.card import Card

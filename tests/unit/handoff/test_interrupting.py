@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from batonpass.errors import CallInDoubtError, FencedError, StreamClosedError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.faults import code_of
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.kinds import Settlement
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, Places, bodies

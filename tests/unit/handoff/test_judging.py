@@ -10,8 +10,8 @@ import pytest
 
 from batonpass.errors import HandoffEndedError, IllegalTransitionError, InvalidValueError
 from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.judging import run_check, run_command
 from batonpass.handoff.run import LiveRun
+from batonpass.handoff.transfer.verdict import run_check, run_command
 from batonpass.model.items import WorkItem
 from batonpass.model.kinds import Method
 from batonpass.model.lifecycle import State

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.offers import GONE, read_offer, read_report
 from batonpass.handoff.run import LiveRun
+from batonpass.handoff.transfer.read_offer import GONE, read_offer, read_report
 from batonpass.model.ids import ContentId, HandoffId
 from batonpass.model.items import Decision, Item
 from batonpass.model.lifecycle import Carrier, State

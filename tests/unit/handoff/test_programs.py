@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.programs import Program
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.bodies import HandoffFailed
 from batonpass.model.ids import StreamId
 from batonpass.model.items import Decision

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from batonpass.errors import FencedError
-from batonpass.handoff.resuming import NOTHING
+from batonpass.handoff.calls.past_calls import NOTHING
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.kinds import Settlement
 from batonpass.model.lifecycle import Carrier
 from batonpass.relay import Relay

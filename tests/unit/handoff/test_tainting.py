@@ -3,8 +3,8 @@
 import pytest
 
 from batonpass.errors import NotFoundError, NotPersonError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.items import Decision
 from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import Carrier, State

@@ -1,8 +1,8 @@
 """What a program is told of a baton and of earlier attempts."""
 
-from batonpass.handoff.calling import begin_call
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.tools import ToolCall, declared_of
 from batonpass.handoff.telling import LISTS, REPORTS, tell_baton, tell_task
-from batonpass.handoff.tools import ToolCall, declared_of
 from batonpass.model.items import Decision
 from batonpass.model.kinds import Part
 from batonpass.relay import Relay

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.tools import Declared, ToolCall, declared_of, name_of, tool
+from batonpass.handoff.calls.tools import Declared, ToolCall, declared_of, name_of, tool
 from tests.unit.handoff.places import LONE_SURROGATE
 
 

@@ -152,7 +152,7 @@ class TestTryingOut:
     def test_a_guard_that_fails_is_told(self, relay: Relay, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
         """The call is made, and its receipt says that nobody could have let it pass."""
         lead = relay.start("x", by=ANA, may=["write:**"], mode="observed")
-        monkeypatch.setattr("batonpass.handoff.guarding.authorise_here", lambda *_: 1 / 0)
+        monkeypatch.setattr("batonpass.handoff.calls.authority.authorise_here", lambda *_: 1 / 0)
         lead.call(disk.write, "a", "")
 
         assert [("would_deny.guard",)] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]

@@ -17,7 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.values import BYTES, JSON, SHOWN, TEXT, describe, give_back, keep_result, looks, plain, readable
+from batonpass.handoff.calls.values import (
+    BYTES,
+    JSON,
+    SHOWN,
+    TEXT,
+    describe,
+    give_back,
+    keep_result,
+    looks,
+    plain,
+    readable,
+)
 from tests.unit.handoff.places import LONE_SURROGATE, NASTY, nested
 
 JSON_VALUES = st.recursive(
@@ -138,7 +149,7 @@ def test_what_stands_in_itself_is_described_once() -> None:
 
 def test_what_has_too_many_parts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few lists that are in each other twice would have more parts than there is time."""
-    monkeypatch.setattr("batonpass.handoff.values._MOST_PARTS", 1000)
+    monkeypatch.setattr("batonpass.handoff.calls.values._MOST_PARTS", 1000)
     value: list[Any] = ["ha"]
     for _ in range(40):
         value = [value, value]

@@ -8,8 +8,8 @@ import pytest
 from batonpass.accounts.why import explain
 from batonpass.credentials.port import Credential, CredentialRequest, Secret
 from batonpass.errors import CallDeniedError, CallSuspendedError, GrantDeniedError
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.tools import tool
 from batonpass.model.kinds import Gate
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.rules import Policy, Rule, Subject, Tier

@@ -13,8 +13,8 @@ from batonpass.attribution.change import FileChange as Recorded
 from batonpass.attribution.change import Hunk as RecordedHunk
 from batonpass.attribution.documents import encode_change
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.calls.values import describe, readable
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.values import describe, readable
 from batonpass.model.bodies import Changed, Outcome
 from batonpass.model.content import Content
 from batonpass.model.entry import Touch

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from batonpass.adapters.mcp.deciding import Denied, Held
 from batonpass.adapters.mcp.messages import INPUT_REQUIRED, Message
-from batonpass.handoff.material import Material
+from batonpass.handoff.transfer.decision_sheet import Material
 
 ELICIT: Final = "elicitation/create"
 ASKED: Final = "batonpass-approval"  # our question among those that an answer may bring along

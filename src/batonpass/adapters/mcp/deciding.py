@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from batonpass.adapters.mcp.protecting import find_protected
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
 from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError, HandoffError
-from batonpass.handoff.calling import Begun, Replayed
+from batonpass.handoff.calls.begin import Begun, Replayed
 from batonpass.model.ids import CallId
 from batonpass.model.visible import visible
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.patterns import fits
-from batonpass.handoff.foreign import MCP as CALLED
-from batonpass.handoff.foreign import resource_of_mcp
-from batonpass.handoff.tools import Declared
+from batonpass.handoff.calls.foreign import MCP as CALLED
+from batonpass.handoff.calls.foreign import resource_of_mcp
+from batonpass.handoff.calls.tools import Declared
 from batonpass.policy.document import MCP, Document, Place, read_document
 
 RESOURCE: Final = "mcp-resource"

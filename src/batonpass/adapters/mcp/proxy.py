@@ -30,7 +30,7 @@ from batonpass.adapters.mcp.outcomes import Outcomes, Waiting
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder, proxied
 from batonpass.adapters.mcp.toolbox import Toolbox
 from batonpass.errors import BatonpassError
-from batonpass.handoff.material import Material
+from batonpass.handoff.transfer.decision_sheet import Material
 from batonpass.model.ids import AgentId
 
 CALL: Final = "tools/call"

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError
-from batonpass.handoff.calling import Begun, Replayed, begin_call
-from batonpass.handoff.closing import close_run
-from batonpass.handoff.finishing import fail_call, finish_call
-from batonpass.handoff.foreign import ForeignCall
+from batonpass.handoff.calls.begin import Begun, Replayed, begin_call
+from batonpass.handoff.calls.finish import fail_call, finish_call
+from batonpass.handoff.calls.foreign import ForeignCall
+from batonpass.handoff.calls.receipts import deny_call
+from batonpass.handoff.calls.tools import Declared
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.material import Material
 from batonpass.handoff.noting import attach
-from batonpass.handoff.receiving import accept
 from batonpass.handoff.starting import start_run
-from batonpass.handoff.tools import Declared
-from batonpass.handoff.writing import deny_call
+from batonpass.handoff.transfer.accept import accept
+from batonpass.handoff.transfer.close import close_run
+from batonpass.handoff.transfer.decision_sheet import Material
 from batonpass.model.bodies import Outcome
 from batonpass.model.grant import Grant
 from batonpass.model.ids import AgentId, CallId, HandoffId, SessionId

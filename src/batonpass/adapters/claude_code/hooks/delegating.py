@@ -10,15 +10,15 @@ from batonpass.adapters.claude_code.telling import NOT_THERE, as_agent, as_code,
 from batonpass.briefing.render import attach
 from batonpass.errors import BudgetExhaustedError, GrantError, OfferedAlreadyError
 from batonpass.guard.completeness import required_parts
-from batonpass.handoff.binding import binding_of, read_above
 from batonpass.handoff.bounds import TERMS, Bounds
-from batonpass.handoff.granting import WOULD_DENY, kept, terms_of_offer
+from batonpass.handoff.calls.limits import revocations, revoked
 from batonpass.handoff.holding import Holding, ref_of
-from batonpass.handoff.limiting import revocations, revoked
-from batonpass.handoff.offering import ABRIDGED
-from batonpass.handoff.offers import read_items, read_offer, read_words
-from batonpass.handoff.receiving import examine
 from batonpass.handoff.starting import find_statements
+from batonpass.handoff.transfer.accept import examine
+from batonpass.handoff.transfer.certificate import binding_of, read_above
+from batonpass.handoff.transfer.grant_terms import WOULD_DENY, kept, terms_of_offer
+from batonpass.handoff.transfer.offer import ABRIDGED
+from batonpass.handoff.transfer.read_offer import read_items, read_offer, read_words
 from batonpass.ledger.standing import TRIED_OUT, Acceptance, close_out
 from batonpass.model.baton import Brief, missing_parts
 from batonpass.model.bodies import (

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 from batonpass.adapters.claude_code.patches import EDITORS
 from batonpass.adapters.claude_code.transcripts import DELEGATES, WRITTEN_BY_PROGRAM, notice_of
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.values import readable
+from batonpass.handoff.calls.values import readable
 
 # Those that say something to record. Others may be sent as well, by this version or the next, and are passed over.
 EVENTS: Final = (

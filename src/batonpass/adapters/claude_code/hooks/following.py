@@ -14,8 +14,8 @@ from batonpass.adapters.claude_code.records import LinkedBy, ToolResult
 from batonpass.adapters.claude_code.telling import Change, keep_changes
 from batonpass.adapters.claude_code.transcripts import read_first_words, text_of
 from batonpass.errors import CallError, GrantError
-from batonpass.handoff.values import readable
-from batonpass.handoff.writing import GRANT
+from batonpass.handoff.calls.receipts import GRANT
+from batonpass.handoff.calls.values import readable
 from batonpass.model.bodies import Outcome
 from batonpass.model.ids import PrincipalId
 

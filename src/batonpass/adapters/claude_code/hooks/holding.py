@@ -14,10 +14,10 @@ from batonpass.errors import (
     PolicyFileError,
 )
 from batonpass.handoff.bounds import Bounds, read_bounds
+from batonpass.handoff.calls.receipts import GRANT
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.tables import has_ended, within
-from batonpass.handoff.writing import GRANT
 from batonpass.model.grant import Grant
 from batonpass.model.ids import AgentId
 from batonpass.model.receipt import Mode

@@ -15,8 +15,8 @@ from typing import Any, Final
 from batonpass.adapters.claude_code.hooks.events import Event
 from batonpass.adapters.claude_code.hooks.rules import SHELLS, WRITERS
 from batonpass.adapters.claude_code.telling import as_agent, is_reading
-from batonpass.handoff.foreign import ForeignCall, find_mcp
-from batonpass.handoff.tools import CALL, READ, WRITE, Declared
+from batonpass.handoff.calls.foreign import ForeignCall, find_mcp
+from batonpass.handoff.calls.tools import CALL, READ, WRITE, Declared
 
 RUN: Final = "run"
 

@@ -22,12 +22,12 @@ from batonpass.adapters.claude_code.telling import (
     within_limit,
 )
 from batonpass.errors import BudgetExhaustedError
+from batonpass.handoff.calls.authority import Guarded, guard, see
+from batonpass.handoff.calls.limits import Counting, after_call, before_call, explain_spent, find_overdue
+from batonpass.handoff.calls.values import keep_result, readable
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.guarding import Guarded, guard, see
-from batonpass.handoff.limiting import Counting, after_call, before_call, explain_spent, find_overdue
 from batonpass.handoff.starting import start_run
 from batonpass.handoff.using import SCOPE
-from batonpass.handoff.values import keep_result, readable
 from batonpass.model.bodies import (
     Body,
     Carried,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from batonpass.adapters.claude_code.records import LinkedBy
 from batonpass.handoff.bounds import Bounds
-from batonpass.handoff.limiting import Counted
+from batonpass.handoff.calls.limits import Counted
 from batonpass.ledger.standing import Working
 from batonpass.model.ids import AgentId, CallId, Digest, HandoffId, RunId
 

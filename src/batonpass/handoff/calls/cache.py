@@ -1,0 +1,75 @@
+"""Results of calls that are given again for a while, in the same session or series, instead of making the call."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from batonpass.errors import InvalidValueError, NotFoundError, StoreError
+from batonpass.handoff.calls.past_calls import RESULT
+from batonpass.handoff.calls.tools import Declared
+from batonpass.handoff.calls.values import give_back
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.transfer.read_offer import is_intact
+from batonpass.model.bodies import ToolCompleted
+from batonpass.model.ids import CallId, Digest, ReceiptId, RunId
+from batonpass.model.run import Cached
+from batonpass.store.port import LedgerView
+from batonpass.wire.codec import decode_receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """A result that is fresh enough to be given again."""
+
+    call: CallId
+    receipt: ReceiptId
+    value: Any
+
+
+def cache_key(desk: Desk, root: RunId, declared: Declared, described: bytes) -> Digest | None:
+    """Return under what the result of a call is kept: the same tool and arguments, in this session or series.
+
+    None for a tool that keeps none, and while the ledger cannot be read: then the call is made, as it always was.
+    """
+    if declared.cache_for is None:
+        return None
+    try:
+        return desk.secrets.session_digest(root, b"cache", described)
+    except StoreError:
+        return None
+
+
+def find_again(desk: Desk, key: Digest | None, declared: Declared) -> Again | None:
+    """Return the latest result that is kept under a key, if it is fresh, whole and can be given back."""
+    if key is None:
+        return None
+    now = desk.clock.now()
+    try:
+        with desk.store.view() as view:
+            for cached in view.find_cached(key):
+                if now < cached.until and (again := _read(view, cached, now, declared)) is not None:
+                    return again
+    except StoreError:
+        return None
+    return None
+
+
+def _read(view: LedgerView, cached: Cached, now: datetime, declared: Declared) -> Again | None:
+    # The row is only a hint where to look. What counts is what was signed: another result under this key is not taken.
+    try:
+        receipt = decode_receipt(view.get_receipt(cached.receipt).payload)
+    except (NotFoundError, InvalidValueError):
+        return None
+    body, ref = receipt.body, receipt.content.get(RESULT)
+    if not isinstance(body, ToolCompleted) or body.cache != cached.key or body.fresh_until is None or ref is None:
+        return None
+    # Made in what is the future by our clock: one of the clocks jumped, and nobody knows how old it is.
+    if not receipt.at <= now < body.fresh_until:
+        return None
+    try:
+        stored = view.get_content(ref.id)
+        if stored.body is None or not is_intact(stored, ref.digest):
+            return None
+        return Again(call=body.call, receipt=receipt.id, value=give_back(stored.body, ref.media_type, declared.decode))
+    except (NotFoundError, InvalidValueError):
+        return None

@@ -1,0 +1,67 @@
+"""Acting as somebody: a tool's credential is fetched for one call, and only whose it is gets written down."""
+
+from collections.abc import Callable
+from typing import Final
+
+from batonpass.credentials import Credential, CredentialRequest
+from batonpass.errors import CredentialError
+from batonpass.handoff.calls.tools import Declared
+from batonpass.handoff.calls.values import describe
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.model.content import Content
+from batonpass.model.ids import Digest
+
+CREDENTIAL: Final = "credential"
+
+
+def fetch_credential(
+    desk: Desk, holding: Holding, declared: Declared, deny: Callable[[CredentialError], None]
+) -> Credential | None:
+    """Return the credential that a tool declares; from now on its secret is taken out of everything that is written.
+
+    Raises `CredentialError`, once the denial is on record.
+    """
+    if declared.credential is None:
+        return None
+    try:
+        credential = _fetched(desk, holding, declared, declared.credential)
+    except CredentialError as error:
+        deny(error)
+        raise
+    desk.redactor.know(credential.secret.reveal())
+    return credential
+
+
+def told(desk: Desk, credential: Credential | None) -> tuple[Content, ...]:
+    """Return whose credential it is, as content."""
+    if credential is None:
+        return ()
+    return (desk.json(CREDENTIAL, describe({"name": credential.name, "identity": credential.identity})),)
+
+
+def key_of(desk: Desk, holding: Holding, credential: Credential | None) -> Digest | None:
+    """Return what tells whether two runs of a tree act with one credential, and nothing else about it."""
+    if credential is None:
+        return None
+    return desk.secrets.digest(holding.root, b"credential", credential.secret.reveal().encode())
+
+
+def _fetched(desk: Desk, holding: Holding, declared: Declared, name: str) -> Credential:
+    provider = desk.providers.get(name)
+    if provider is None:
+        raise CredentialError(name, "nobody registered it; call relay.credential(name, provider)")
+    request = CredentialRequest(
+        name=name,
+        tool=declared.name,
+        run=holding.id,
+        agent=holding.agent,
+        principal=holding.principal,
+    )
+    try:
+        return provider.fetch(request)
+    except CredentialError:
+        raise
+    except Exception as error:  # noqa: BLE001 - providers are not ours, and may raise anything
+        # Its words may hold the secret: only what kind of error it was is told.
+        raise CredentialError(name, f"its provider raised {type(error).__name__}") from None

@@ -1,0 +1,202 @@
+"""How calls end: what they returned, or how they failed, is recorded, and is among what the run knows from then on."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from batonpass.attribution.documents import encode_change
+from batonpass.errors import FencedError, OutsideGrantError, StreamClosedError
+from batonpass.handoff.calls.begin import MESSAGE, Begun
+from batonpass.handoff.calls.commands import exit_code_of
+from batonpass.handoff.calls.constraints import BROKEN, find_broken
+from batonpass.handoff.calls.edited_files import find_edited
+from batonpass.handoff.calls.effects import CUT, find_effects
+from batonpass.handoff.calls.limits import after_call
+from batonpass.handoff.calls.receipts import write_about_call
+from batonpass.handoff.calls.shell import OUTSIDE, find_outside
+from batonpass.handoff.calls.spend import cost_of
+from batonpass.handoff.calls.tainted_call import add_text
+from batonpass.handoff.calls.tools import ToolCall
+from batonpass.handoff.calls.values import SHOWN, keep_result
+from batonpass.handoff.calls.work_tree import Seen
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.faults import code_of, words_of
+from batonpass.handoff.holding import Holding
+from batonpass.model.bodies import Changed, Effect, HandoffLate, ToolCompleted, ToolFailed
+from batonpass.model.content import Content
+from batonpass.model.entry import Touch
+from batonpass.model.receipt import Mode, SignedReceipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """What a call changed: as its outcome says it, with the words and the paths that go along."""
+
+    changes: tuple[Changed, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    flags: tuple[str, ...] = ()
+    contents: tuple[Content, ...] = ()
+    touches: tuple[Touch, ...] = ()
+    outside: tuple[str, ...] = ()  # files that it should not have written
+
+
+def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], value: object) -> None:
+    """Record what a call returned. If the run is over, the outcome is kept as evidence; raises what it met.
+
+    Raises `OutsideGrantError` and `ConstraintViolatedError`, once the outcome is on record, where the run is enforced
+    and a command changed what it may not write, or what came back breaks a constraint.
+    """
+    took = begun.took_us
+    cost = cost_of(call, value)
+    if not begun.recorded:
+        _take(holding, begun, call, None)
+        return
+    body, media_type = keep_result(value, call.declared.encode)
+    content = desk.result(body, media_type)
+    ended = _see(desk, holding, begun, call, completed=True)
+    broken = find_broken(holding, call.declared.name, value)
+    flags = (
+        *_flags_of(cost, redacted=content.ref.media_type != media_type),
+        *ended.flags,
+        *((BROKEN,) if broken is not None else ()),
+    )
+    until = _fresh_until(desk, begun, call, content.ref.media_type)
+    done = ToolCompleted(
+        run=holding.id,
+        call=begun.call,
+        cost=cost or 0,
+        flags=flags,
+        changes=ended.changes,
+        cache=None if until is None else begun.cache,
+        fresh_until=until,
+        label=call.declared.label,
+        charges=after_call(
+            begun.counted, cost=cost or 0, rows=len(value) if isinstance(value, list) else 0, size=len(body)
+        ),
+        took_us=took,
+        exit_code=exit_code_of(value),
+        effects=ended.effects,
+    )
+    try:
+        with holding.taint.lock:
+            written = write_about_call(desk, holding, done, content, *ended.contents, touches=ended.touches)
+            _take(holding, begun, call, written)
+        if call.declared.external:
+            add_text(holding, begun.call, body, media_type)
+        if written is not None:
+            holding.last_call = begun.call
+    except (FencedError, StreamClosedError):
+        _keep_late(desk, holding, begun, content, completed=True)
+        raise
+    if holding.working.mode is Mode.ENFORCED:
+        if ended.outside:
+            raise OutsideGrantError(holding.agent, ended.outside)
+        if broken is not None:
+            raise broken
+
+
+def _see(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], *, completed: bool) -> _Ended:
+    """Look at what a call changed, and take what it says about that."""
+    edited = tuple(find_edited(begun.watched))
+    at = desk.clock.now()
+    if begun.looked:
+        seen = desk.files.end(begun.call, holding.id, at, edited, begun.watched)
+    else:
+        seen = Seen(tuple(edit.change(call=begun.call, run=holding.id, at=at) for edit in edited))
+    holding.changed.update(change.path for change in seen.changes)
+    outside = find_outside(desk, holding, seen.changes) if call.declared.any_file else ()
+    holding.went_outside = holding.went_outside or bool(outside)
+    said, cut = begun.sayings.take()
+    changes = [
+        (change, desk.json(f"change.{number}", encode_change(change))) for number, change in enumerate(seen.changes, 1)
+    ]
+    effects = list(find_effects(desk, holding, call, said, completed=completed))
+    return _Ended(
+        changes=tuple(
+            Changed(change=kept.ref.id, before=change.before, after=change.after) for change, kept in changes
+        ),
+        effects=tuple(effect for effect, _ in effects),
+        flags=(*seen.flags, *((OUTSIDE,) if outside else ()), *((CUT,) if cut else ())),
+        contents=(*(kept for _, kept in changes), *(kept for _, kept in effects)),
+        touches=tuple(Touch(path=change.path, content=kept.ref.id) for change, kept in changes),
+        outside=outside,
+    )
+
+
+def _flags_of(cost: int | None, *, redacted: bool) -> tuple[str, ...]:
+    return (*(("cost.unknown",) if cost is None else ()), *(("result.redacted",) if redacted else ()))
+
+
+def _take(holding: Holding, begun: Begun, call: ToolCall[Any], written: SignedReceipt | None) -> None:
+    """Let what a call returned, or said when it failed, be among what the run knows."""
+    if call.declared.external:
+        holding.taint.enter((begun.call,), None if written is None else written.receipt.id)
+    holding.taint.learn(call.declared.label)
+
+
+def _fresh_until(desk: Desk, begun: Begun, call: ToolCall[Any], media_type: str) -> datetime | None:
+    """Return until when a result is given again; None if it is not kept, or has no form in which it could be."""
+    if begun.cache is None or call.declared.cache_for is None or media_type == SHOWN:
+        return None
+    try:
+        return desk.clock.now() + call.declared.cache_for
+    except OverflowError:
+        return None
+
+
+def fail_call(
+    desk: Desk,
+    holding: Holding,
+    begun: Begun,
+    call: ToolCall[Any],
+    error: BaseException,
+    *,
+    made: bool = True,
+) -> None:
+    """Record how a call failed. If the run is over, that is kept as evidence; raises what it met.
+
+    A call that was interrupted has not failed: nobody knows how far it came. It gets no outcome, and is in doubt.
+    """
+    took = begun.took_us
+    if begun.looked and (not made or not isinstance(error, Exception)):
+        desk.files.forget(begun.call)
+    if made and not isinstance(error, Exception):
+        return
+    # Whoever tries it once more means this very call: under another number, the next attempt would make it twice.
+    holding.uncount(begun.described, begun.number)
+    if not begun.recorded:
+        if made:
+            _take(holding, begun, call, None)
+        return
+    content = desk.text(MESSAGE, words_of(error))
+    label = call.declared.label if made else None  # what was not made brought nothing
+    ended = _see(desk, holding, begun, call, completed=False) if made else _Ended()
+    failed = ToolFailed(
+        run=holding.id,
+        call=begun.call,
+        error=code_of(error),
+        changes=ended.changes,
+        label=label,
+        flags=ended.flags,
+        took_us=took if made else None,
+        exit_code=exit_code_of(error),
+        effects=ended.effects,
+    )
+    try:
+        with holding.taint.lock:
+            written = write_about_call(desk, holding, failed, content, *ended.contents, touches=ended.touches)
+            if made:
+                _take(holding, begun, call, written)
+        if written is not None:
+            holding.last_call = begun.call
+    except (FencedError, StreamClosedError):
+        _keep_late(desk, holding, begun, content, completed=False)
+        raise
+
+
+def _keep_late(desk: Desk, holding: Holding, begun: Begun, content: Content, *, completed: bool) -> None:
+    handoff = holding.working.run.handoff
+    if handoff is None:
+        return  # a root has no stream of its own that others may write to; whoever took it over sees the doubt
+    late = HandoffLate(handoff=handoff, run=holding.id, call=begun.call, completed=completed)
+    desk.recording.act(handoff, lambda _, __: late, (content,))

@@ -1,0 +1,122 @@
+"""Commands as calls of a run: guarded, recorded, and every file that they changed on their receipt."""
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from os import PathLike, fspath
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from batonpass.attribution.change import FileChange
+from batonpass.errors import GrantDeniedError, InvalidValueError
+from batonpass.handoff.calls.authority import authorise_here
+from batonpass.handoff.calls.commands import KEPT, Command, decode_finished, encode_finished
+from batonpass.handoff.calls.tools import PLACE, WRITE, Declared
+from batonpass.handoff.calls.written_files import SHELL, files_of
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.model.call import Call
+from batonpass.model.checks import require_instance, require_texts
+
+RUN: Final = "run"
+OUTSIDE: Final = "effect.outside-grant"
+_LOADED: Final = ("LD_", "DYLD_")
+NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A command before it is run: what is declared of it, and what it is called with."""
+
+    declared: Declared
+    command: Command
+    given: Mapping[str, Any]
+
+
+def plan_command(
+    desk: Desk,
+    command: Sequence[str],
+    *,
+    cwd: str | PathLike[str] | None = None,
+    env: Mapping[str, str] = NO_VARIABLES,
+    inherit: Sequence[str] = (),
+    stdin: str | None = None,
+    timeout: timedelta | None = None,
+    credential: tuple[str, str] | None = None,
+    reads: bool = False,
+    idempotent: bool = False,
+    external: bool = False,
+    kept: int = KEPT,
+) -> Planned:
+    """Return a command as a call. Raises `InvalidValueError` for what is no list of a program and its arguments."""
+    if isinstance(command, str) or not command:
+        raise InvalidValueError("command", "is a list: a program and its arguments")
+    program, *arguments = require_texts("command", command)
+    if timeout is not None and require_instance("timeout", timeout, timedelta) <= timedelta(0):
+        raise InvalidValueError("timeout", "leaves it no time at all")
+    if loaded := next((name for name in env if name.startswith(_LOADED)), None):
+        # As with the PATH: whoever may run a program may not exchange what it is made of.
+        raise InvalidValueError(
+            "env", f"{loaded} decides what a program is made of; name it in inherit=, if ours is good"
+        )
+    name, variable = (None, None) if credential is None else credential
+    place = desk.work_tree if cwd is None else desk.work_tree / fspath(cwd)
+    named = _file_named(desk, str(place / program)) if "/" in program else program
+    executable = str(place / program) if "/" in program else program
+    line = shlex.join([program, *arguments])
+    return Planned(
+        declared=Declared(
+            name=SHELL,
+            action=RUN,
+            named=named,
+            shown=line,
+            any_file=True,
+            place=str(place),
+            reads=reads,
+            idempotent=idempotent,
+            external=external,
+            credential=name,
+            encode=encode_finished,
+            decode=decode_finished,
+        ),
+        command=Command(executable, place=place, secret_in=variable, kept=kept),
+        given={
+            "line": line,
+            "arguments": arguments,
+            PLACE: desk.resolve(str(place)),
+            "env": dict(env),
+            "inherit": list(inherit),
+            "stdin": stdin,
+            "timeout": None if timeout is None else timeout.total_seconds(),
+        },
+    )
+
+
+def _file_named(desk: Desk, path: str) -> str:
+    """Return how a grant names a program that is given as a file: as what it leads to, and never like a bare name.
+
+    A bare name is found on the PATH. `./make`, which an agent may have written, is not the program of that name.
+    """
+    inside = desk.resolve(path)
+    return inside if "/" in inside else os.path.realpath(path)
+
+
+def find_outside(desk: Desk, holding: Holding, changes: Iterable[FileChange]) -> tuple[str, ...]:
+    """Return the files that a command changed and its run may not write; what it may write counts as used."""
+    if not holding.bounds.chain:
+        return ()
+    return tuple(path for path in files_of(changes) if not _may_write(desk, holding, desk.files.root / path))
+
+
+def _may_write(desk: Desk, holding: Holding, path: Path) -> bool:
+    place = desk.resolve(str(path))
+    call = Call(SHELL, WRITE, place, {"path": place})
+    try:
+        tuple(authorise_here(desk, holding, call))
+    except (GrantDeniedError, InvalidValueError):
+        return False
+    holding.use.make(call)
+    return True

@@ -1,0 +1,166 @@
+"""A call of a run that knows content from outside: whose words stand in it, and whether it was named before that."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from batonpass.audit.lookup import ending
+from batonpass.errors import InvalidValueError, NotFoundError, StoreError
+from batonpass.guard.gates import CallFacts, Decision
+from batonpass.guard.taint import is_consequential, judge_tainted_call
+from batonpass.handoff.bounds import TERMS
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.transfer.read_offer import BRIEF
+from batonpass.model.bodies import HandoffEndorsed, HandoffInitiated, Kind
+from batonpass.model.grant import Terms
+from batonpass.model.ids import Digest, RunId, StreamId
+from batonpass.model.items import Artifact
+from batonpass.model.label import MOST_SOURCES, Label, Source
+from batonpass.model.receipt import Receipt
+from batonpass.model.taint import offered_taint
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+from batonpass.wire.documents import JSON, decode_brief
+from batonpass.wire.token import decode_part
+
+UNTRUSTED_ARGUMENT: Final = "argument.untrusted"
+_MOST_SOURCES_NAMED: Final = 3
+_DEEPEST: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vetted:
+    """What is known of a call with regard to content from outside."""
+
+    label: Label
+    aim: Digest  # what it would change, or all of it
+    untrusted: tuple[Source, ...] = ()  # whose words stand in its arguments
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return what a request says of it."""
+        return (UNTRUSTED_ARGUMENT,) if self.untrusted else ()
+
+
+def vet(desk: Desk, holding: Holding, described: bytes, target: Digest | None) -> Vetted:
+    """Return what is known of a call before it is made."""
+    aim = target or desk.secrets.digest(holding.root, b"target", described)
+    if not holding.taint:
+        return Vetted(label=holding.taint.label, aim=aim)
+    read_unread(desk, holding)
+    values = strings_in(json.loads(described).get("arguments"))
+    found = holding.taint.passages.find(values, holding.taint.entered)
+    return Vetted(label=holding.taint.label, aim=aim, untrusted=tuple(sorted(found))[:MOST_SOURCES])
+
+
+def judge_taint(desk: Desk, holding: Holding, facts: CallFacts, aim: Digest) -> Iterator[Decision]:
+    """Yield what holds a call of a tainted run; nothing if a person let it act on that target before."""
+    taint = holding.taint
+    if not taint or not is_consequential(facts) or (facts.tool, aim) in taint.cleared:
+        return
+    _look_for_endorsements(desk, holding)
+    if not taint:
+        return
+    decision = judge_tainted_call(facts, _older_terms(desk, holding), origin_of(holding))
+    if decision is not None:
+        yield decision
+
+
+def origin_of(holding: Holding) -> str:
+    """Return in a few words what taints a run."""
+    sources = sorted(holding.taint.entered)
+    more = len(sources) - _MOST_SOURCES_NAMED
+    named = ", ".join(f"{one.partition('_')[0]} {ending(one)}" for one in sources[:_MOST_SOURCES_NAMED])
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _look_for_endorsements(desk: Desk, holding: Holding) -> None:
+    """Take in what people endorsed elsewhere since this attempt began: only now does it matter."""
+    handoff = holding.working.run.handoff
+    if handoff is None:
+        return
+    with desk.store.view() as view:
+        for stored in view.find_receipts(ReceiptQuery(stream=StreamId(handoff), kind=Kind.HANDOFF_ENDORSED)):
+            body = decode_receipt(stored.payload).body
+            if isinstance(body, HandoffEndorsed):
+                holding.taint.endorse(body.source)
+
+
+def _older_terms(desk: Desk, holding: Holding) -> frozenset[str]:
+    if holding.taint.terms is None:
+        with desk.store.view() as view:
+            holding.taint.terms = older_terms(view, holding.id)
+    return holding.taint.terms
+
+
+def older_terms(view: LedgerView, run: RunId, depth: int = 0) -> frozenset[str]:
+    """Return the terms of a run that are older than its taint: what a tainted parent adds is not among them."""
+    known = view.get_run(run)
+    if depth > _DEEPEST:
+        return frozenset()
+    if known.handoff is None or known.parent is None:
+        # Whoever started it granted this, whatever reached it since.
+        return _named_in(view, decode_receipt(view.get_receipt_at(StreamId(run), 1).payload))
+    handoff = view.get_handoff(known.handoff)
+    receipt = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
+    if not isinstance(receipt.body, HandoffInitiated):
+        return frozenset()
+    given = _named_in(view, receipt)
+    return given & older_terms(view, known.parent, depth + 1) if offered_taint(receipt.body) else given
+
+
+def _named_in(view: LedgerView, receipt: Receipt) -> frozenset[str]:
+    """Return what a receipt grants to be used, or if it grants nothing, what was asked for; without conditions."""
+    name = next((name for name in (TERMS, BRIEF) if name in receipt.content), None)
+    body = None if name is None else view.get_content(receipt.content[name].id).body
+    if body is None:
+        return frozenset()
+    if name == BRIEF:
+        return frozenset(decode_brief(body).may)
+    return frozenset(str(permit.pattern) for permit in decode_part(body, Terms).said.may.permits)
+
+
+def read_unread(desk: Desk, holding: Holding) -> None:
+    """Look into what came from outside by reference, once: it is compared with what the run does from now on."""
+    taint = holding.taint
+    if not taint.unread:
+        return
+    unread, taint.unread = taint.unread, set()
+    with holding.lock:
+        items = [item for item in holding.notes.values() if item.id in unread]
+    artifacts = [(item.id, item.value) for item in items if isinstance(item.value, Artifact)]
+    try:
+        with desk.store.view() as view:
+            for source, artifact in artifacts:
+                if source in taint.entered and source not in taint.passages.texts:
+                    stored = view.get_content(artifact.body)
+                    add_text(holding, source, stored.body or b"", artifact.media_type)
+    except (StoreError, NotFoundError, InvalidValueError):
+        return  # a signal that is missing; the label and the hold do not depend on it
+
+
+def add_text(holding: Holding, source: Source, body: bytes, media_type: str) -> None:
+    """Remember what came from outside, to be recognised in arguments."""
+    text = body.decode("utf-8", "replace")
+    if media_type == JSON:
+        with suppress(ValueError, RecursionError):
+            text = "\n".join(strings_in(json.loads(text)))
+    holding.taint.passages.add(source, text)
+
+
+def strings_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    """Yield all texts in a document, those of its names included."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            pending += [*one.values(), *one]
+        elif isinstance(one, list):
+            pending += one
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            yield str(one)

@@ -1,0 +1,322 @@
+"""Tools: functions that a run calls, and what is declared about them."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from functools import cached_property, partial
+from hashlib import sha256
+from os import PathLike, fsdecode
+from string import ascii_letters, digits
+from types import FunctionType
+from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+from weakref import WeakKeyDictionary
+
+from batonpass.errors import InvalidValueError
+from batonpass.handoff.calls.values import plain, readable
+from batonpass.model.checks import as_member, require_code, require_instance
+from batonpass.model.effect import EffectKind
+from batonpass.model.ids import PrincipalId, require_agent
+from batonpass.model.label import Label, SourceType
+from batonpass.model.pattern import require_action
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_DECLARED: Final = "__batonpass_tool__"
+_IN_NAMES: Final = frozenset(ascii_letters + digits + "._-")
+_LONGEST_NAME: Final = 100
+_PATH: Final = "path"
+
+READ: Final = "read"
+WRITE: Final = "write"
+CALL: Final = "call"
+PLACE: Final = "cwd"  # the argument of a command that says where it runs
+
+
+_SIGNATURES: Final[WeakKeyDictionary[FunctionType, inspect.Signature]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What is declared about a tool; by default nothing good is assumed of it."""
+
+    name: str
+    target: Callable[[Mapping[str, Any]], str | None] | None = None  # what a call acts on, from its arguments
+    action: str | None = None  # what it does to that, as a grant names it; None: read or write
+    idempotent: bool = False  # the same call key twice has one effect: it may be repeated when in doubt
+    reversible: bool | None = None  # None: nobody said
+    reads: bool = False  # it changes nothing
+    external: bool = False  # what it reads or changes is not ours
+    costly: bool = False
+    readers: tuple[PrincipalId, ...] | None = None  # who may read what it returns; None: everybody
+    cache_for: timedelta | None = None  # for so long its result is given again, in the same session or series
+    credential: str | None = None  # the name of the one that it acts with
+    effect: EffectKind | None = None  # what kind of thing a call changes, besides files that it names
+    named: str | None = None  # what a grant names of a call that names nothing it changes, instead of the tool
+    shown: str | None = None  # what people are told of such a call, instead of its arguments
+    any_file: bool = False  # it may change any file: the work tree is looked at before and after
+    place: str | None = None  # where relative paths among its arguments begin; None: where this process stands
+    cost: Callable[[Any], Decimal | int] | None = None
+    encode: Callable[[Any], bytes] | None = None
+    decode: Callable[[bytes], Any] | None = None
+
+    def __post_init__(self) -> None:
+        require_agent("tool", self.name)
+        if self.credential is not None:
+            require_code("credential", self.credential)
+        if self.readers is not None:
+            object.__setattr__(self, "readers", tuple(self.readers))
+        require_instance("label", self.label, Label)
+        if self.action is not None:
+            require_action(self.action)
+        if self.effect is not None and self.reads:
+            raise InvalidValueError("effect", f"{self.name} is declared to change nothing")
+        if self.cache_for is None:
+            return
+        if require_instance("cache_for", self.cache_for, timedelta) <= timedelta(0):
+            raise InvalidValueError("cache_for", f"{self.name} would be stale at once")
+        if not self.reads:
+            raise InvalidValueError(
+                "cache_for", f"{self.name} may change something; only tools with reads=True are kept"
+            )
+        if self.external:
+            raise InvalidValueError("cache_for", f"what {self.name} returns came from outside: it is fetched anew")
+
+    @property
+    def label(self) -> Label:
+        """Return the label of what it returns."""
+        return Label(SourceType.EXTERNAL if self.external else SourceType.TOOL_OUTPUT, self.readers)
+
+
+@dataclass(frozen=True)
+class ToolCall(Generic[Result]):
+    """A call before it is made: which tool, with which arguments.
+
+    These are looked at once: what is checked, what is recorded and what is watched are the same, whatever becomes of
+    the objects meanwhile.
+    """
+
+    declared: Declared
+    function: Callable[..., Result]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def named(self) -> Mapping[str, Any]:
+        """Return the arguments by name, those included that a partial function holds already."""
+        function, args, kwargs = self.function, self.args, dict(self.kwargs)
+        while isinstance(function, partial):
+            args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+            function = function.func
+        try:
+            bound = _signature(function).bind(*args, **kwargs)
+        except (TypeError, ValueError):
+            # A built-in without a signature, or arguments that do not fit: the call itself will say so.
+            return {"args": list(args), **kwargs}
+        bound.apply_defaults()
+        return bound.arguments
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments by name, as JSON can hold them."""
+        return {name: plain(value) for name, value in self.named.items()}
+
+    @cached_property
+    def aim(self) -> Any:  # noqa: ANN401 - whatever the tool says
+        """Return what the call acts on as the tool says it: a text, or something that has none."""
+        return None if self.declared.target is None else self.declared.target(dict(self.arguments))
+
+    @cached_property
+    def target(self) -> str | None:
+        """Return what the call acts on, if the tool says so."""
+        return None if self.aim is None else readable(str(self.aim))
+
+    def require_one_target(self) -> None:
+        """Refuse a call whose target is no name. Raises `InvalidValueError`.
+
+        A list, bytes or an object can be spelled too, and no file that they mean is called so. What opens files takes a
+        number for one that is open already; to an action of its own it may be the number of an order.
+        """
+        found, names_files = self.aim, self.action in {READ, WRITE}
+        if found is None or isinstance(found, str | PathLike):
+            return
+        if names_files or isinstance(found, bool) or not isinstance(found, int):
+            raise InvalidValueError("target", f"is no text that names one thing, but {type(found).__name__}")
+
+    @cached_property
+    def path(self) -> str | None:
+        """Return what the call acts on: what the tool says, else its argument called `path`."""
+        if self.declared.target is not None:
+            return self.target
+        given = self.named.get(_PATH)
+        return readable(fsdecode(given)) if isinstance(given, str | PathLike) else None
+
+    @property
+    def action(self) -> str:
+        """Return what the call does, as a grant names it: as declared, else read or write; `call` of what is named."""
+        if self.declared.action is not None:
+            return self.declared.action
+        if self.path is None:
+            return CALL
+        return READ if self.declared.reads else WRITE
+
+    @property
+    def resource(self) -> str:
+        """Return what it does that to, as a grant names it; of a tool that acts on nothing it names, the tool."""
+        return self.path or self.declared.named or self.declared.name
+
+    @property
+    def acts_on_path(self) -> bool:
+        """Return whether the resource is what its arguments name, and not the tool itself."""
+        return self.path is not None
+
+    @property
+    def mentioned(self) -> Mapping[str, Any]:
+        """Return the arguments among which a path to what is protected may stand; one in bytes is a path as well."""
+        in_bytes = [fsdecode(value) for value in self.named.values() if isinstance(value, bytes)]
+        return {**self.arguments, "": in_bytes} if in_bytes else self.arguments
+
+    @property
+    def follows_paths(self) -> bool:
+        """Return whether paths among its arguments mean files here, and are judged by where they lead."""
+        return True
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return what a function takes; worked out once for each function that is defined as one."""
+    if not isinstance(function, FunctionType):
+        return inspect.signature(function)
+    known = _SIGNATURES.get(function)
+    if known is None:
+        known = _SIGNATURES[function] = inspect.signature(function)
+    return known
+
+
+@overload
+def tool(function: Callable[Arguments, Result], /) -> Callable[Arguments, Result]: ...
+
+
+@overload
+def tool(
+    name: str | None = None,
+    /,
+    *,
+    target: str | Callable[[Mapping[str, Any]], str | None] | None = None,
+    action: str | None = None,
+    idempotent: bool = False,
+    reversible: bool | None = None,
+    reads: bool = False,
+    external: bool = False,
+    cache_for: timedelta | None = None,
+    costly: bool = False,
+    credential: str | None = None,
+    readers: Iterable[str] | None = None,
+    effect: EffectKind | str | None = None,
+    cost: Callable[[Any], Decimal | int] | None = None,
+    encode: Callable[[Any], bytes] | None = None,
+    decode: Callable[[bytes], Any] | None = None,
+) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]: ...
+
+
+def tool(
+    name: str | Callable[..., Any] | None = None,
+    /,
+    *,
+    target: str | Callable[[Mapping[str, Any]], str | None] | None = None,
+    action: str | None = None,
+    idempotent: bool = False,
+    reversible: bool | None = None,
+    reads: bool = False,
+    external: bool = False,
+    cache_for: timedelta | None = None,
+    costly: bool = False,
+    credential: str | None = None,
+    readers: Iterable[str] | None = None,
+    effect: EffectKind | str | None = None,
+    cost: Callable[[Any], Decimal | int] | None = None,
+    encode: Callable[[Any], bytes] | None = None,
+    decode: Callable[[bytes], Any] | None = None,
+) -> Any:
+    """Declare a function as a tool: its name, what it changes, and whether it may be repeated or undone.
+
+    `target` is the name of the argument that says what is acted on, or a function of the arguments; `action` says what
+    is done to it, as a grant names it: without it `read` or `write`, and `call:NAME` of a tool that names nothing.
+    `reversible=False` says that it cannot be undone; without it, nobody said. `external` says that what it reads or
+    changes is not ours, `costly` that it is dear: a policy may want somebody to let such a call be made. A run that
+    calls what is external is tainted from then on. `readers` may read what it returns, such as `agent:lead`.
+    `credential` is the name of one that the relay fetches for the call and nobody writes down: the tool finds it in
+    `current_call().credential`. `effect` says what kind of thing a call changes: `http`, `database`, `message`, `file`
+    or `custom`; a tool that knows more says it while it runs, with `current_call().effect`.
+    With `cache_for`, the same call in the same session or series gets the recorded result for so long; not if it is
+    external.
+    """
+
+    def declaring(function: Callable[..., Any]) -> Callable[..., Any]:
+        given = name if isinstance(name, str) else None
+        declared = Declared(
+            name=given or name_of(function),
+            target=_argument(target) if isinstance(target, str) else target,
+            action=action,
+            idempotent=idempotent,
+            reversible=reversible,
+            reads=reads,
+            external=external,
+            cache_for=cache_for,
+            costly=costly,
+            credential=credential,
+            readers=None if readers is None else tuple(map(PrincipalId, readers)),
+            effect=None if effect is None else as_member("effect", effect, EffectKind),
+            cost=cost,
+            encode=encode,
+            decode=decode,
+        )
+        return declare(function, declared)
+
+    return declaring(name) if callable(name) else declaring
+
+
+def declare(function: Callable[Arguments, Result], declared: Declared) -> Callable[Arguments, Result]:
+    """Return a function of which something is declared. Raises `InvalidValueError` if it cannot hold that."""
+    try:
+        setattr(function, _DECLARED, declared)
+    except (AttributeError, TypeError):
+        raise InvalidValueError("tool", f"{declared.name} cannot be declared; wrap it in a function") from None
+    return function
+
+
+def declared_of(function: Callable[..., Any]) -> Declared:
+    """Return what is declared about a function; of one that is no tool, only its name."""
+    for known in (function, _inner(function)):
+        declared = getattr(known, _DECLARED, None)
+        if isinstance(declared, Declared):
+            return declared
+    return Declared(name=name_of(function))
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name by which a function is recorded."""
+    inner = _inner(function)
+    given = str(getattr(inner, "__name__", None) or type(inner).__name__)
+    cleaned = "".join(character if character in _IN_NAMES else "_" for character in given).strip("._-")
+    # What does not stand there as it is called ends in a piece of its digest: two such tools are not one.
+    shown = cleaned[:_LONGEST_NAME] or "tool"
+    if shown == given.strip("._-<>"):
+        return shown
+    return f"{shown}-{sha256(given.encode(errors='surrogatepass')).hexdigest()[:6]}"
+
+
+def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return whether calling a function gives something to await."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - not whether, but what it is
+
+
+def _argument(name: str) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda arguments: arguments.get(name)

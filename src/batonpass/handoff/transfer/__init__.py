@@ -1,0 +1,1 @@
+"""The way of one handoff, from any door: offered, held, taken, closed, tried again."""

@@ -1,0 +1,178 @@
+"""Closing: the last receipt of a run; and withdrawing what nobody waits for any more."""
+
+import json
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from batonpass.errors import ConstraintViolatedError, IllegalTransitionError
+from batonpass.guard.constraints import find_broken_by_result
+from batonpass.guard.trust import require_verified
+from batonpass.handoff.calls.receipts import fill_gap
+from batonpass.handoff.calls.shell import OUTSIDE
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.explaining import find_unexplained, list_unexplained
+from batonpass.handoff.faults import code_of, words_of
+from batonpass.handoff.holding import Holding, ref_of
+from batonpass.handoff.transfer.decision import decide_handoff
+from batonpass.handoff.transfer.read_offer import REPORT
+from batonpass.handoff.transfer.verdict import find_unverified
+from batonpass.handoff.using import USE, describe_use, read_use
+from batonpass.ledger.standing import child_head, close_out
+from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, Outcome
+from batonpass.model.content import Content
+from batonpass.model.ids import HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.label import named_sources
+from batonpass.model.lifecycle import State
+from batonpass.model.receipt import Mode
+from batonpass.model.run import Handoff
+from batonpass.store.port import LedgerView
+from batonpass.wire.documents import encode_report
+
+MESSAGE: Final = "message"
+
+_WITHDRAWABLE: Final = frozenset({State.OFFERED, State.READY, State.CLAIMED, State.RUNNING})
+_WAITING_FOR_SOMEBODY: Final = frozenset({State.HELD, State.ASKED})
+
+
+def close_run(
+    desk: Desk,
+    holding: Holding,
+    outcome: Outcome = Outcome.COMPLETED,
+    *,
+    error: BaseException | None = None,
+) -> None:
+    """End a run. What it handed off and is not over is withdrawn: nobody waits for it any more."""
+    if holding.replaying:
+        return
+    fill_gap(desk, holding)
+    # What refuses the close comes first: a run that stays open has withdrawn nothing.
+    flags = _flags(holding) if outcome is Outcome.COMPLETED else ()
+    unexplained, seen = find_unexplained(desk, holding)
+    flags = (*flags, *seen, *((OUTSIDE,) if holding.went_outside else ()))
+    unverified: tuple[HandoffId, ...] = ()
+    children: tuple[ChildHead, ...] = ()
+    if holding.handed_off or holding.resumed:
+        if outcome is Outcome.COMPLETED:
+            with desk.store.view() as view:
+                unverified = tuple(find_unverified(view, holding.watched))
+            require_verified(unverified, desk.policy)
+        for handoff in sorted(holding.handed_off):
+            # A failed attempt leaves its children to the next one: they are taken up again by key.
+            if outcome is Outcome.COMPLETED or holding.working.run.parent is None:
+                withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
+        children = _children(desk, holding)
+    contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
+    if error is not None:
+        contents.append(desk.text(MESSAGE, words_of(error)))
+    contents += _used(desk, holding)
+    if unexplained:
+        contents.append(list_unexplained(desk, unexplained))
+    with holding.taint.lock:
+        body = close_out(
+            holding.working.run,
+            outcome,
+            children,
+            effects=tuple(holding.effects),
+            unverified=unverified,
+            kept=holding.kept,
+            gives=tuple(map(ref_of, holding.found())),
+            flags=flags,
+            error=None if error is None else code_of(error),
+            label=holding.taint.label,
+            taint=named_sources(holding.id, holding.taint.entered),
+        )
+        holding.ended = desk.recording.end(holding.working, body, tuple(contents))
+    desk.files.unwatch(holding.id)
+
+
+def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
+    """Yield what a run used of its grant, and what it was refused; nothing for one without."""
+    if not holding.bounds.chain:
+        return
+    use = holding.use
+    if holding.resumed:
+        # Whoever worked on it before counted in another process.
+        with desk.store.view() as view:
+            use = read_use(view, holding.id, lambda path: desk.resolve(str(desk.files.root / path)))
+    yield desk.json(USE, describe_use(holding.bounds.chain[-1].said, use))
+
+
+def _flags(holding: Holding) -> tuple[str, ...]:
+    """Return what is wrong with a result. Raises `ConstraintViolatedError` where the run is held to a grant."""
+    flags = [] if holding.report is None else [*holding.flags]
+    if holding.report is not None and holding.report.value is not None:
+        for broken in find_broken_by_result(holding.constraints, json.loads(holding.report.value)):
+            if holding.working.mode is Mode.ENFORCED:
+                raise ConstraintViolatedError(broken.constraint.sentence, broken.found)
+            flags.append("would_deny.constraint")
+    expected = () if holding.baton is None else holding.baton.brief.expects
+    if any(not any(fnmatchcase(target, wanted) for target in holding.changed) for wanted in expected):
+        flags.append("expects.untouched")
+    return tuple(dict.fromkeys(flags))
+
+
+def withdraw(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
+    """Cancel a handoff that is not over, and all that was handed off below it."""
+    with desk.store.view() as view:
+        known = view.get_handoff(handoff)
+    try:
+        if known.state in _WITHDRAWABLE:
+            _cancel(desk, handoff, by=by, reason=reason)
+        elif known.state is State.HELD:
+            decide_handoff(desk, handoff, approved=False, by=by, reason=reason)
+        elif known.state is State.ASKED:
+            expire(desk, handoff, reason=reason)
+    except IllegalTransitionError:
+        # It ended, or was answered, in the meantime: look again.
+        with desk.store.view() as view:
+            if view.get_handoff(handoff).state in _WITHDRAWABLE | _WAITING_FOR_SOMEBODY:
+                withdraw(desk, handoff, by=by, reason=reason)
+                return
+    withdraw_below(desk, known, by=by, reason=reason)
+
+
+def withdraw_below(desk: Desk, handoff: Handoff, *, by: str, reason: str) -> None:
+    """Cancel all that the attempts at a handoff handed off and that is not over."""
+    for child in _handed_off_by_attempts(desk, handoff):
+        withdraw(desk, child, by=by, reason=reason)
+
+
+def expire(desk: Desk, handoff: HandoffId, *, reason: str = "its deadline has passed") -> None:
+    """Record that nobody waits for a handoff any more; a run that works on it is fenced."""
+    desk.recording.act(
+        handoff,
+        lambda _, ended: HandoffExpired(handoff=handoff, ended=ended),
+        (desk.text("reason", reason),),
+    )
+
+
+def _cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
+    principal = PrincipalId(by)
+
+    def cancelled(_: Handoff, ended: ChildHead | None) -> Body:
+        return HandoffCancelled(handoff=handoff, by=principal, ended=ended)
+
+    desk.recording.act(handoff, cancelled, (desk.text("reason", reason),))
+
+
+def _handed_off_by_attempts(desk: Desk, handoff: Handoff) -> list[HandoffId]:
+    if handoff.attempt == 0:
+        return []
+    with desk.store.view() as view:
+        return [child.id for run in view.find_attempts(handoff) for child in view.find_handoffs(parent=run.id)]
+
+
+def _children(desk: Desk, holding: Holding) -> tuple[ChildHead, ...]:
+    """Return where the runs of everything stand that was handed off by a run, or that it took up again."""
+    with desk.store.view() as view:
+        runs = {child.id for child in view.find_runs(parent=holding.id)}
+        runs.update(_adopted(view, holding))
+        return tuple(child_head(view.get_stream(StreamId(run))) for run in sorted(runs))
+
+
+def _adopted(view: LedgerView, holding: Holding) -> Iterator[RunId]:
+    for handoff in holding.handed_off:
+        known = view.get_handoff(handoff)
+        if known.parent != holding.id and known.run is not None:
+            yield known.run

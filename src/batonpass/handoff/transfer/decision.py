@@ -1,0 +1,190 @@
+"""Deciding: somebody lets what waits go on, or does not; signed with their key, or only said to be theirs."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Final, TypeVar
+
+from batonpass.errors import (
+    CallDecidedError,
+    DuplicateReceiptError,
+    HandoffEndedError,
+    HoldChangedError,
+    KeyRefusedError,
+    NotApproverError,
+    StaleHeadError,
+    UnprovenError,
+)
+from batonpass.guard.gates import may_let_go_on, takes_proof
+from batonpass.handoff.desk import REASON, Desk
+from batonpass.handoff.transfer.decision_sheet import Material
+from batonpass.handoff.transfer.holds import approvers_of, find_decision, find_hold, get_held_call, is_proven
+from batonpass.ledger.standing import standing
+from batonpass.model.bodies import Body, Gate, HandoffApproved, HandoffDenied, ToolApproved, ToolHeld, ToolRefused
+from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId, RunId
+from batonpass.model.key import KeyStatus
+from batonpass.model.lifecycle import Event, advance
+from batonpass.model.ruling import Decided, Hold, is_approval, ruling_of
+from batonpass.model.run import RunState
+from batonpass.signing.approver import Approver
+from batonpass.store.port import LedgerView
+
+TIME_LIMIT: Final = "service:time-limit"  # in whose name what nobody let go on in time is denied
+
+# Each time something else happened to the handoff in between, it is looked at again; so many times is a fault.
+_TRIES: Final = 64
+
+AnyDecision = TypeVar("AnyDecision", bound=Decided)
+
+
+def decide_handoff(
+    desk: Desk,
+    handoff: HandoffId,
+    *,
+    approved: bool,
+    by: str | Approver,
+    reason: str | None = None,
+    shown: Material | None = None,
+    looked_ms: int | None = None,
+) -> None:
+    """Let a held handoff go on, or not. An `Approver` signs that; of anybody else it is taken as said.
+
+    Raises `NotApproverError`, `UnprovenError`, `HoldChangedError`, and `IllegalTransitionError` if it does not wait.
+    """
+    contents = () if reason is None else (desk.text(REASON, reason),)
+    for _ in range(_TRIES):
+        with desk.store.view() as view:
+            known, last = standing(view, handoff)
+            # What does not wait cannot be decided about, and the table of steps says so.
+            advance(known.state, Event.APPROVE if approved else Event.DENY, known.carrier)
+            hold = find_hold(view, known)
+            if hold is None:
+                raise HandoffEndedError(handoff, known.state)
+            said = (HandoffApproved if approved else HandoffDenied)(
+                handoff=handoff, by=principal_of(by), shown=_digest(shown), looked_ms=looked_ms
+            )
+            body = _decided(desk, view, hold, said, by=by, shown=shown)
+        try:
+            desk.recording.act(handoff, _always(body), contents, after=last)
+        except StaleHeadError as stale:
+            if stale.stream != handoff:
+                raise
+            continue
+        return
+    raise StaleHeadError(handoff, 0)
+
+
+def decide_call(
+    desk: Desk,
+    call: CallId,
+    *,
+    approved: bool,
+    by: str | Approver,
+    reason: str | None = None,
+    shown: Material | None = None,
+    looked_ms: int | None = None,
+) -> None:
+    """Let a root's held call be made, or not, once and for good; from whichever process.
+
+    One that has waited for longer than it may is refused, whatever anybody says now. Raises `NotFoundError`,
+    `NotApproverError`, `UnprovenError`, `HandoffEndedError` if the root is over, and `CallDecidedError` if somebody
+    came first.
+    """
+    if by != TIME_LIMIT:
+        refuse_overdue(desk, call)
+    with desk.store.view() as view:
+        hold, receipt = get_held_call(view, call)
+        _require_undecided(view, call)
+        root = view.get_run(RunId(receipt.stream))
+        if root.state is not RunState.OPEN:
+            raise HandoffEndedError(root.id, root.state)
+        said = (ToolApproved if approved else ToolRefused)(
+            run=root.id, call=call, by=principal_of(by), shown=_digest(shown), looked_ms=looked_ms
+        )
+        body = _decided(desk, view, hold, said, by=by, shown=shown)
+    try:
+        desk.recording.note(body, () if reason is None else (desk.text(REASON, reason),))
+    except DuplicateReceiptError:
+        with desk.store.view() as view:
+            _require_undecided(view, call)
+        raise
+
+
+def refuse_overdue(desk: Desk, call: CallId) -> None:
+    """Refuse a root's held call that nobody decided about in time; the limit stands in its own receipt."""
+    with desk.store.view() as view:
+        held = get_held_call(view, call)[1].body
+        decided = find_decision(view, call) is not None
+    until = held.until if isinstance(held, ToolHeld) else None
+    if decided or until is None or until > desk.clock.now():
+        return
+    with suppress(CallDecidedError):
+        decide_call(desk, call, approved=False, by=TIME_LIMIT, reason=out_of_time(until))
+
+
+def out_of_time(until: datetime) -> str:
+    """Return why something is denied that nobody let go on in time."""
+    return f"nobody let it go on until {until:%Y-%m-%d %H:%M:%S}Z"
+
+
+def principal_of(by: str | Approver) -> PrincipalId:
+    """Return in whose name somebody decides."""
+    return by.principal if isinstance(by, Approver) else PrincipalId(by)
+
+
+def require_entitled(hold: Hold, by: str) -> None:
+    """Refuse an agent that lets go on what takes a person, or confirms its own work. Raises `NotApproverError`."""
+    if hold.gate is not Gate.NONE and not may_let_go_on(hold.gate, by, worker=hold.worker):
+        raise NotApproverError(hold.name, by, hold.gate)
+
+
+def needs_proof(desk: Desk, hold: Hold) -> bool:
+    """Return whether an approval has to be signed: its hold says so, or the policy of today does."""
+    return hold.proven or takes_proof(desk.gates, hold.gate)
+
+
+def _decided(
+    desk: Desk, view: LedgerView, hold: Hold, said: AnyDecision, *, by: str | Approver, shown: Material | None
+) -> AnyDecision:
+    """Return a decision, signed if it can be, if whoever decides may decide that."""
+    if shown is not None and shown.hold != hold.receipt:
+        raise HoldChangedError(hold.name)
+    if is_approval(said):
+        require_entitled(hold, said.by)
+    if isinstance(by, Approver):
+        return _proven(view, hold, said, by, desk.clock.now())
+    if is_approval(said) and needs_proof(desk, hold):
+        raise UnprovenError(hold.name, said.by)
+    return said
+
+
+def _proven(view: LedgerView, hold: Hold, said: AnyDecision, by: Approver, at: datetime) -> AnyDecision:
+    known = next((key for key in approvers_of(view, by.principal) if key.id == by.signer.key), None)
+    if known is None or known.status is not KeyStatus.ACTIVE:
+        status = "not enrolled" if known is None else str(known.status)
+        raise KeyRefusedError(
+            f"key {by.signer.key[:16]} of {by.principal} is {status} in this ledger, so it proves nothing here; "
+            f"`batonpass approver add {by.principal}` enrols one"
+        )
+    proven = replace(said, proof=by.prove(ruling_of(view.info().id, hold, said, at)))
+    # A key in another process, or on a device, may answer with anything.
+    if not is_proven(view, hold, proven):
+        raise KeyRefusedError(f"what key {known.id[:16]} signed is not what was decided; nothing was recorded")
+    return proven
+
+
+def _require_undecided(view: LedgerView, call: CallId) -> None:
+    found = find_decision(view, call)
+    if found is not None:
+        body: Decided = found[1]
+        raise CallDecidedError(call, body.by, "approved" if is_approval(body) else "refused")
+
+
+def _digest(shown: Material | None) -> Digest | None:
+    return None if shown is None else Digest(sha256(shown.text.encode()).hexdigest())
+
+
+def _always(body: Body) -> Callable[[object, object], Body]:
+    return lambda _, __: body

@@ -1,0 +1,170 @@
+"""What somebody has to know before they decide: all that is material, from receipts alone, as one text."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from batonpass.audit.lookup import Text, find_ancestors, read_texts
+from batonpass.briefing.deciding import Fact, decision_sheet
+from batonpass.briefing.sections import describe_budget
+from batonpass.errors import HandoffEndedError, NotFoundError
+from batonpass.handoff.calls.past_calls import ARGUMENTS
+from batonpass.handoff.transfer.holds import find_hold, get_held_call
+from batonpass.handoff.transfer.read_offer import read_items, read_offer, statement_item
+from batonpass.model.baton import Baton
+from batonpass.model.bodies import Gate, Kind, Part, RunRecorded, RunRelaxed, ToolHeld
+from batonpass.model.ids import CallId, Digest, HandoffId, RunId, StreamId
+from batonpass.model.items import Constraint, Exclusion, Item, Statement
+from batonpass.model.receipt import Receipt
+from batonpass.model.ruling import Hold
+from batonpass.model.run import Run
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+
+_GATES: Final = {
+    Gate.NONE: "anybody lets it go on",
+    Gate.CONFIRM: "whoever asked for it, or a person, lets it go on",
+    Gate.APPROVE: "a person lets it go on",
+    Gate.DENY: "nobody can let it go on",
+}
+_GONE: Final = "the words are no longer here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What is to be decided, as it is to be shown, to the last character; and of which hold it is."""
+
+    text: str
+    hold: Digest
+    proven: bool = False  # an approval takes an approver's key
+
+
+def material_of_handoff(view: LedgerView, handoff: HandoffId) -> Material:
+    """Return what is to be decided about a held handoff. Raises `HandoffEndedError` if it is not held."""
+    known = view.get_handoff(handoff)
+    hold = find_hold(view, known)
+    if hold is None:
+        raise HandoffEndedError(handoff, known.state)
+    baton = read_offer(view, known).baton
+    call = None if hold.call is None or hold.run is None else _find_call(view, hold)
+    facts = [
+        Fact(label="task", texts=[baton.task or _GONE]),
+        Fact(label="to", texts=[f"{known.to} · {baton.relation}"]),
+        *_asked_by(view, view.get_run(known.parent), baton.intent),
+        *(() if call is None else _call_facts(view, call)),
+        *_gate_facts(hold),
+        *_bounds([item for item in baton.items if item.part in {Part.CONSTRAINT, Part.EXCLUSION}]),
+        *_terms(baton),
+    ]
+    what = "a call of its attempt" if call is not None else "its first attempt"
+    return _sheet(f"{known.to} {handoff[-4:]} waits before {what}", facts, hold)
+
+
+def material_of_call(view: LedgerView, call: CallId) -> Material:
+    """Return what is to be decided about a root's held call. Raises `NotFoundError`."""
+    hold, receipt = get_held_call(view, call)
+    root = view.get_run(view.get_run(_require_run(hold, call)).root)
+    said = [statement_item(stated, view.get_content(stated.item)) for stated in view.find_statements(root.id)]
+    facts = [
+        *_asked_by(view, root, [item.value for item in said if isinstance(item.value, Statement)]),
+        *_call_facts(view, receipt),
+        *_gate_facts(hold),
+        *_bounds(_bounds_of_root(view, root)),
+    ]
+    return _sheet(f"{root.agent} {root.id[-4:]}, a root run, waits before a call", facts, hold)
+
+
+def _sheet(title: str, facts: Sequence[Fact], hold: Hold) -> Material:
+    footer = f"{hold.name} · {hold.receipt[:16]}"
+    text = decision_sheet(title, [fact for fact in facts if fact.texts], footer)
+    return Material(text=text, hold=hold.receipt, proven=hold.proven)
+
+
+def _asked_by(view: LedgerView, run: Run, intent: Sequence[Statement]) -> Iterator[Fact]:
+    chain = " ← ".join(f"{one.agent} {one.id[-4:]}" for one in (run, *find_ancestors(view, run)))
+    yield Fact(label="asked by", texts=[f"{chain} ← {run.principal}"])
+    yield Fact(label="who wants", texts=[statement.text for statement in intent])
+
+
+def _call_facts(view: LedgerView, receipt: Receipt) -> Iterator[Fact]:
+    body = receipt.body
+    if not isinstance(body, ToolHeld):
+        return
+    texts = read_texts(view, receipt)
+    changes = "reads only" if body.reads else f"changes something: {', '.join(body.tiers) or 'undeclared'}"
+    yield Fact(label="tool", texts=[f"{body.tool} · {changes}"])
+    if (target := texts.get("target")) is not None:
+        yield Fact(label="on", texts=[_words(target)])
+    yield Fact(label="with", texts=[_arguments(texts.get(ARGUMENTS))])
+    if (reason := texts.get("reason")) is not None:
+        yield Fact(label="because", texts=[_words(reason)])
+
+
+def _gate_facts(hold: Hold) -> Iterator[Fact]:
+    rule = "held by whoever handed it off" if hold.rule is None else f"rule {hold.rule}"
+    who = "whoever has an approver's key lets it go on" if hold.proven else _GATES[hold.gate]
+    yield Fact(label="gate", texts=[f"{rule} · {who}"])
+    if hold.until is not None:
+        yield Fact(label="until", texts=[f"{hold.until:%Y-%m-%d %H:%M:%S} UTC, then it is denied"])
+
+
+def _bounds(items: Sequence[Item]) -> Iterator[Fact]:
+    yield Fact(label="bound by", texts=[item.value.sentence for item in items if isinstance(item.value, Constraint)])
+    yield Fact(label="excluded", texts=[item.value.text for item in items if isinstance(item.value, Exclusion)])
+
+
+def _terms(baton: Baton) -> Iterator[Fact]:
+    brief = baton.brief
+    yield Fact(label="may", texts=brief.may)
+    yield Fact(label="changes", texts=brief.expects)
+    yield Fact(label="budget", texts=[describe_budget(brief.budget)] if brief.budget is not None else [])
+    yield Fact(label="rationale", texts=[brief.rationale] if brief.rationale is not None else [])
+    outside = [f"{artifact.name} · {artifact.size:,} bytes" for artifact in baton.untrusted]
+    yield Fact(label="outside", texts=outside)
+
+
+def _bounds_of_root(view: LedgerView, root: Run) -> list[Item]:
+    bodies = [
+        decode_receipt(stored.payload).body for stored in view.find_receipts(ReceiptQuery(stream=StreamId(root.id)))
+    ]
+    relaxed = {body.item for body in bodies if isinstance(body, RunRelaxed)}
+    refs = [
+        ref
+        for body in bodies
+        if isinstance(body, RunRecorded)
+        for ref in body.items
+        if ref.part in {Part.CONSTRAINT, Part.EXCLUSION} and ref.item not in relaxed
+    ]
+    contents = {content.id: content for content in view.find_contents([ref.item for ref in refs])}
+    return list(read_items(view, refs, contents)[0])
+
+
+def _find_call(view: LedgerView, hold: Hold) -> Receipt | None:
+    query = ReceiptQuery(stream=StreamId(_require_run(hold, hold.name)), kind=Kind.TOOL_HELD)
+    receipts = (decode_receipt(stored.payload) for stored in view.find_receipts(query))
+    return next((each for each in receipts if isinstance(each.body, ToolHeld) and each.body.call == hold.call), None)
+
+
+def _require_run(hold: Hold, name: str) -> RunId:
+    if hold.run is None:
+        raise NotFoundError("run of held call", name)
+    return hold.run
+
+
+def _words(text: Text) -> str:
+    return _GONE if text.words is None else text.words
+
+
+def _arguments(text: Text | None) -> str:
+    """Return what a call would be made with: one name on each line, nothing left out but what has no room."""
+    if text is None or text.words is None:
+        return _GONE
+    try:
+        read = json.loads(text.words)
+    except (ValueError, RecursionError):
+        return text.words
+    given = read.get(ARGUMENTS, read) if isinstance(read, dict) else read
+    if not isinstance(given, dict):
+        return json.dumps(given, ensure_ascii=False)
+    return "\n".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in given.items()) or "nothing"

@@ -1,0 +1,110 @@
+"""What a sender says besides the task: labelled, scanned, quarantined where it looks injected. Nothing is deleted."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.transfer.read_offer import author_of
+from batonpass.model.bodies import Found, HandoffContextSanitized, Sanitising
+from batonpass.model.content import Content, new_content
+from batonpass.model.ids import Digest, HandoffId
+from batonpass.model.items import Artifact, Item, Statement, part_of
+from batonpass.model.label import SourceType
+from batonpass.model.policy import HandoffPolicy
+from batonpass.wire.documents import encode_item
+
+CONTEXT: Final = "context"
+TASK_PLACE: Final = "task"
+
+# Below this, one match says too little to call a text injected; it is recorded all the same.
+SUSPECT: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a sender says besides the task, as an item of the baton, and what was found in it and in the task."""
+
+    item: Item | None
+    contents: tuple[Content, ...]
+    label: SourceType
+    found: tuple[Found, ...]
+    scanned: int  # how many texts were looked into
+
+    @property
+    def action(self) -> Sanitising:
+        """Return what was done about what was found."""
+        if self.item is not None and isinstance(self.item.value, Artifact) and self.item.value.untrusted:
+            return Sanitising.QUARANTINED
+        return Sanitising.REPORTED if self.found else Sanitising.PASSED
+
+    def body(self, handoff: HandoffId, holding: Holding) -> HandoffContextSanitized:
+        """Return what the receipt says about it."""
+        return HandoffContextSanitized(
+            handoff=handoff,
+            run=holding.id,
+            action=self.action,
+            label=self.label,
+            scanned=self.scanned,
+            found=self.found,
+            context=None if self.item is None else self.item.id,
+        )
+
+
+def take_context(
+    desk: Desk,
+    holding: Holding,
+    task: str,
+    context: str | None,
+    *,
+    policies: Sequence[HandoffPolicy],
+    statements: Sequence[Item] = (),
+    number: int = 1,
+) -> Context:
+    """Return what a sender says besides as an item: labelled, and in quarantine if it looks injected."""
+    sanitizes = any(policy.sanitize_context for policy in policies)
+    texts = {TASK_PLACE: task} | ({} if context is None else {CONTEXT: context})
+    found = tuple(_scan(desk, texts)) if sanitizes else ()
+    degrades = any(policy.trust_degradation for policy in policies)
+    label = _label(context, statements, degrades=degrades)
+    if context is None:
+        return Context(item=None, contents=(), label=label, found=found, scanned=len(texts) * sanitizes)
+    suspect = any(one.place == CONTEXT and one.score >= SUSPECT for one in found)
+    item, contents = _attached(desk, holding, context, label=label, untrusted=suspect, number=number)
+    return Context(item=item, contents=contents, label=label, found=found, scanned=len(texts) * sanitizes)
+
+
+def _scan(desk: Desk, texts: dict[str, str]) -> Iterator[Found]:
+    for place, text in texts.items():
+        for finding in desk.scanner.scan(text):
+            yield Found(place=place, rule=finding.rule, count=finding.count, score=finding.score)
+
+
+def _label(context: str | None, statements: Sequence[Item], *, degrades: bool) -> SourceType:
+    """Return whose words these are: a model's, unless they stand so in what the human said and nobody degrades them."""
+    said = (item.value.text for item in statements if isinstance(item.value, Statement))
+    if context is not None and not degrades and any(context.strip() in text for text in said):
+        return SourceType.USER_INPUT
+    return SourceType.LLM_GENERATED
+
+
+def _attached(
+    desk: Desk, holding: Holding, text: str, *, label: SourceType, untrusted: bool, number: int
+) -> tuple[Item, tuple[Content, ...]]:
+    at, by = desk.clock.now(), author_of(holding.agent)
+    kept = new_content("body", text, at, media_type="text/plain")
+    value = Artifact(
+        CONTEXT,
+        body=kept.ref.id,
+        sha256=Digest(sha256(kept.body).hexdigest()),
+        size=len(kept.body),
+        media_type=kept.ref.media_type,
+        source=by,
+        untrusted=untrusted,
+        label=label,
+    )
+    part = part_of(value)
+    told = desk.json(f"{part}.{number}", encode_item(value, by, at))
+    return Item(id=told.ref.id, digest=told.ref.digest, part=part, by=by, at=at, value=value), (told, kept)

@@ -1,0 +1,162 @@
+"""What came of a handoff, as a value: a decline or a failure is an answer, not a crash."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.transfer.read_offer import REPORT, author_of, read_items, read_offer, read_report, read_words
+from batonpass.handoff.transfer.taint_received import take_result
+from batonpass.model.bodies import HandoffCompleted, HandoffFailed, Kind, Part
+from batonpass.model.ids import HandoffId, RunId, StreamId
+from batonpass.model.items import Item, Report
+from batonpass.model.lifecycle import State
+from batonpass.model.run import Handoff
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+
+DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
+SETTLED: Final = frozenset(
+    {
+        State.COMPLETED,
+        State.VERIFIED,
+        State.REFUTED,
+        State.FAILED,
+        State.DECLINED,
+        State.DENIED,
+        State.CANCELLED,
+        State.EXPIRED,
+        State.HELD,
+        State.ASKED,
+    },
+)
+_SAID_WHY: Final = {
+    State.DECLINED: Kind.HANDOFF_DECLINED,
+    State.DENIED: Kind.HANDOFF_DENIED,
+    State.CANCELLED: Kind.HANDOFF_CANCELLED,
+    State.EXPIRED: Kind.HANDOFF_EXPIRED,
+    State.REFUTED: Kind.VERIFICATION_FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a handoff stands: what was delivered, or why nothing was."""
+
+    handoff: HandoffId
+    run: RunId | None
+    state: State
+    attempt: int
+    report: Report | None = None
+    reason: str = ""
+    question: str | None = None  # asked and not answered yet
+
+    @property
+    def delivered(self) -> bool:
+        """Return whether there is a result, verified or not."""
+        return self.state in DELIVERED
+
+    @property
+    def settled(self) -> bool:
+        """Return whether waiting longer would change nothing: it ended, or somebody has to act."""
+        return self.state in SETTLED
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - whatever the runner returned
+        """Return the result for programs; None if there is none."""
+        if self.report is None:
+            return None
+        return self.report.result if self.report.value is None else json.loads(self.report.value)
+
+
+def read_result(view: LedgerView, handoff: Handoff) -> Result:
+    """Return what has come of a handoff so far."""
+    report = read_report(view, handoff) if handoff.run is not None and handoff.state in SETTLED else None
+    return Result(
+        handoff=handoff.id,
+        run=handoff.run,
+        state=handoff.state,
+        attempt=handoff.attempt,
+        report=report,
+        reason=_reason(view, handoff),
+        question=read_offer(view, handoff).open_question if handoff.state is State.ASKED else None,
+    )
+
+
+def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
+    """Let a parent know what a child gave back: it travels on with what the parent hands off next."""
+    with desk.store.view() as view:
+        known = view.get_handoff(handoff)
+        if known.run is None or known.run in parent.learned or known.state not in {*DELIVERED, State.FAILED}:
+            return
+        stream = view.get_stream(StreamId(known.run))
+        receipt = decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
+        ref = receipt.content.get(REPORT)
+        # What did not come to an end has no result, but what it ruled out or found open is known from now on.
+        report = read_report(view, known) if ref is not None and known.state in DELIVERED else None
+        given = receipt.body.gives if isinstance(receipt.body, HandoffCompleted | HandoffFailed) else ()
+        unknown = [item for item in given if item.item not in parent.notes]
+        contents = (
+            {stored.id: stored for stored in view.find_contents([item.item for item in unknown])} if unknown else {}
+        )
+        found, _ = read_items(view, unknown, contents)
+    parent.learned.add(known.run)
+    take_result(desk, parent, receipt)
+    if known.state is State.COMPLETED:
+        parent.watched.add(handoff)
+    parent.add(*found)
+    if ref is not None and report is not None:
+        parent.add(
+            Item(
+                id=ref.id,
+                digest=ref.digest,
+                part=Part.COMPLETED,
+                by=author_of(known.to),
+                at=receipt.at,
+                value=report,
+            ),
+        )
+
+
+def learn_own(desk: Desk, parent: Holding, child: Holding) -> bool:
+    """Let a parent know what a child gave back that was closed here just now, without reading what is at hand.
+
+    Return whether that could be done; else `learn` has to.
+    """
+    handoff = child.working.run.handoff
+    if child.ended is None or handoff is None:
+        return False
+    if child.id in parent.learned:
+        return True
+    receipt = child.ended.receipt
+    parent.learned.add(child.id)
+    take_result(desk, parent, receipt)
+    parent.taint.passages.update(child.taint.passages)
+    parent.add(*child.found())
+    if isinstance(receipt.body, HandoffCompleted):
+        parent.watched.add(handoff)
+        if child.report is not None:
+            ref, by = receipt.content[REPORT], author_of(child.agent)
+            report = Item(id=ref.id, digest=ref.digest, part=Part.COMPLETED, by=by, at=receipt.at, value=child.report)
+            parent.add(report)
+    return True
+
+
+def _reason(view: LedgerView, handoff: Handoff) -> str:
+    if handoff.state is State.FAILED and handoff.run is not None:
+        stream = view.get_stream(StreamId(handoff.run))
+        receipt = decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
+        return _last_line(read_words(view, receipt.content.get("message")))
+    kind = _SAID_WHY.get(handoff.state)
+    if kind is None:
+        return ""
+    found = [*view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=kind))]
+    if not found:
+        return ""
+    content = decode_receipt(found[-1].payload).content
+    return read_words(view, content.get("reason") or content.get("evidence"))
+
+
+def _last_line(words: str) -> str:
+    return next((line.strip() for line in reversed(words.splitlines()) if line.strip()), "")

@@ -1,0 +1,115 @@
+"""Trying again: the same baton, what was finished kept, what is in doubt put before whoever goes on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from batonpass.errors import NotFoundError
+from batonpass.handoff.calls.past_calls import Resumption, read_resumption
+from batonpass.handoff.calls.receipts import fill_gap
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.transfer.close import withdraw
+from batonpass.handoff.transfer.decision import decide_call
+from batonpass.model.bodies import HandoffReplaced, HandoffRetried, HandoffSettled, RunSettled, Settlement
+from batonpass.model.ids import AgentId, CallId, HandoffId, PrincipalId
+from batonpass.model.lifecycle import Event, State, advance
+from batonpass.model.run import Handoff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """A handoff that waits for its next attempt, and what that attempt starts from."""
+
+    handoff: Handoff
+    kept: Resumption
+
+
+def retry(
+    desk: Desk,
+    handoff: HandoffId,
+    *,
+    by: str,
+    reason: str | None = None,
+    repeat: Iterable[CallId] = (),
+    skip: Iterable[CallId] = (),
+) -> Again:
+    """Let a handoff that failed, was declined or refuted be tried once more by the same agent."""
+    body = HandoffRetried(handoff=handoff, by=PrincipalId(by))
+    return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip})
+
+
+def replace_agent(
+    desk: Desk,
+    handoff: HandoffId,
+    to: str,
+    *,
+    by: str,
+    reason: str | None = None,
+    repeat: Iterable[CallId] = (),
+    skip: Iterable[CallId] = (),
+) -> Again:
+    """Let another agent try, with the same baton."""
+    body = HandoffReplaced(handoff=handoff, by=PrincipalId(by), to=AgentId(to))
+    return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip})
+
+
+def settle(
+    desk: Desk, handoff: HandoffId, call: CallId, settlement: Settlement, *, by: str, reason: str | None = None
+) -> None:
+    """Decide what becomes of a call in doubt. Raises `NotFoundError` if it is not in doubt."""
+    with desk.store.view() as view:
+        doubts = read_resumption(view, view.get_handoff(handoff)).in_doubt
+    if call not in {doubt.id for doubt in doubts}:
+        raise NotFoundError("call in doubt", call)
+    body = HandoffSettled(handoff=handoff, by=PrincipalId(by), call=call, settlement=settlement)
+    desk.recording.act(handoff, lambda _, __: body, () if reason is None else (desk.text("reason", reason),))
+
+
+def settle_own(
+    desk: Desk, holding: Holding, call: CallId, settlement: Settlement, *, by: str, reason: str | None
+) -> None:
+    """Decide what becomes of a call in doubt that an earlier attempt at this very work left.
+
+    Of a root's held call, `repeat` lets it be made, and `skip` does not, for good.
+    """
+    handoff = holding.working.run.handoff
+    if handoff is not None:
+        settle(desk, handoff, call, settlement, by=by, reason=reason)
+        return
+    if call in holding.held or call in holding.resumption.held:
+        decide_call(desk, call, approved=settlement is Settlement.REPEAT, by=by, reason=reason)
+        return
+    if call not in {doubt.id for doubt in holding.resumption.in_doubt}:
+        raise NotFoundError("call in doubt", call)
+    body = RunSettled(run=holding.id, by=PrincipalId(by), call=call, settlement=settlement)
+    fill_gap(desk, holding)
+    desk.recording.record(holding.working, body, () if reason is None else (desk.text("reason", reason),))
+
+
+def cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
+    """Withdraw a handoff and all below it; runs that work on them are fenced."""
+    with desk.store.view() as view:
+        waits = view.get_handoff(handoff).state in {State.HELD, State.ASKED}
+    if not waits:  # those two are withdrawn in their own ways
+        desk.recording.cancel(handoff, by=by, reason=reason)
+    withdraw(desk, handoff, by=by, reason=reason)
+
+
+def _again(
+    desk: Desk,
+    handoff: HandoffId,
+    body: HandoffRetried | HandoffReplaced,
+    reason: str | None,
+    settlements: dict[Settlement, Iterable[CallId]],
+) -> Again:
+    with desk.store.view() as view:
+        known = view.get_handoff(handoff)
+    # Before anything is settled: what cannot be tried again is left as it is.
+    advance(known.state, Event.RETRY if isinstance(body, HandoffRetried) else Event.REPLACE, known.carrier)
+    for settlement, calls in settlements.items():
+        for call in calls:
+            settle(desk, handoff, call, settlement, by=body.by)
+    desk.recording.act(handoff, lambda _, __: body, () if reason is None else (desk.text("reason", reason),))
+    with desk.store.view() as view:
+        known = view.get_handoff(handoff)
+        return Again(handoff=known, kept=read_resumption(view, known))

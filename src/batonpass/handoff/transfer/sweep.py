@@ -1,0 +1,63 @@
+"""Sweeping: what a dead worker or a deadline left behind goes on, or ends, and is recorded."""
+
+from datetime import timedelta
+from typing import Final
+
+from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundError
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.transfer.close import expire, withdraw_below
+from batonpass.handoff.transfer.decision import TIME_LIMIT, decide_handoff, out_of_time
+from batonpass.handoff.transfer.holds import find_hold
+from batonpass.model.ids import HandoffId
+from batonpass.model.lifecycle import State
+
+# Long enough to write one receipt; if the sweeper dies in between, the next one finds the lease run out again.
+_FOR_ONE_RECEIPT: Final = timedelta(seconds=10)
+_DEADLINE: Final = "service:deadline"  # on whose behalf something is withdrawn
+
+
+def sweep(desk: Desk, *, holder: str) -> int:
+    """End the attempts whose lease ran out and the handoffs whose deadline passed; return how many there were."""
+    ended = 0
+    while (lease := desk.store.seize(holder=holder, lease_for=_FOR_ONE_RECEIPT)) is not None:
+        if _is_running(desk, lease.handoff):
+            try:
+                desk.recording.lapse(lease.handoff)
+            except (IllegalTransitionError, NotFoundError, LeaseLostError):
+                continue  # it came to an end of its own in the meantime
+        else:
+            desk.store.release(lease)
+        ended += 1
+    with desk.store.view() as view:
+        overdue = list(view.find_overdue())
+    for handoff in overdue:
+        try:
+            expire(desk, handoff.id)
+        except IllegalTransitionError:
+            continue
+        withdraw_below(desk, handoff, by=_DEADLINE, reason="the deadline of what it was for has passed")
+        ended += 1
+    return ended + _deny_unanswered(desk)
+
+
+def _deny_unanswered(desk: Desk) -> int:
+    """Deny what nobody let go on in time; return how many there were. The limit stands in the hold's own receipt."""
+    with desk.store.view() as view:
+        holds = [(handoff, find_hold(view, handoff)) for handoff in view.find_held()]
+    denied = 0
+    for handoff, hold in holds:
+        if hold is None or hold.until is None or hold.until > desk.clock.now():
+            continue
+        reason = out_of_time(hold.until)
+        try:
+            decide_handoff(desk, handoff.id, approved=False, by=TIME_LIMIT, reason=reason)
+        except IllegalTransitionError:
+            continue  # somebody decided in the meantime
+        withdraw_below(desk, handoff, by=TIME_LIMIT, reason=reason)
+        denied += 1
+    return denied
+
+
+def _is_running(desk: Desk, handoff: HandoffId) -> bool:
+    with desk.store.view() as view:
+        return view.get_handoff(handoff).state is State.RUNNING

@@ -1,0 +1,119 @@
+"""Content from outside that reaches a run, and people who endorse it: each is a receipt."""
+
+from collections.abc import Iterable
+
+from batonpass.errors import FencedError, NotFoundError, NotPersonError, StoreError, StreamClosedError
+from batonpass.guard.taint import may_endorse
+from batonpass.handoff.calls.past_calls import read_resumption
+from batonpass.handoff.calls.receipts import fill_gap
+from batonpass.handoff.desk import REASON, Desk
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.taint import Taint
+from batonpass.handoff.transfer.read_offer import read_offer
+from batonpass.model.bodies import (
+    HandoffCompleted,
+    HandoffEndorsed,
+    HandoffFailed,
+    Part,
+    RunEndorsed,
+    RunTainted,
+    ToolCompleted,
+)
+from batonpass.model.checks import require_text
+from batonpass.model.ids import HandoffId, PrincipalId, RunId
+from batonpass.model.label import Source, named_sources
+from batonpass.model.receipt import Mode, Receipt
+from batonpass.model.taint import brought_by, endorsed_by
+from batonpass.store.port import LedgerView
+
+
+def take_in(desk: Desk, holding: Holding, sources: Iterable[Source], *, handoff: HandoffId | None = None) -> None:
+    """Write down that content from outside reached a run, if that is new to it."""
+    taint = holding.taint
+    with taint.lock:
+        unknown = named_sources(holding.id, taint.unknown(sources))
+        if not unknown or holding.replaying:
+            return
+        receipt = None
+        try:
+            if holding.ended is None:
+                fill_gap(desk, holding)
+                body = RunTainted(run=holding.id, sources=unknown, handoff=handoff)
+                receipt = desk.recording.record(holding.working, body).receipt.id
+        except (FencedError, StreamClosedError):
+            pass  # the run is over: nothing that it does can be recorded any more, and whoever reads may read
+        except StoreError:
+            if holding.working.mode is Mode.ENFORCED:
+                raise
+        taint.enter(unknown, receipt)
+        taint.unread.update(unknown)
+
+
+def take_result(desk: Desk, parent: Holding, receipt: Receipt) -> None:
+    """Let what a child took in from outside reach whoever takes its result: a report launders nothing."""
+    body = receipt.body
+    if not isinstance(body, HandoffCompleted | HandoffFailed):
+        return
+    parent.taint.learn(body.label)
+    outside = [item.item for item in body.gives if item.part is Part.UNTRUSTED]
+    if body.label is not None and body.run not in body.taint:
+        # It is said to come from outside, and is not among what taints: somebody endorsed it there.
+        for item in outside:
+            if item not in body.taint:
+                parent.taint.endorse(item)
+    take_in(desk, parent, body.taint if body.label is not None else outside, handoff=body.handoff)
+
+
+def take_receipt(taint: Taint, receipt: Receipt) -> None:
+    """Take in what a receipt of a run's own stream says of its taint: whoever resumes a run knows what it knew."""
+    taint.enter(brought_by(receipt), receipt.id)
+    taint.unread.update(brought_by(receipt))
+    if isinstance(receipt.body, ToolCompleted):
+        taint.learn(receipt.body.label)
+    if (source := endorsed_by(receipt)) is not None:
+        taint.endorse(source)
+
+
+def endorse(desk: Desk, holding: Holding, source: Source, *, by: str, reason: str) -> None:
+    """Let content from outside be treated as somebody's own, by a run and by whatever comes of it from now on.
+
+    Raises `NotPersonError`, and `NotFoundError` if that content does not taint the run.
+    """
+    require_text("reason", reason)
+    if not may_endorse(by):
+        raise NotPersonError(source, by)
+    if holding.replaying:
+        return
+    with holding.taint.lock:
+        if source not in holding.taint.entered:
+            raise NotFoundError("content from outside that taints this run", source)
+        body = RunEndorsed(run=holding.id, source=source, by=PrincipalId(by))
+        fill_gap(desk, holding)
+        desk.recording.record(holding.working, body, (desk.text(REASON, reason),))
+        holding.taint.endorse(source)
+
+
+def endorse_in_handoff(desk: Desk, handoff: HandoffId, source: Source, *, by: str, reason: str) -> None:
+    """Let content from outside be treated as somebody's own by every attempt at a handoff from now on.
+
+    Raises `NotPersonError`, and `NotFoundError` if that content reached no attempt at it.
+    """
+    require_text("reason", reason)
+    if not may_endorse(by):
+        raise NotPersonError(source, by)
+    with desk.store.view() as view:
+        if source not in find_sources(view, handoff):
+            raise NotFoundError(f"content from outside that taints {handoff}", source)
+    body = HandoffEndorsed(handoff=handoff, by=PrincipalId(by), source=source)
+    desk.recording.act(handoff, lambda _, __: body, (desk.text(REASON, reason),))
+
+
+def find_sources(view: LedgerView, handoff: HandoffId) -> dict[Source, RunId | None]:
+    """Return what came from outside to the attempts at a handoff and nobody endorsed, and to which; None: all."""
+    known = view.get_handoff(handoff)
+    offer = read_offer(view, known)
+    past = read_resumption(view, known)
+    found: dict[Source, RunId | None] = dict.fromkeys(offer.taint)
+    for source in past.taint:
+        found.setdefault(source, known.run)
+    return {source: run for source, run in found.items() if source not in {*offer.endorsed, *past.endorsed}}

@@ -1,0 +1,158 @@
+"""Judging: verify, refute or accept unverified what was delivered."""
+
+import inspect
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
+from batonpass.handoff.calls.values import looks
+from batonpass.handoff.desk import REASON, Desk
+from batonpass.handoff.running import awaited
+from batonpass.model.bodies import (
+    Body,
+    ChildHead,
+    Kind,
+    Method,
+    VerificationFailed,
+    VerificationPassed,
+    VerificationRepeated,
+    VerificationWaived,
+)
+from batonpass.model.checks import require_text, require_texts
+from batonpass.model.ids import Digest, HandoffId, PrincipalId, StreamId
+from batonpass.model.lifecycle import State
+from batonpass.model.run import Handoff
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+
+EVIDENCE: Final = "evidence"
+COMMAND: Final = "command"
+OUTPUT: Final = "output"
+
+_DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED})
+_MOST_OUTPUT: Final = 1024 * 1024
+_MOST_WORDS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Why somebody says that a result holds or not: a command's end, a check's answer, or a verdict."""
+
+    passed: bool
+    method: Method
+    words: str
+    exit_code: int | None = None
+    output: bytes | None = None
+    command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_text("evidence", self.words)
+
+
+def run_command(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> Evidence:
+    """Run a command that decides whether a result holds: exit code 0 says so."""
+    arguments = require_texts("command", command)
+    if not arguments:
+        raise InvalidValueError("command", "names no program")
+    try:
+        done = subprocess.run(  # noqa: S603 - the caller's own command, as a list, without a shell
+            arguments,
+            cwd=cwd,
+            timeout=timeout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return Evidence(passed=False, method=Method.COMMAND, words=f"could not be run: {error}", command=arguments)
+    code = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    return Evidence(
+        passed=code == 0,
+        method=Method.COMMAND,
+        words=f"exit code {code}",
+        exit_code=code,
+        output=done.stdout,
+        command=arguments,
+    )
+
+
+def run_check(check: Callable[[], object]) -> Evidence:
+    """Call a function that decides: it returns something true, or raises or returns something false."""
+    name = getattr(check, "__qualname__", type(check).__name__)
+    try:
+        found = check()
+        if inspect.isawaitable(found):
+            import asyncio  # noqa: PLC0415 - it takes as long to import as all of us, and few need it
+
+            found = asyncio.run(awaited(found))
+        passed = bool(found)
+    except Exception as error:  # noqa: BLE001 - a check that raises has found something
+        return Evidence(passed=False, method=Method.CHECK, words=f"{name} raised {looks(error)}"[:_MOST_WORDS])
+    return Evidence(passed=passed, method=Method.CHECK, words=f"{name} returned {looks(found)}"[:_MOST_WORDS])
+
+
+def judge(desk: Desk, handoff: HandoffId, evidence: Evidence, *, by: str) -> Handoff:
+    """Record a verdict on what was delivered; one that has its verdict already keeps it, and this stands beside it."""
+    contents = [desk.text(EVIDENCE, evidence.words)]
+    if evidence.command:
+        contents.append(desk.text(COMMAND, "\n".join(evidence.command)))
+    if evidence.output:
+        contents.append(desk.text(OUTPUT, evidence.output[-_MOST_OUTPUT:].decode("utf-8", "replace")))
+    digest = None if evidence.output is None else Digest(sha256(evidence.output).hexdigest())
+    principal = PrincipalId(by)
+
+    def verdict(known: Handoff, _: ChildHead | None) -> Body:
+        if known.state not in _DELIVERED:
+            raise HandoffEndedError(handoff, known.state)
+        facts: dict[str, Any] = {
+            "handoff": handoff,
+            "by": principal,
+            "attempt": known.attempt,
+            "method": evidence.method,
+            "by_producer": principal == f"agent:{known.to}",
+            "exit_code": evidence.exit_code,
+            "output": digest,
+        }
+        if known.state is not State.COMPLETED:
+            return VerificationRepeated(passed=evidence.passed, **facts)
+        return (VerificationPassed if evidence.passed else VerificationFailed)(**facts)
+
+    desk.recording.act(handoff, verdict, tuple(contents))
+    with desk.store.view() as view:
+        return view.get_handoff(handoff)
+
+
+def waive(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
+    """Accept a result that nobody verified, for a reason that is recorded."""
+    require_text("reason", reason)
+
+    def waived(known: Handoff, _: ChildHead | None) -> Body:
+        if known.state is not State.COMPLETED:
+            raise HandoffEndedError(handoff, known.state)
+        return VerificationWaived(handoff=handoff, by=PrincipalId(by), attempt=known.attempt)
+
+    desk.recording.act(handoff, waived, (desk.text(REASON, reason),))
+
+
+def find_unverified(view: LedgerView, handoffs: Iterable[HandoffId]) -> Iterator[HandoffId]:
+    """Yield those that delivered and that nobody verified, nor accepted with a reason."""
+    for handoff in sorted(handoffs):
+        known = view.get_handoff(handoff)
+        if known.state is State.COMPLETED and not _is_waived(view, known):
+            yield handoff
+
+
+def _is_waived(view: LedgerView, handoff: Handoff) -> bool:
+    """Return whether somebody accepted what the latest attempt delivered; an earlier one's result was another."""
+    try:
+        view.get_stream(StreamId(handoff.id))
+    except NotFoundError:
+        return False
+    found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.VERIFICATION_WAIVED))
+    waivers = (decode_receipt(stored.payload).body for stored in found)
+    return any(isinstance(body, VerificationWaived) and body.attempt == handoff.attempt for body in waivers)
