@@ -20,10 +20,11 @@ from batonpass.credentials import FromEnvironment
 from batonpass.errors import CallSuspendedError, GrantDeniedError, NotApproverError, UnlinkedError
 from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
-from batonpass.ledger.standing import Acceptance
+from batonpass.handoff.transfer.receipts import Acceptance
 from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.relay import Relay
+from batonpass.testing.recording import plainly
 from tests.acceptance import racing
 from tests.children import FORKS
 from tests.unit.cli.desk import Desk
@@ -139,7 +140,7 @@ class TestInjectedInstructions:
         lead = relay.start("Pay invoice 118", by=ANA)
         lead.call(world.fetch, "shop.example")
         handoff = lead.hand_off("clerk", "Pay invoice 118")
-        relay.recording.accept(handoff.id, acceptance=Acceptance(label=Label(SourceType.TOOL_OUTPUT)))
+        plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(label=Label(SourceType.TOOL_OUTPUT)))
 
         with pytest.raises(UnlinkedError, match="label"):
             relay.verify()

@@ -27,6 +27,7 @@ from batonpass.model.scope_text import read_scope
 from batonpass.relay import Relay
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.testing.clock import FrozenClock
+from batonpass.testing.recording import plainly
 from tests.unit.handoff.places import ANA, STORES, Disk, Places, places_at, receipts
 
 HOUR: Final = timedelta(hours=1)
@@ -122,7 +123,7 @@ class Hand:
             made = sign(replace(good, **changed), signer)
             return Granted(certificate=made.digest, contents=(kept(self.desk, CERTIFICATE, made),))
 
-        return self.desk.recording.accept(handoff, mode=mode, granting=None if without else bind)
+        return plainly(self.desk.recording).accept(handoff, mode=mode, granting=None if without else bind)
 
     def given(self, **changed: Any) -> tuple[HandoffId, Signed[Terms]]:  # noqa: ANN401 - any field
         """Offer something under terms of which something is changed."""

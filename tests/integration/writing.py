@@ -8,6 +8,7 @@ from pathlib import Path
 
 from batonpass.model.ids import AgentId, PrincipalId
 from batonpass.relay import Relay
+from batonpass.testing.recording import plainly
 
 
 def main(url: str, home: str, threads: int, calls: int, told: Connection) -> None:
@@ -22,8 +23,8 @@ def main(url: str, home: str, threads: int, calls: int, told: Connection) -> Non
     def work(name: str) -> None:
         run = recording.start(f"work of {name}", agent=AgentId(name), by=PrincipalId("user:ana"))
         for number in range(calls):
-            os.write(pipe, f"{recording.request(run, 'count', str(number))}\n".encode())
-        recording.close(run)
+            os.write(pipe, f"{plainly(recording).request(run, 'count', str(number))}\n".encode())
+        plainly(recording).close(run)
 
     workers = [threading.Thread(target=work, args=(f"worker-{number}",)) for number in range(threads)]
     for worker in workers:

@@ -6,13 +6,11 @@ from batonpass import BatonpassError, Evidence, Relay, Seal, VerificationError, 
 def record_and_verify(url: str) -> Evidence | str:
     """Record a run, seal it, verify it, and answer with evidence or with what is wrong."""
     with Relay.open(url) as relay:
-        record = relay.recording
-        lead = record.start("Fix invoice rounding", agent="lead", by="user:ana")
-        editor = record.accept(record.offer(lead, "editor", "Make total() round half-even"))
-        call = record.request(editor, "write_file", "{}")
-        record.finish(editor, call, "2 lines changed")
-        record.close(editor, report="done")
-        record.close(lead)
+        lead = relay.start("Fix invoice rounding", by="user:ana")
+        with lead.hand_off("editor", "Make total() round half-even") as editor:
+            editor.call(len, "2 lines changed")
+            editor.report("done")
+        lead.close()
         seal: Seal = relay.seal()
         try:
             return relay.verify(seals=[seal.note])

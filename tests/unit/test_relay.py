@@ -12,6 +12,7 @@ from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.builders import ANA
+from batonpass.testing.recording import plainly
 from batonpass.wire.codec import decode_receipt
 from tests.unit.model.examples import EDITOR, an_id
 
@@ -19,7 +20,7 @@ from tests.unit.model.examples import EDITOR, an_id
 def a_relay(store: MemoryStore, home: Path | None = None) -> Relay:
     """Return a relay that has recorded something."""
     relay = Relay(store, home=home)
-    relay.recording.close(relay.recording.start("begun", agent=EDITOR, by=ANA))
+    plainly(relay.recording).close(relay.recording.start("begun", agent=EDITOR, by=ANA))
     return relay
 
 
@@ -39,7 +40,7 @@ def test_threads_that_use_a_relay_for_the_first_time_at_once_agree(tmp_path: Pat
         def record() -> None:
             together.wait(timeout=30)
             try:
-                relay.recording.close(relay.recording.start("begun", agent=EDITOR, by=ANA))
+                plainly(relay.recording).close(relay.recording.start("begun", agent=EDITOR, by=ANA))
             except BaseException as error:  # noqa: BLE001 - shown by the assertion
                 failed.append(error)
 
@@ -95,7 +96,7 @@ def test_a_second_relay_is_enrolled_where_the_root_key_is(tmp_path: Path) -> Non
     with pytest.raises(UnknownRelayError):
         _ = other.recording
     founder.enroll(*other.identity())
-    other.recording.close(other.recording.start("theirs", agent=EDITOR, by=ANA))
+    plainly(other.recording).close(other.recording.start("theirs", agent=EDITOR, by=ANA))
 
     assert (2, 2) == (founder.verify().relays, other.verify().runs)
     with pytest.raises(KeyMissingError):
@@ -112,7 +113,7 @@ def test_a_revoked_relay_is_shut_out(tmp_path: Path) -> None:
     founder.revoke(key, reason="lost laptop")
 
     with pytest.raises(UnknownRelayError, match="no longer active"):
-        other.recording.close(working)
+        plainly(other.recording).close(working)
     assert [KeyStatus.REVOKED] == [known.status for known in founder.keys() if known.id == key.id]  # noqa: SIM118
     assert 2 == founder.verify().runs
 

@@ -12,7 +12,7 @@ from batonpass.accounts.trail_words import TARGET
 from batonpass.audit.lookup import ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
 from batonpass.guard.gates import CallFacts, Decision, HandoffFacts, judge_call, judge_handoff
-from batonpass.handoff.calls.policy_gates import depth_in, has_method, is_verbatim, tiers_of_handoff
+from batonpass.handoff.transfer.policy_gates import depth_in, has_method, is_verbatim, tiers_of_handoff
 from batonpass.handoff.transfer.read_offer import read_offer
 from batonpass.model.bodies import Gate, HandoffInitiated, Kind, ToolHeld, ToolRequested
 from batonpass.model.ids import RECEIPT, AgentId, ReceiptId, RunId

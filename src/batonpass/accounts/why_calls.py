@@ -17,8 +17,8 @@ from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import find_broken_by_call
-from batonpass.handoff.calls.begin import PERMIT
 from batonpass.handoff.calls.past_calls import ARGUMENTS
+from batonpass.handoff.calls.room import PERMIT
 from batonpass.handoff.transfer.holds import find_decision
 from batonpass.handoff.using import SCOPE
 from batonpass.model.baton import Budget
@@ -203,6 +203,9 @@ def _allowed(case: _Case) -> str:
     return f"{called}; {how}, so nothing was enforced; it would have been {' and '.join(would)}"
 
 
+_NOT_OF_THE_POLICY: Final = frozenset({"budget", "call.in-doubt", "constraint", "credential", "target-changed"})
+
+
 def _decide(case: _Case, rule: str) -> _Decided:
     """Return what a rule rests on. What is not recorded is worked out again, and said to be unknown if it cannot."""
     found: _Decided | None = None
@@ -222,7 +225,8 @@ def _decide(case: _Case, rule: str) -> _Decided:
         case _:
             pass
     if found is None and REASON in case.texts:
-        found = _by_policy(case, rule)
+        # What cannot be worked out again was said at that moment.
+        found = _by_guard(case, rule) if rule in _NOT_OF_THE_POLICY else _by_policy(case, rule)
     if found is not None:
         return found
     if (said := _said(case)) is not None:

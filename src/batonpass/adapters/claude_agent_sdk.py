@@ -9,10 +9,10 @@ What each event becomes is in docs/spec/claude-code.md. The SDK is imported when
 import asyncio
 import importlib
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
+from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
 from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper
 from batonpass.adapters.claude_code.hooks.events import EVENTS
 from batonpass.adapters.claude_code.hooks.recorder import Recorder, denied
@@ -20,8 +20,6 @@ from batonpass.config import find_settings
 from batonpass.errors import BatonpassError
 from batonpass.model.receipt import Mode
 from batonpass.model.rules import Policy
-from batonpass.policy.document import FILE_NAME
-from batonpass.policy.granting import read_tables
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
 
@@ -52,8 +50,9 @@ def record_hooks(
     )
     judge = (Judge if enforce else Keeper)(place, home=settings.home or place / HOME_NAME)
     mode = Mode.ENFORCED if enforce else Mode.OBSERVED
-    tables = partial(read_tables, place / FILE_NAME)
-    callback = _Callback(Recorder(opened, place, judge=judge, mode=mode, by=by, tables=tables), enforce=enforce)
+    # A relay that was given has a policy of its own.
+    policy = DirectoryPolicy(place, settings.policy) if relay is None else None
+    callback = _Callback(Recorder(opened, place, judge=judge, mode=mode, by=by, policy=policy), enforce=enforce)
     on_failure = "block" if enforce else "continue"
     made = {event: [matcher(hooks=[callback], timeout=_SECONDS, on_failure=on_failure)] for event in EVENTS}
     return Hooks(made, callback, opened if relay is None else None)

@@ -15,7 +15,8 @@ from pydantic_ai.tools import ToolDefinition as OfferedTool
 from batonpass.agents.tools import ToolDefinition, folded
 from batonpass.aio import AsyncRun
 from batonpass.briefing.quoting import new_marker, quoted
-from batonpass.errors import BatonpassError, LedgerError, StoreError
+from batonpass.errors import BatonpassError, CallError, GrantError, HandoffError, LedgerError, StoreError
+from batonpass.handoff.calls.sentences import sentence_for
 from batonpass.handoff.calls.values import keep_result
 
 MALFORMED: Final = "call.malformed"
@@ -87,6 +88,8 @@ class Recorder(AbstractCapability[Any]):
             raise
         except (LedgerError, StoreError):
             raise  # nothing that a model could mend
+        except (CallError, GrantError, HandoffError) as error:
+            raise ToolFailed(sentence_for(error)) from error
         except BatonpassError as error:
             raise ToolFailed(f"{type(error).__name__} ({error.code}): {error}") from error
         except Exception as error:

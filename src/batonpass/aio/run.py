@@ -13,7 +13,8 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 from batonpass.aio.faces import Face, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
 from batonpass.errors import HandoffError
-from batonpass.handoff.calls.begin import Begun, Replayed, begin_call
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.begun import Begun, Replayed
 from batonpass.handoff.calls.commands import KEPT, Finished
 from batonpass.handoff.calls.context import entered
 from batonpass.handoff.calls.finish import fail_call, finish_call

@@ -35,6 +35,7 @@ RESULT: Final = "result"
 BODY: Final = "body"
 TOLD: Final = "arguments"
 REASON: Final = "reason"
+MESSAGE: Final = "message"  # how something went wrong, in words
 REFUSAL: Final = "refusal"
 
 

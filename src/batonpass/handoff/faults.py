@@ -2,12 +2,26 @@
 
 import re
 import traceback
+from dataclasses import dataclass
 from typing import Final
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CODE: Final = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _LONGEST: Final = 60
 _MOST_CHARACTERS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """How something went wrong, as it is written down: a code for machines, words for people."""
+
+    code: str
+    words: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> "Fault":
+        """Return an exception as it is written down."""
+        return cls(code_of(error), words_of(error))
 
 
 def code_of(error: BaseException) -> str:

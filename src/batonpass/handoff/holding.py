@@ -43,6 +43,8 @@ class Holding:
     certificate: Signed[Certificate] | None = None  # what it shows to those offline, while it is good
     latest: datetime | None = None  # the latest moment that it has seen
     resumed: bool = False  # whoever worked on it before is gone: what they left running is ours to take over
+    suspends: bool = True  # a held call ends the attempt; False where another program's agent goes on all the same
+    keys_made: set[Digest] = field(default_factory=set)  # of calls that other processes made for this run
     replaying: bool = False  # it is finished: everything it asks for comes from the record
     notes: dict[ContentId, Item] = field(default_factory=dict)
     relaxed: set[ContentId] = field(default_factory=set)
@@ -161,8 +163,8 @@ class Holding:
         return next((call for call in past if call.key == key), None)
 
     def find_held(self, key: Digest) -> ToolHeld | None:
-        """Return this very call of this very run, if it was held before; only a root goes on then."""
-        if self.working.run.handoff is not None:
+        """Return this very call of this very run, if it was held before and the run went on."""
+        if self.working.run.handoff is not None and self.suspends:
             return None
         held = (*self.resumption.held.values(), *self.held.values())
         return next((call for call in reversed(held) if call.key == key), None)

@@ -7,7 +7,8 @@ from os import PathLike
 from typing import ParamSpec, TypeVar
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.begin import Replayed, begin_call
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.begun import Replayed
 from batonpass.handoff.calls.commands import KEPT, Finished
 from batonpass.handoff.calls.context import entered
 from batonpass.handoff.calls.finish import fail_call, finish_call

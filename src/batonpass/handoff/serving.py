@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from batonpass.errors import CallSuspendedError, FencedError, InvalidValueError, StreamClosedError
+from batonpass.errors import (
+    CallError,
+    CallSuspendedError,
+    FencedError,
+    GrantError,
+    HandoffError,
+    InvalidValueError,
+    StreamClosedError,
+)
+from batonpass.handoff.calls.sentences import sentence_for
 from batonpass.handoff.calls.values import plain, readable
 from batonpass.handoff.faults import code_of
 from batonpass.handoff.telling import tell_value
@@ -187,6 +196,8 @@ class Serving:
             result = self._serve(message, identifier)
         except (CallSuspendedError, FencedError, StreamClosedError):
             raise
+        except (CallError, GrantError, HandoffError) as error:
+            return {"id": identifier, "ok": False, "error": {"code": error.code, "message": sentence_for(error)}}
         except Exception as error:  # noqa: BLE001 - whatever a tool or a value raises is this program's to deal with
             fault = {"code": code_of(error), "message": readable(str(error))}
             return {"id": identifier, "ok": False, "error": fault}

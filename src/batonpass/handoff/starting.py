@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -22,6 +23,7 @@ from batonpass.handoff.transfer.grant_terms import Beginning, regrant
 from batonpass.handoff.transfer.read_offer import read_items, read_offer, statement_item
 from batonpass.handoff.transfer.result import learn
 from batonpass.handoff.transfer.taint_received import take_receipt
+from batonpass.ledger.standing import Working
 from batonpass.model.bodies import (
     Carried,
     HandoffInitiated,
@@ -30,6 +32,7 @@ from batonpass.model.bodies import (
     RunRelaxed,
     RunStarted,
     SessionResumed,
+    ToolRequested,
 )
 from batonpass.model.checks import require_text
 from batonpass.model.content import Content
@@ -37,6 +40,7 @@ from batonpass.model.grant import Grant
 from batonpass.model.ids import AgentId, ContentId, HandoffId, PrincipalId, RunId, SessionId, StreamId
 from batonpass.model.items import Item, ItemValue
 from batonpass.model.label import Label, SourceType, named_sources
+from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Mode, Receipt, StoredReceipt
 from batonpass.model.run import RunState
 from batonpass.model.session import NO_SESSION, SessionState, Stop
@@ -147,6 +151,29 @@ def resume_run(desk: Desk, run: RunId, *, mode: Mode | None = None) -> Holding:
     for handoff in sorted(holding.handed_off):
         learn(desk, holding, handoff)
     holding.watched -= reported
+    return holding
+
+
+def follow_run(view: LedgerView, working: Working) -> Holding:
+    """Return an open run of another program, which another process recorded until now.
+
+    The program goes on where it is: nothing of what it did is given to it again, and a held call does not end it. With
+    a grant it is enforced to its end, however it is recorded now.
+    """
+    bounds = read_bounds(view, working.run)
+    if bounds.chain and not bounds.tried_out:
+        working = replace(working, mode=Mode.ENFORCED)
+    holding = Holding(working=working, bounds=bounds, suspends=False)
+    reported = remember(view, holding)
+    delivered = view.find_handoffs(parent=working.run.id)
+    holding.watched = {child.id for child in delivered if child.state is State.COMPLETED} - reported
+    for receipt in map(_decoded, view.find_receipts(ReceiptQuery(stream=StreamId(working.run.id)))):
+        if isinstance(receipt.body, ToolRequested):
+            if receipt.body.key is not None:
+                holding.keys_made.add(receipt.body.key)
+            if not receipt.body.reads:
+                holding.effects.append(receipt.body.call)
+    holding.resumption = replace(holding.resumption, finished=(), in_doubt=())
     return holding
 
 

@@ -1,7 +1,10 @@
-"""The acts that a ledger records about runs and handoffs: each is one receipt, or a few that stand or fall together."""
+"""How runs and handoffs are written about: each act is one receipt, or a few that stand or fall together.
+
+What a receipt about a call or a handoff says is made above: this gives it its place, its keys and its commit.
+"""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from batonpass.clock import Clock
@@ -10,11 +13,9 @@ from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.standing import (
     UNGRANTED,
-    Acceptance,
     Granting,
     Working,
     children_of,
-    close_out,
     head_of,
     mode_of_child,
     need,
@@ -25,40 +26,29 @@ from batonpass.ledger.standing import (
 from batonpass.model.bodies import (
     Body,
     ChildHead,
-    HandoffAccepted,
-    HandoffCancelled,
-    HandoffInitiated,
-    HandoffLapsed,
-    HandoffRetried,
-    Outcome,
     Part,
     RunRekeyed,
     RunStarted,
-    ToolCompleted,
-    ToolFailed,
-    ToolRequested,
 )
 from batonpass.model.charge import Within
 from batonpass.model.content import Content, new_content
 from batonpass.model.entry import Touch
 from batonpass.model.ids import (
     AgentId,
-    CallId,
     Digest,
     HandoffId,
     PrincipalId,
+    PublicKey,
     RunId,
     SessionId,
     StreamId,
-    new_call_id,
-    new_handoff_id,
     new_run_id,
 )
 from batonpass.model.key import RunKeys, Signer
 from batonpass.model.label import Label, SourceType
-from batonpass.model.lifecycle import WAITING, Carrier, State
+from batonpass.model.lifecycle import State
 from batonpass.model.receipt import SIGNED_BY_RUN, Mode, SignedReceipt
-from batonpass.model.run import Handoff
+from batonpass.model.run import Handoff, Run
 from batonpass.store.port import LedgerStore
 from batonpass.wire.codec import decode_receipt
 
@@ -66,7 +56,20 @@ from batonpass.wire.codec import decode_receipt
 _TRIES: Final = 64
 
 Act: TypeAlias = Callable[[Handoff, ChildHead | None], Body]
+Opens: TypeAlias = Callable[["Opening"], tuple[Body, tuple[Content, ...]]]
+Supersedes: TypeAlias = Callable[[Run, tuple[ChildHead, ...]], tuple[Body, Body]]
 Standing: TypeAlias = tuple[Handoff, Digest, PrincipalId]  # a handoff, what its next attempt hangs from, and for whom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """An attempt that is about to be opened: what its first receipt has to name."""
+
+    handoff: Handoff  # as it stands before
+    run: RunId
+    attempt: int  # its number, from 1
+    principal: PrincipalId
+    key: PublicKey
 
 
 class Recording:
@@ -138,110 +141,49 @@ class Recording:
         self._run_keys.keep(run, 1, signer)
         return opened(signed)
 
-    def offer(self, parent: Working, to: str, task: str, *, carrier: Carrier = Carrier.CALLER) -> HandoffId:
-        """Hand one task to an agent and nothing with it: durable before anything of the child runs."""
-        at = self._clock.now()
-        handoff = new_handoff_id(at)
-        body = HandoffInitiated(
-            handoff=handoff,
-            run=parent.run.id,
-            to=AgentId(to),
-            carrier=carrier,
-            state=WAITING[carrier],
-        )
-        self.record(parent, body, (new_content("task", task, at),))
-        return handoff
-
-    def accept(
+    def open_attempt(
         self,
         handoff: HandoffId,
+        make: Opens,
         *,
         mode: Mode = Mode.OBSERVED,
         session: SessionId | None = None,
-        acceptance: Acceptance | None = None,
+        token: int | None = None,
         known: Standing | None = None,
-        contents: tuple[Content, ...] = (),
-        granting: Granting | None = None,
     ) -> Working:
         """Begin the next attempt at a handoff: its run hangs from the last thing that happened to the handoff.
 
-        With `known`, it is not read where the handoff stands; if it has moved on, `StaleHeadError` says so.
+        `make` says of the run, which has its id and its key now, what its first receipt says. With `known`, it is not
+        read where the handoff stands; if it has moved on, `StaleHeadError` says so.
         """
-        said = acceptance or Acceptance()
         offered, anchor, principal = known or self._standing(handoff)
         run = new_run_id(self._clock.now())
         signer = self._run_keys.new()
-        granted = UNGRANTED if granting is None else granting(run, signer.public_key)
+        body, contents = make(
+            Opening(handoff=offered, run=run, attempt=offered.attempt + 1, principal=principal, key=signer.public_key)
+        )
         (signed,) = self._ledger.append(
             Draft(
                 stream=StreamId(run),
-                body=HandoffAccepted(
-                    handoff=handoff,
-                    parent=offered.parent,
-                    run=run,
-                    attempt=offered.attempt + 1,
-                    agent=offered.to,
-                    principal=principal,
-                    run_key=signer.public_key,
-                    baton=said.baton,
-                    problems=said.problems,
-                    would_ask=said.would_ask,
-                    policy=said.policy,
-                    label=said.label,
-                    certificate=granted.certificate,
-                ),
+                body=body,
                 root=offered.root,
                 anchor=anchor,
                 new=True,
                 cosigner=signer,
-                contents=(*contents, *granted.contents),
+                contents=contents,
                 mode=mode,
                 session=session,
-                token=said.token,
+                token=token,
             ),
         )
         self._run_keys.keep(run, 1, signer)
         return opened(signed)
-
-    def request(self, working: Working, tool: str, arguments: str) -> CallId:
-        """Record that a run is about to call a tool."""
-        call = new_call_id(self._clock.now())
-        content = new_content("arguments", arguments, self._clock.now(), media_type="application/json")
-        self.record(working, ToolRequested(run=working.run.id, call=call, tool=tool), (content,))
-        return call
-
-    def finish(self, working: Working, call: CallId, result: str | bytes) -> None:
-        """Record what a call returned."""
-        body = ToolCompleted(run=working.run.id, call=call)
-        self.record(working, body, (new_content("result", result, self._clock.now()),))
-
-    def fail_call(self, working: Working, call: CallId, error: str, message: str) -> None:
-        """Record how a call failed."""
-        failed = ToolFailed(run=working.run.id, call=call, error=error)
-        self.record(working, failed, (new_content("message", message, self._clock.now()),))
-
-    def close(self, working: Working, outcome: Outcome = Outcome.COMPLETED, *, report: str | None = None) -> None:
-        """End a run: its last receipt lists every child's head, so that the root proves the whole tree."""
-        said = () if report is None else (new_content("report", report, self._clock.now()),)
-        self.end(working, close_out(working.run, outcome, self.children(working.run.id)), said)
 
     def end(self, working: Working, body: Body, contents: tuple[Content, ...]) -> SignedReceipt:
         """Write a run's last receipt and forget its key."""
         signed = self.record(working, body, contents)
         self._run_keys.drop(working.run.id)
         return signed
-
-    def lapse(self, handoff: HandoffId) -> None:
-        """Record that a worker's attempt is over without an end of its own; its run takes nothing more."""
-        self.act(
-            handoff,
-            lambda known, ended: HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=need(ended, known)),
-        )
-
-    def cancel(self, handoff: HandoffId, *, by: str, reason: str) -> None:
-        """Withdraw a handoff; a run that works on it is fenced."""
-        contents = (new_content("reason", reason, self._clock.now()),)
-        self.act(handoff, lambda _, ended: HandoffCancelled(handoff=handoff, by=PrincipalId(by), ended=ended), contents)
 
     def act(
         self,
@@ -282,43 +224,6 @@ class Recording:
                 continue  # the run wrote on while we read: it is to be fenced where it stands now
             return signed
         raise StaleHeadError(handoff, 0)
-
-    def take_over(self, handoff: HandoffId, *, by: str, reason: str) -> None:
-        """End the attempt of a caller that is gone and offer the handoff again, in one commit.
-
-        Whoever still holds the attempt's run is fenced by its new epoch.
-        """
-        with self._store.view() as view:
-            known, anchor = standing(view, handoff)
-            dead = view.get_run(need(head_of(view, known), known).run)
-            epoch = view.get_stream(StreamId(dead.id)).epoch
-            children = children_of(view, dead.id)
-            first = decode_receipt(view.get_receipt_at(StreamId(dead.id), 1).payload)
-        repeated: dict[str, Any] = {"root": dead.root, "mode": first.mode, "session": first.session}
-        signer = self._run_keys.new()
-        at = self._clock.now()
-        rekeyed = Draft(
-            stream=StreamId(dead.id),
-            body=RunRekeyed(run=dead.id, run_key=signer.public_key),
-            epoch=epoch,
-            cosigner=signer,
-            **repeated,
-        )
-        failed = Draft(
-            stream=StreamId(dead.id),
-            body=close_out(dead, Outcome.FAILED, children, error="caller.lost"),
-            cosigner=signer,
-            contents=(new_content("message", reason, at),),
-            **repeated,
-        )
-        retried = Draft(
-            stream=StreamId(handoff),
-            body=HandoffRetried(handoff=handoff, by=PrincipalId(by)),
-            anchor=anchor,
-            **repeated,
-        )
-        self._ledger.append(rekeyed, failed, retried)
-        self._run_keys.drop(dead.id)
 
     def rekey(self, run: RunId, *, mode: Mode = Mode.OBSERVED, session: SessionId | None = None) -> Working:
         """Go on with a run whose key is lost: a new key in the next epoch, which fences whoever held the old one."""
@@ -370,6 +275,33 @@ class Recording:
             ),
         )
         return signed
+
+    def supersede(self, handoff: HandoffId, make: Supersedes, contents: tuple[Content, ...] = ()) -> None:
+        """End the attempt of somebody who is gone and let the next one begin, in one commit.
+
+        Whoever still holds the attempt's run is fenced by its new epoch. `make` gets the run and where its children
+        stand, and returns its last receipt and the next one of the handoff.
+        """
+        with self._store.view() as view:
+            known, anchor = standing(view, handoff)
+            dead = view.get_run(need(head_of(view, known), known).run)
+            epoch = view.get_stream(StreamId(dead.id)).epoch
+            children = children_of(view, dead.id)
+            first = decode_receipt(view.get_receipt_at(StreamId(dead.id), 1).payload)
+        repeated: dict[str, Any] = {"root": dead.root, "mode": first.mode, "session": first.session}
+        signer = self._run_keys.new()
+        last, again = make(dead, children)
+        rekeyed = Draft(
+            stream=StreamId(dead.id),
+            body=RunRekeyed(run=dead.id, run_key=signer.public_key),
+            epoch=epoch,
+            cosigner=signer,
+            **repeated,
+        )
+        ended = Draft(stream=StreamId(dead.id), body=last, cosigner=signer, contents=contents, **repeated)
+        reopened = Draft(stream=StreamId(handoff), body=again, anchor=anchor, **repeated)
+        self._ledger.append(rekeyed, ended, reopened)
+        self._run_keys.drop(dead.id)
 
     def note(self, body: Body, contents: tuple[Content, ...] = ()) -> SignedReceipt:
         """Record in this relay's own stream what somebody decided about a run that another process may hold."""

@@ -7,20 +7,15 @@ from typing import Final, TypeAlias
 from batonpass.errors import NotFoundError
 from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import (
-    Body,
     Carried,
     ChildHead,
-    HandoffCompleted,
-    HandoffFailed,
     HandoffInitiated,
-    Outcome,
     Part,
-    RunClosed,
     RunRecorded,
 )
 from batonpass.model.content import Content
-from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId, PublicKey, RunId, SessionId, StreamId
-from batonpass.model.label import Label, Source
+from batonpass.model.ids import Digest, HandoffId, PrincipalId, PublicKey, RunId, SessionId, StreamId
+from batonpass.model.label import Label
 from batonpass.model.projection import project
 from batonpass.model.receipt import Mode, Receipt, SignedReceipt
 from batonpass.model.run import Handoff, Run
@@ -42,18 +37,6 @@ class Working:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acceptance:
-    """What an acceptance says besides who takes what: which baton, and what was found in it."""
-
-    baton: Digest | None = None
-    problems: tuple[str, ...] = ()
-    would_ask: bool = False
-    token: int | None = None
-    policy: Digest | None = None  # under which the run stands
-    label: Label | None = None  # of what the run begins with
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
     """What a receipt that opens a run says of its grant: digests to be signed, and the statements themselves."""
 
@@ -70,63 +53,6 @@ UNGRANTED: Final = Granted()
 def carried(items: tuple[tuple[Part, Content], ...]) -> tuple[Carried, ...]:
     """Return how receipts name items."""
     return tuple(Carried(item=content.ref.id, digest=content.ref.digest, part=part) for part, content in items)
-
-
-def close_out(
-    run: Run,
-    outcome: Outcome,
-    children: tuple[ChildHead, ...],
-    *,
-    effects: tuple[CallId, ...] = (),
-    unverified: tuple[HandoffId, ...] = (),
-    kept: int = 0,
-    gives: tuple[Carried, ...] = (),
-    flags: tuple[str, ...] = (),
-    error: str | None = None,
-    label: Label | None = None,
-    taint: tuple[Source, ...] = (),
-) -> Body:
-    """Return the last thing to be said about a run: of a root, how it ended; of an attempt, whether it delivered."""
-    if run.handoff is None or run.parent is None:
-        return RunClosed(
-            run=run.id,
-            outcome=outcome,
-            children=children,
-            effects=effects,
-            unverified=unverified,
-            flags=flags,
-            label=label,
-        )
-    if outcome is Outcome.COMPLETED:
-        return HandoffCompleted(
-            handoff=run.handoff,
-            parent=run.parent,
-            run=run.id,
-            attempt=run.attempt,
-            children=children,
-            effects=effects,
-            unverified=unverified,
-            kept=kept,
-            gives=gives,
-            flags=flags,
-            label=label,
-            taint=taint,
-        )
-    return HandoffFailed(
-        handoff=run.handoff,
-        parent=run.parent,
-        run=run.id,
-        attempt=run.attempt,
-        children=children,
-        effects=effects,
-        unverified=unverified,
-        kept=kept,
-        gives=gives,
-        flags=flags,
-        error=error,
-        label=label,
-        taint=taint,
-    )
 
 
 def opened(signed: SignedReceipt) -> Working:

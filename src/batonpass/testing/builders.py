@@ -6,13 +6,13 @@ from batonpass.clock import Clock, SystemClock
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.erasure import Erasure
 from batonpass.ledger.ledger import Ledger
-from batonpass.ledger.recording import Recording
 from batonpass.ledger.standing import Working
 from batonpass.model.ids import AgentId, HandoffId, PrincipalId
 from batonpass.model.key import RunKeys, Signer
 from batonpass.signing.keyring import Keyring, RelayIdentity
 from batonpass.signing.runkeys import RunKeysInMemory
 from batonpass.store.port import LedgerStore
+from batonpass.testing.recording import PlainRecording
 
 ANA = PrincipalId("user:ana")
 
@@ -26,7 +26,7 @@ class Scribe:
     root: Signer
     run_keys: RunKeys
     ledger: Ledger
-    recording: Recording
+    recording: PlainRecording
     enrolment: Enrolment
     erasure: Erasure
 
@@ -69,7 +69,7 @@ def a_scribe(
         root=root,
         run_keys=run_keys,
         ledger=ledger,
-        recording=Recording(store, ledger, run_keys, clock),
+        recording=PlainRecording(store, ledger, run_keys, clock),
         enrolment=Enrolment(store, ledger, identity, clock),
         erasure=Erasure(store, ledger, identity, clock),
     )

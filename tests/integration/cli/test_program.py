@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from batonpass.model.ids import AgentId
+from batonpass.testing.recording import plainly
 from tests.integration.cli.shell import PATIENCE, PROGRAM, batonpass_in, on_terminal, surroundings
 from tests.unit.cli.desk import ANA, Desk, record_in
 
@@ -152,7 +153,7 @@ def test_hostile_words_never_reach_a_terminal(desk: Desk) -> None:
     with desk.relay() as relay:
         recording = relay.recording
         scout = recording.start(hostile, agent=AgentId("scout"), by=ANA)
-        recording.close(scout, report=hostile)
+        plainly(recording).close(scout, report=hostile)
     commands = ("run list", "run show scout", "receipt show last", "receipt grep timeout", "run show scout --json")
     shown = "".join(on_terminal(desk.directory, words.split())[1] for words in commands)
 

@@ -19,10 +19,11 @@ from tests.children import run_at_once
 RECORD = """
 from pathlib import Path
 from batonpass.relay import Relay
+from batonpass.testing.recording import plainly
 with Relay.open(f"sqlite:///{sys.argv[1]}", home=Path(sys.argv[2])) as relay:
     for number in range(5):
         working = relay.recording.start("begun", agent="lead", by="user:ana")
-        relay.recording.close(working)
+        plainly(relay.recording).close(working)
     print(json.dumps(relay.identity()[1]))
 """
 

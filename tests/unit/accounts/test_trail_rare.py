@@ -16,6 +16,7 @@ from batonpass.model.ids import ContentId, new_content_id
 from batonpass.model.items import Artifact, Claim, RejectedPath, Report
 from batonpass.model.kinds import Settlement
 from batonpass.testing.clock import NOON
+from batonpass.testing.recording import plainly
 from batonpass.wire.documents import encode_item, encode_report
 from tests.unit.accounts.trees import ANA, Place, break_off, calls_of, lines_of, tried, write
 
@@ -38,7 +39,7 @@ def test_gaps_costs_and_changed_files(place: Place) -> None:
     recording, working = place.relay().recording, lead._holding.working
     recording.record(working, RunGap(run=lead.id, calls=2))
     lead.call(pay)
-    call = recording.request(working, "edit", "{}")
+    call = plainly(recording).request(working, "edit", "{}")
     changes = tuple(Changed(change=new_content_id(NOON)) for _ in range(2))
     recording.record(working, ToolCompleted(run=lead.id, call=call, flags=("cost.unknown",), changes=changes))
 

@@ -15,6 +15,7 @@ from batonpass.model.ids import ContentId, ReceiptId
 from batonpass.model.items import Claim, Constraint, Decision, OpenQuestion
 from batonpass.model.lifecycle import State
 from batonpass.testing.clock import NOON
+from batonpass.testing.recording import plainly
 from tests.unit.accounts.trees import (
     ANA,
     HOSTILE,
@@ -139,7 +140,7 @@ def test_a_chain_of_a_thousand_hops_is_told(place: Place) -> None:
     """Nothing recurses; from some depth on a number says how deep it is."""
     relay = place.relay()
     lead = run = relay.start("x", by=ANA)
-    recording = relay.recording
+    recording = plainly(relay.recording)
     working = run._holding.working
     for hop in range(DEEP):
         working = recording.accept(recording.offer(working, f"agent-{hop}", "next"))

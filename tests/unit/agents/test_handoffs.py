@@ -36,7 +36,7 @@ def test_the_allowlist_of_an_executor(*, allowed: list[str] | None, refused: boo
     house.agent("support", hands("billing"), house.to("billing"))
     said = house.ask("support", "where?")
 
-    assert refused is ("AgentNotAllowedError (handoff.not_allowed)" in said)
+    assert refused is ("Denied, and not made: the policy lets work be handed to" in said)
     assert ["handoff.failed: support may not hand to billing: handoff.not_allowed"] * refused == house.told(
         "handoff.failed"
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
-from batonpass.ledger.recording import Recording
 from batonpass.model.bodies import Body
 from batonpass.model.ids import HandoffId, RunId, StreamId
 from batonpass.model.key import Signer
@@ -20,6 +19,7 @@ from batonpass.store.memory import MemoryStore
 from batonpass.testing import FrozenClock
 from batonpass.testing.builders import Scribe, a_scribe
 from batonpass.testing.clock import NOON
+from batonpass.testing.recording import PlainRecording
 from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Forger:
         self.store = MemoryStore()
         scribe = a_scribe(self.store, clock=FrozenClock())
         self.keys = KeptKeys()
-        recording = Recording(self.store, scribe.ledger, self.keys, FrozenClock())
+        recording = PlainRecording(self.store, scribe.ledger, self.keys, FrozenClock())
         self.scribe: Scribe = replace(scribe, run_keys=self.keys, recording=recording)
         self.tables = self.store._tables
         self.lead: Working = self.scribe.start()

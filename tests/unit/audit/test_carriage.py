@@ -9,7 +9,7 @@ from batonpass.audit.carriage import Carriage, Fault, Words, prove_carriage
 from batonpass.errors import EditedError
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
-from batonpass.ledger.standing import Acceptance
+from batonpass.handoff.transfer.receipts import Acceptance
 from batonpass.model.bodies import Carried, HandoffInitiated, Part, RunRelaxed
 from batonpass.model.content import new_content
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, new_content_id, new_handoff_id
@@ -17,6 +17,7 @@ from batonpass.model.items import Constraint
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.relay import Relay
 from batonpass.testing.clock import NOON
+from batonpass.testing.recording import plainly
 
 INTENT = "Fix invoice rounding — “half-even”, naïve 漢字\r\n\tplease "
 API = "never touch the API"
@@ -332,7 +333,7 @@ def test_an_answer_is_a_revision_of_the_same_baton(relay: Relay) -> None:
 def test_an_acceptance_of_another_baton_is_found(relay: Relay) -> None:
     """A receiver that signed for something else did not receive this."""
     handoff = a_lead(relay).hand_off("planner", "plan")
-    relay.recording.accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
+    plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
 
     assert [(Fault.OTHER_BATON, 1, None)] == faults(prove(relay, handoff.id))
 
@@ -340,7 +341,7 @@ def test_an_acceptance_of_another_baton_is_found(relay: Relay) -> None:
 def test_an_acceptance_may_countersign_nothing(relay: Relay) -> None:
     """An acceptance that names no baton is not countersigned, which is said and is no finding."""
     handoff = a_lead(relay).hand_off("planner", "plan")
-    relay.recording.accept(handoff.id)
+    plainly(relay.recording).accept(handoff.id)
     carriage = prove(relay, handoff.id)
 
     assert (True, False, 1) == (carriage.whole, carriage.hops[0].countersigned, carriage.hops[0].attempt)

@@ -7,7 +7,8 @@ import pytest
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import UnlinkedError
-from batonpass.ledger.standing import Working, close_out
+from batonpass.handoff.transfer.receipts import close_out
+from batonpass.ledger.standing import Working
 from batonpass.model.bodies import (
     Body,
     Carried,

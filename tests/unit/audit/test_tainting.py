@@ -8,7 +8,8 @@ import pytest
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import UnlinkedError
-from batonpass.ledger.standing import Acceptance, Working, close_out
+from batonpass.handoff.transfer.receipts import Acceptance, close_out
+from batonpass.ledger.standing import Working
 from batonpass.model.bodies import (
     Body,
     Carried,

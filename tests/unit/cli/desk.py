@@ -12,6 +12,7 @@ from batonpass.ledger.recording import Recording
 from batonpass.ledger.standing import Working
 from batonpass.model.ids import AgentId, PrincipalId
 from batonpass.relay import Relay
+from batonpass.testing.recording import plainly
 
 ANA = PrincipalId("user:ana")
 
@@ -47,8 +48,9 @@ class Desk:
         return done.stdout
 
 
-def record_tree(recording: Recording) -> Working:
+def record_tree(ledger: Recording) -> Working:
     """Record a lead with an editor that called two tools, one of which failed; return the lead, closed."""
+    recording = plainly(ledger)
     lead = recording.start("Fix invoice rounding", agent=AgentId("lead"), by=ANA)
     editor = recording.accept(recording.offer(lead, AgentId("editor"), "Make total() round half-even"))
     recording.finish(editor, recording.request(editor, "write_file", '{"path":"src/invoice.py"}'), "wrote 12 bytes")

@@ -13,6 +13,7 @@ from batonpass.handoff.calls.tools import tool
 from batonpass.model.items import OpenQuestion
 from batonpass.model.lifecycle import Carrier
 from batonpass.relay import Relay
+from batonpass.testing.recording import plainly
 from tests.unit.cli.desk import Desk, record_in
 from tests.unit.cli.handoffs import a_desk, read_file, send_mail, tell, write_file
 
@@ -265,8 +266,8 @@ def test_a_late_outcome_is_evidence(desk: Desk, relay: Relay) -> None:
 def test_a_lapsed_attempt_and_a_worker_are_shown(desk: Desk, relay: Relay) -> None:
     """Who carries a handoff, and that a worker was gone, is said."""
     handoff = relay.start("Fix", by="user:ana").hand_off("editor", "Edit", carrier=Carrier.WORKER)
-    relay.recording.accept(handoff.id)
-    relay.recording.lapse(handoff.id)
+    plainly(relay.recording).accept(handoff.id)
+    plainly(relay.recording).lapse(handoff.id)
     shown = desk.words("handoff", "show", "editor")
 
     assert ["carried by a worker · lead-to-worker · observed"] == section(shown, "how")

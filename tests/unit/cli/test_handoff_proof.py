@@ -8,13 +8,14 @@ import pytest
 
 from batonpass.audit.carriage import prove_carriage
 from batonpass.handoff.run import LiveRun
-from batonpass.ledger.standing import Acceptance
+from batonpass.handoff.transfer.receipts import Acceptance
 from batonpass.model.bodies import HandoffInitiated, Part
 from batonpass.model.content import new_content
 from batonpass.model.ids import AgentId, Digest, new_handoff_id
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.relay import Relay
 from batonpass.testing.clock import NOON
+from batonpass.testing.recording import plainly
 from tests.unit.cli.desk import Desk, record_in
 from tests.unit.cli.handoffs import a_desk
 
@@ -120,7 +121,7 @@ def test_programs_get_the_finding(desk: Desk, relay: Relay) -> None:
 def test_a_baton_that_nobody_signed_for_is_named(desk: Desk, relay: Relay) -> None:
     """A receiver that accepted something else is a finding of its own."""
     handoff = relay.start("Fix", by="user:ana").hand_off("editor", "Edit")
-    relay.recording.accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
+    plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
     done = desk.run("handoff", "show", "editor", "--proof")
 
     assert (1, True) == (done.exit_code, "editor accepted another baton than was offered at hop 1" in done.stdout)

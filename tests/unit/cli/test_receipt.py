@@ -8,6 +8,7 @@ import pytest
 
 from batonpass.ledger.proof import parse_proof, verify_proof
 from batonpass.model.ids import AgentId
+from batonpass.testing.recording import plainly
 from batonpass.wire.codec import decode_envelope
 from tests.unit.cli.desk import ANA, Desk
 
@@ -47,7 +48,7 @@ def test_bytes_that_are_not_text_are_not_printed(desk: Desk) -> None:
     with desk.relay() as relay:
         recording = relay.recording
         scout = recording.start("Look", agent=AgentId("scout"), by=ANA)
-        recording.finish(scout, recording.request(scout, "read", "{}"), b"\xff\x00")
+        plainly(recording).finish(scout, plainly(recording).request(scout, "read", "{}"), b"\xff\x00")
 
     assert "not text; --json prints its bytes" in desk.words("receipt", "show", "last")
     assert (None, "/wA=") == tuple(
@@ -60,7 +61,7 @@ def test_a_missing_text_is_said(desk: Desk) -> None:
     with desk.relay() as relay:
         recording = relay.recording
         scout = recording.start("Look", agent=AgentId("scout"), by=ANA)
-        recording.finish(scout, recording.request(scout, "read", "{}"), b"x" * 100_000)
+        plainly(recording).finish(scout, plainly(recording).request(scout, "read", "{}"), b"x" * 100_000)
     for path in desk.ledger.parent.glob("blobs/*/content_*"):
         path.unlink()
 

@@ -4,6 +4,7 @@ import re
 
 from batonpass.model.ids import AgentId
 from batonpass.store.port import ReceiptQuery
+from batonpass.testing.recording import plainly
 from tests.unit.cli.desk import ANA, Desk, record_tree
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[2Jdone \u202e"
@@ -89,9 +90,9 @@ def test_calls_without_an_outcome_are_told_apart(desk: Desk) -> None:
     with desk.relay() as relay:
         recording = relay.recording
         scout = recording.start("Look", agent=AgentId("scout"), by=ANA)
-        recording.request(scout, "read", "{}")
+        plainly(recording).request(scout, "read", "{}")
         open_ = desk.words("run", "show", "scout")
-        recording.close(scout)
+        plainly(recording).close(scout)
 
     assert ("  read  no outcome yet", "  read  in doubt") == (
         open_.splitlines()[5].rstrip(),
@@ -113,7 +114,7 @@ def test_hostile_words_do_nothing(desk: Desk) -> None:
     with desk.relay() as relay:
         recording = relay.recording
         scout = recording.start(HOSTILE, agent=AgentId("scout"), by=ANA)
-        recording.close(scout, report=HOSTILE)
+        plainly(recording).close(scout, report=HOSTILE)
     outputs = [
         desk.words("run", "list"),
         desk.words("run", "show", "scout"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.relay import Relay
+from batonpass.testing.recording import plainly
 from tests.unit.accounts.trees import HOSTILE
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import Told, a_desk, send_mail, tell
@@ -149,7 +150,7 @@ def test_on_a_narrow_terminal_the_outcome_stays(desk: Desk, relay: Relay, monkey
     """What a call was given is cut first: that it failed, or has no outcome, is what people look for."""
     monkeypatch.setattr("batonpass.cli.trail.is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
-    recording = relay.recording
+    recording = plainly(relay.recording)
     lead = recording.start("Fix it", agent="lead", by="user:ana")
     recording.fail_call(lead, recording.request(lead, "Bash", f'{{"command":"{"word " * 40}"}}'), "exit", "no")
     recording.request(lead, "Bash", f'{{"command":"{"word " * 40}"}}')

@@ -11,7 +11,7 @@ from batonpass.errors import (
     StaleHeadError,
     StreamClosedError,
 )
-from batonpass.ledger.standing import Acceptance, need
+from batonpass.ledger.standing import need
 from batonpass.model.bodies import (
     Body,
     ChildHead,
@@ -181,7 +181,7 @@ def test_an_act_under_a_lost_lease_is_refused() -> None:
     handoff = offered_to_workers(scribe)
 
     with pytest.raises(LeaseLostError):
-        scribe.recording.accept(handoff, acceptance=Acceptance(token=7))
+        scribe.recording.accept(handoff, token=7)
     with pytest.raises(LeaseLostError):
         scribe.recording.act(handoff, lambda known, _: HandoffCancelled(handoff=known.id, by=ANA), token=7)
     assert State.READY == state_of(store, handoff)

@@ -12,8 +12,8 @@ from batonpass.errors import (
     KeyMissingError,
     NotFoundError,
 )
-from batonpass.ledger.recording import Recording
-from batonpass.ledger.standing import Acceptance, Working
+from batonpass.handoff.transfer.receipts import Acceptance
+from batonpass.ledger.standing import Working
 from batonpass.model.bodies import (
     Carried,
     HandoffAccepted,
@@ -37,6 +37,7 @@ from batonpass.store.port import ReceiptQuery
 from batonpass.testing import FrozenClock
 from batonpass.testing.builders import ANA, a_scribe
 from batonpass.testing.clock import NOON
+from batonpass.testing.recording import PlainRecording
 from batonpass.wire.codec import decode_receipt
 from tests.unit.ledger.reading import head_of, last_in, receipts_in, state_of, words_of
 from tests.unit.ledger.stores import RacingStore, two_processes
@@ -223,7 +224,9 @@ def test_two_who_rekey_at_once_have_one_winner() -> None:
     store = RacingStore()
     one, other = two_processes(store)
     lead = one.start()
-    other = replace(other, run_keys=one.run_keys, recording=Recording(store, other.ledger, one.run_keys, FrozenClock()))
+    other = replace(
+        other, run_keys=one.run_keys, recording=PlainRecording(store, other.ledger, one.run_keys, FrozenClock())
+    )
     made, go = threading.Event(), threading.Event()
     won: list[Working] = []
     winner = threading.Thread(target=lambda: won.append(other.recording.rekey(lead.run.id)))

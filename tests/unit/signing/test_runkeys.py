@@ -13,6 +13,7 @@ from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 from batonpass.store.memory import MemoryStore
 from batonpass.testing.builders import ANA
 from batonpass.testing.clock import NOON
+from batonpass.testing.recording import plainly
 from tests.children import run_at_once
 from tests.unit.model.examples import EDITOR
 
@@ -29,12 +30,13 @@ GO_ON = """
 from pathlib import Path
 from batonpass.relay import Relay
 from batonpass.ledger.standing import Working
+from batonpass.testing.recording import plainly
 with Relay.open(sys.argv[1], home=Path(sys.argv[2]), keys_in_files=True) as relay:
     with relay.store.view() as view:
         working = Working(run=view.get_run(sys.argv[3]))
-    relay.recording.finish(working, relay.recording.request(working, "write_file", "{}"), "ok")
+    plainly(relay.recording).finish(working, plainly(relay.recording).request(working, "write_file", "{}"), "ok")
     if sys.argv[4] == "close":
-        relay.recording.close(working)
+        plainly(relay.recording).close(working)
     print(json.dumps(relay.verify().receipts))
 """
 
@@ -147,15 +149,15 @@ def test_a_lost_key_is_replaced_in_the_next_epoch() -> None:
     home_keys.drop(working.run.id)
 
     with pytest.raises(KeyMissingError, match="rekey"):
-        relay.recording.request(working, "write_file", "{}")
+        plainly(relay.recording).request(working, "write_file", "{}")
     again = relay.recording.rekey(working.run.id)
-    relay.recording.request(again, "write_file", "{}")
+    plainly(relay.recording).request(again, "write_file", "{}")
     with pytest.raises(FencedError):
-        relay.recording.request(working, "write_file", "{}")
+        plainly(relay.recording).request(working, "write_file", "{}")
 
     home_keys._keys[working.run.id] = lost
     with pytest.raises(FencedError):
-        relay.recording.request(working, "write_file", "{}")
+        plainly(relay.recording).request(working, "write_file", "{}")
     with store.view() as view:
         assert 2 == view.get_stream(StreamId(working.run.id)).epoch
     assert 4 == relay.verify().receipts
@@ -180,10 +182,10 @@ def test_a_refused_acceptance_leaves_no_key_behind(tmp_path: Path) -> None:
     """The key of a run that never came to be is not kept."""
     relay = Relay(MemoryStore(), run_keys=RunKeysInFiles(tmp_path))
     lead = relay.recording.start("begun", agent=EDITOR, by=ANA)
-    handoff = relay.recording.offer(lead, EDITOR, "task")
-    relay.recording.accept(handoff)
+    handoff = plainly(relay.recording).offer(lead, EDITOR, "task")
+    plainly(relay.recording).accept(handoff)
     before = set((tmp_path / "runs").iterdir())
     with pytest.raises(Exception, match="cannot accept"):
-        relay.recording.accept(handoff)
+        plainly(relay.recording).accept(handoff)
 
     assert before == set((tmp_path / "runs").iterdir())

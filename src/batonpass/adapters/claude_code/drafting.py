@@ -22,8 +22,8 @@ from batonpass.adapters.claude_code.telling import (
     within_limit,
 )
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.transfer.receipts import close_out
 from batonpass.ledger.draft import Draft
-from batonpass.ledger.standing import close_out
 from batonpass.model.bodies import (
     Body,
     Carried,

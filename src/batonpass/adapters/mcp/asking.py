@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from batonpass.adapters.mcp.deciding import Denied, Held
+from batonpass.adapters.mcp.deciding import Held
 from batonpass.adapters.mcp.messages import INPUT_REQUIRED, Message
 from batonpass.handoff.transfer.decision_sheet import Material
 
@@ -48,20 +48,6 @@ def read_carried_verdict(again: Message) -> bool | None:
 
 def _verdict(response: Mapping[str, Any]) -> bool | None:
     return {_ACCEPTED: True, _DECLINED: False}.get(str(response.get("action")))
-
-
-def sentence_for(held: Held) -> str:
-    """Return what a model is told about a call that waits."""
-    return (
-        f"Held, and not made: {held.why} (rule {held.rule}). A person can let it be made with "
-        f"`batonpass handoff approve {held.call[-6:]}`. After that, call it again with the same arguments; "
-        "until then, go on with something else or tell the user."
-    )
-
-
-def sentence_against(denied: Denied) -> str:
-    """Return what a model is told about a call that is not made."""
-    return f"Denied, and not made: {denied.why}"
 
 
 def sentence_declined(held: Held) -> str:

@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias
 from batonpass.adapters.mcp.protecting import find_protected
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
 from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError, HandoffError
-from batonpass.handoff.calls.begin import Begun, Replayed
+from batonpass.handoff.calls.begun import Begun, Replayed
+from batonpass.handoff.calls.sentences import not_made, sentence_for
 from batonpass.model.ids import CallId
 from batonpass.model.visible import visible
 
@@ -37,13 +38,14 @@ class Held:
     call: CallId
     rule: str
     why: str
+    sentence: str  # what a model is told
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The call must not be made."""
 
-    why: str
+    sentence: str  # what a model is told
 
 
 Decision: TypeAlias = GoOn | Known | Held | Denied
@@ -61,25 +63,27 @@ class Guard:
         try:
             return self._judge(call)
         except CallSuspendedError as error:
-            return Held(CallId(error.call), error.rule, error.sentence)
+            return Held(CallId(error.call), error.rule, error.sentence, sentence_for(error))
         except (CallError, GrantError, HandoffError) as error:
-            return Denied(str(error))
+            return Denied(sentence_for(error))
         except BatonpassError as error:
-            return Denied(f"nothing is done here that is not recorded, and that is impossible now: {error}")
+            return Denied(not_made(f"nothing is done here that is not recorded, and that is impossible now: {error}"))
         except Exception as error:  # noqa: BLE001 - a guard that crashes stops what is enforced, and nothing else
             self._recorder.miss(error)
             words = f"the guard failed, and what it cannot judge is not done here: {type(error).__name__}"
-            return Denied(words) if self._recorder.enforced else GoOn(None)
+            return Denied(not_made(words)) if self._recorder.enforced else GoOn(None)
 
     def _judge(self, call: ProxiedCall) -> Decision:
         """Ask one thing after the other. What the relay asks, constraints and gates, comes last, with the record."""
         if self._home is not None and (named := find_protected(call.kwargs, self._home)) is not None:
             # Watched or enforced: whoever can change the record could make all of this worthless.
             self._recorder.deny(call, PROTECTED)
-            return Denied(f"{visible(named)} is where the record is kept, which no agent may touch; leave it alone")
+            return Denied(
+                not_made(f"{visible(named)} is where the record is kept, which no agent may touch; leave it alone")
+            )
         begun = self._recorder.begin(call)
         if not isinstance(begun, Replayed):
             return GoOn(begun)
         if isinstance(begun.value, dict) and _SHOWN not in begun.value:
             return Known(begun.value)
-        return Denied("an earlier attempt made this call, and what it returned is not kept; go on without it")
+        return Denied(not_made("an earlier attempt made this call, and what it returned is not kept; go on without it"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from batonpass.adapters.mcp.messages import INPUT_REQUIRED, Message
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
-from batonpass.handoff.calls.begin import Begun
+from batonpass.handoff.calls.begun import Begun
 
 _MOST_CHARACTERS = 10_000
 

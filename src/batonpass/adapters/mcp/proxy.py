@@ -19,9 +19,7 @@ from batonpass.adapters.mcp.asking import (
     question_as_result,
     read_carried_verdict,
     read_verdict,
-    sentence_against,
     sentence_declined,
-    sentence_for,
 )
 from batonpass.adapters.mcp.deciding import Denied, GoOn, Guard, Held, Known
 from batonpass.adapters.mcp.declaring import PROMPT, RESOURCE, Server, name_for
@@ -154,12 +152,12 @@ class Proxy:
             case Held() as held:
                 self._hold(message, call, held)
             case Denied() as denied:
-                self._refuse(message, sentence_against(denied))
+                self._refuse(message, denied.sentence)
 
     def _hold(self, message: Message, call: ProxiedCall, held: Held) -> None:
         material = self._recorder.material(held.call) if self._can_ask(message) else None
         if material is None or material.proven:  # whoever answers at the client proves nothing
-            self._refuse(message, sentence_for(held))
+            self._refuse(message, held.sentence)
             return
         identifier = f"batonpass-{secrets.token_hex(12)}"
         with self._lock:
@@ -184,12 +182,12 @@ class Proxy:
 
     def _settle(self, asked: _Asked, message: Message, verdict: bool | None, *, line: bytes | None = None) -> None:  # noqa: FBT001 - what a person said
         if verdict is None:
-            self._refuse(message, sentence_for(asked.held))
+            self._refuse(message, asked.held.sentence)
             return
         try:
             self._recorder.settle(asked.held.call, approved=verdict, shown=asked.material, looked_ms=asked.looked_ms)
         except BatonpassError as error:
-            self._refuse(message, f"{sentence_for(asked.held)} The answer at the client does not count: {error}")
+            self._refuse(message, f"{asked.held.sentence} The answer at the client does not count: {error}")
             return
         if verdict:
             self._send(message, asked.call, line=line)

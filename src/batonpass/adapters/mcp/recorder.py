@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError
-from batonpass.handoff.calls.begin import Begun, Replayed, begin_call
+from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.begun import Begun, Replayed
 from batonpass.handoff.calls.finish import fail_call, finish_call
 from batonpass.handoff.calls.foreign import ForeignCall
 from batonpass.handoff.calls.receipts import deny_call

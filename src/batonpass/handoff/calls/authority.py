@@ -1,76 +1,59 @@
-"""The guard at every call: what is protected, then whether the grant is in force and covers the call."""
+"""Whether the grant of a run is in force and covers a call, at every hop from where it began."""
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from batonpass.errors import (
-    BatonpassError,
-    CallProtectedError,
-    GrantDeniedError,
-    GuardFailedError,
-    InvalidValueError,
-)
+from batonpass.errors import GrantDeniedError, GrantError, InvalidValueError, StoreError
 from batonpass.guard.authority import explain
-from batonpass.handoff.calls.limits import Counting
-from batonpass.handoff.calls.protected_paths import paths_in
+from batonpass.handoff.calls.limits import Counting, find_revoked, read_used
+from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.tools import PLACE, ToolCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.transfer.grant_terms import WOULD_DENY, require_in_force
+from batonpass.handoff.transfer.grant_terms import require_in_force
 from batonpass.model.call import Call, resolved
 from batonpass.model.charge import whole_of
 from batonpass.model.condition import Under
 from batonpass.model.grant import Terms
 from batonpass.model.ids import StreamId
 from batonpass.model.permit import Permit
-from batonpass.model.receipt import Mode
 
-WOULD_FAIL: Final = "would_deny.guard"
-
-
-@dataclass(slots=True)
-class Guarded:
-    """A call that the guard lets pass: as its grant sees it, what it counts against, and what would have stopped it."""
-
-    counting: Counting
-    tried: Call | None = None  # as a grant sees it, or would; None if nothing could grant it
-    flags: tuple[str, ...] = ()
-    reason: str | None = None  # of what would have stopped it, in words
+GRANT: Final = "grant"
 
 
-def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
-    """Return what the guard makes of a call.
+def authorise(pending: PendingCall) -> None:
+    """Hold a call to the grant of its run and to all above it, unless one of them has ended or was revoked.
 
-    Raises `CallProtectedError`, and where the run is enforced `GrantExpiredError`, `GrantDeniedError`, and
-    `GuardFailedError` for whatever else goes wrong in here: nobody knows then whether it may be made.
+    Raises `GrantExpiredError`, `GrantDeniedError` and `GrantRevokedError` where the run is enforced; and whatever else
+    goes wrong in here stops such a call too: nobody knows then whether it may be made.
     """
-    bounds, enforced = holding.bounds, holding.working.mode is Mode.ENFORCED
-    guarded = Guarded(Counting(bounds.accounts, line=bounds.line if bounds.chain else ()))
-    try:
-        _protect(desk, call, enforced=enforced)
-        if bounds.chain:
-            require_in_force(bounds, holding.present(desk.clock))
-            guarded.tried = _resolved(desk, holding, call)
-            guarded.counting.permits = tuple(authorise_here(desk, holding, guarded.tried))
+    desk, holding = pending.desk, pending.holding
+    bounds = holding.bounds
+    pending.counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
+    with pending.judged():
+        if not bounds.chain:
+            pending.tried = see(desk, holding, pending.call)
         else:
-            guarded.tried = see(desk, holding, call)
-    except CallProtectedError:
-        raise
-    except BatonpassError as refusal:
-        if enforced:
-            raise _in_words(holding, call, refusal) from None
-        guarded.flags, guarded.reason = (WOULD_DENY,), str(_in_words(holding, call, refusal))
-    except Exception as error:
-        if enforced:
-            raise GuardFailedError(call.declared.name, f"{type(error).__name__}: {error}") from error
-        guarded.flags, guarded.reason = (WOULD_FAIL,), f"{type(error).__name__}: {error}"
-    return guarded
+            try:
+                require_in_force(bounds, holding.present(desk.clock))
+                pending.tried = _resolved(desk, holding, pending.call)
+                pending.counting.permits = tuple(authorise_here(desk, holding, pending.tried))
+            except (GrantError, InvalidValueError) as refusal:
+                pending.refuse(GRANT, _in_words(holding, pending.call, refusal))
+    try:
+        pending.used = read_used(desk, pending.counting)
+    except StoreError:
+        if pending.enforced:
+            raise
+        return  # a run that is only watched goes on while nothing can be read
+    if (revoked := find_revoked(bounds, pending.counting, pending.used)) is not None:
+        pending.refuse(GRANT, revoked)
 
 
-def _in_words(holding: Holding, call: ToolCall[Any], refusal: BatonpassError) -> BatonpassError:
+def _in_words(holding: Holding, call: ToolCall[Any], refusal: GrantError | InvalidValueError) -> GrantError:
     """Return a refusal that says who tried what, also where what was tried has no form that could be granted."""
     if not isinstance(refusal, InvalidValueError):
         return refusal
@@ -150,14 +133,3 @@ def _paths(desk: Desk, holding: Holding) -> set[str]:
 
 def _from(desk: Desk, place: str, path: str) -> str:
     return desk.resolve(os.path.join(place, path))  # noqa: PTH118 - as it is written, `..` included
-
-
-def _protect(desk: Desk, call: ToolCall[Any], *, enforced: bool) -> None:
-    """Refuse a call that would touch the record. Raises `CallProtectedError`."""
-    here = os.getcwd()  # noqa: PTH109 - a text is wanted
-    reads, own = call.declared.reads, {"path": call.path, "aim": call.aim}
-    targets = () if reads or not enforced else frozenset(paths_in(own, here))
-    named = paths_in({"": call.mentioned, **own} if enforced else own, here)
-    what = desk.protected.find(named, reads=reads, enforced=enforced, targets=targets)
-    if what is not None:
-        raise CallProtectedError(call.declared.name, what)

@@ -5,13 +5,16 @@ from datetime import datetime
 from typing import Any
 
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
-from batonpass.handoff.calls.past_calls import RESULT
+from batonpass.handoff.calls.begun import Replayed
+from batonpass.handoff.calls.past_calls import ARGUMENTS, RESULT
+from batonpass.handoff.calls.pending import PendingCall
+from batonpass.handoff.calls.room import write_counted
 from batonpass.handoff.calls.tools import Declared
 from batonpass.handoff.calls.values import give_back
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.transfer.read_offer import is_intact
-from batonpass.model.bodies import ToolCompleted
-from batonpass.model.ids import CallId, Digest, ReceiptId, RunId
+from batonpass.model.bodies import ToolCached, ToolCompleted
+from batonpass.model.ids import CallId, Digest, ReceiptId, RunId, new_call_id
 from batonpass.model.run import Cached
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
@@ -37,6 +40,27 @@ def cache_key(desk: Desk, root: RunId, declared: Declared, described: bytes) -> 
         return desk.secrets.session_digest(root, b"cache", described)
     except StoreError:
         return None
+
+
+def find_cached(pending: PendingCall) -> Replayed | None:
+    """Return the result of an earlier call like this one, if it is kept and fresh; that it was given is recorded."""
+    desk, holding, declared = pending.desk, pending.holding, pending.declared
+    if pending.made:
+        return None
+    again = find_again(desk, cache_key(desk, holding.root, declared, pending.described), declared)
+    if again is None:
+        return None
+    cached = ToolCached(
+        run=holding.id,
+        call=new_call_id(desk.clock.now()),
+        tool=declared.name,
+        made=again.call,
+        result=again.receipt,
+        key=pending.key,
+        flags=tuple(dict.fromkeys(pending.flags)),
+    )
+    write_counted(pending, lambda _: cached, [desk.json(ARGUMENTS, pending.described), *pending.beside])
+    return Replayed(again.value)
 
 
 def find_again(desk: Desk, key: Digest | None, declared: Declared) -> Again | None:

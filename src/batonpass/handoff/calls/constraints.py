@@ -1,13 +1,26 @@
-"""Keeping to constraints with what a call returned: checked as soon as it is there."""
+"""Constraints that bind a run: with what a call is made, and with what it returned."""
 
 from dataclasses import asdict, is_dataclass
 from typing import Final
 
 from batonpass.errors import ConstraintViolatedError
-from batonpass.guard.constraints import find_broken_by_return
+from batonpass.guard.constraints import find_broken_by_call, find_broken_by_return
+from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.holding import Holding
 
 BROKEN: Final = "result.constraint"
+CONSTRAINT: Final = "constraint"
+
+
+def check_constraints(pending: PendingCall) -> None:
+    """Refuse a call whose arguments break what binds its run. Raises `ConstraintViolatedError`."""
+    # Working out the names of the arguments costs more than all the rest here, and most constraints bind to none.
+    bound = tuple(one for one in pending.holding.constraints if one.binds_to is not None)
+    if not bound:
+        return
+    with pending.judged():
+        for broken in find_broken_by_call(bound, pending.declared.name, pending.call.named):
+            pending.refuse(CONSTRAINT, ConstraintViolatedError(broken.constraint.sentence, broken.found))
 
 
 def find_broken(holding: Holding, tool: str, value: object) -> ConstraintViolatedError | None:

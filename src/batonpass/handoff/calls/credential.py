@@ -1,10 +1,10 @@
 """Acting as somebody: a tool's credential is fetched for one call, and only whose it is gets written down."""
 
-from collections.abc import Callable
 from typing import Final
 
 from batonpass.credentials import Credential, CredentialRequest
 from batonpass.errors import CredentialError
+from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.tools import Declared
 from batonpass.handoff.calls.values import describe
 from batonpass.handoff.desk import Desk
@@ -15,21 +15,19 @@ from batonpass.model.ids import Digest
 CREDENTIAL: Final = "credential"
 
 
-def fetch_credential(
-    desk: Desk, holding: Holding, declared: Declared, deny: Callable[[CredentialError], None]
-) -> Credential | None:
+def fetch_credential(pending: PendingCall) -> Credential | None:
     """Return the credential that a tool declares; from now on its secret is taken out of everything that is written.
 
     Raises `CredentialError`, once the denial is on record.
     """
-    if declared.credential is None:
+    declared = pending.declared
+    if declared.credential is None or pending.made:
         return None
     try:
-        credential = _fetched(desk, holding, declared, declared.credential)
+        credential = _fetched(pending.desk, pending.holding, declared, declared.credential)
     except CredentialError as error:
-        deny(error)
-        raise
-    desk.redactor.know(credential.secret.reveal())
+        pending.deny(CREDENTIAL, error)
+    pending.desk.redactor.know(credential.secret.reveal())
     return credential
 
 

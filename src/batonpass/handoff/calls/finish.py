@@ -1,12 +1,13 @@
 """How calls end: what they returned, or how they failed, is recorded, and is among what the run knows from then on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import encode_change
 from batonpass.errors import FencedError, OutsideGrantError, StreamClosedError
-from batonpass.handoff.calls.begin import MESSAGE, Begun
+from batonpass.handoff.calls.begun import Begun
 from batonpass.handoff.calls.commands import exit_code_of
 from batonpass.handoff.calls.constraints import BROKEN, find_broken
 from batonpass.handoff.calls.edited_files import find_edited
@@ -19,13 +20,16 @@ from batonpass.handoff.calls.tainted_call import add_text
 from batonpass.handoff.calls.tools import ToolCall
 from batonpass.handoff.calls.values import SHOWN, keep_result
 from batonpass.handoff.calls.work_tree import Seen
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.faults import code_of, words_of
+from batonpass.handoff.desk import MESSAGE, Desk
+from batonpass.handoff.faults import Fault
 from batonpass.handoff.holding import Holding
 from batonpass.model.bodies import Changed, Effect, HandoffLate, ToolCompleted, ToolFailed
 from batonpass.model.content import Content
 from batonpass.model.entry import Touch
 from batonpass.model.receipt import Mode, SignedReceipt
+
+# PostgreSQL keeps no larger content.
+LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +44,21 @@ class _Ended:
     outside: tuple[str, ...] = ()  # files that it should not have written
 
 
-def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], value: object) -> None:
+def finish_call(
+    desk: Desk,
+    holding: Holding,
+    begun: Begun,
+    call: ToolCall[Any],
+    value: object,
+    *,
+    seen: Seen | None = None,
+    beside: tuple[Content, ...] = (),
+) -> None:
     """Record what a call returned. If the run is over, the outcome is kept as evidence; raises what it met.
 
-    Raises `OutsideGrantError` and `ConstraintViolatedError`, once the outcome is on record, where the run is enforced
-    and a command changed what it may not write, or what came back breaks a constraint.
+    A door that looks at files itself says with `seen` what it saw. Raises `OutsideGrantError` and
+    `ConstraintViolatedError`, once the outcome is on record, where the run is enforced and a command changed what it
+    may not write, or what came back breaks a constraint.
     """
     took = begun.took_us
     cost = cost_of(call, value)
@@ -53,7 +67,7 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
         return
     body, media_type = keep_result(value, call.declared.encode)
     content = desk.result(body, media_type)
-    ended = _see(desk, holding, begun, call, completed=True)
+    ended = _see(desk, holding, begun, call, completed=True, seen=seen)
     broken = find_broken(holding, call.declared.name, value)
     flags = (
         *_flags_of(cost, redacted=content.ref.media_type != media_type),
@@ -79,14 +93,14 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
     )
     try:
         with holding.taint.lock:
-            written = write_about_call(desk, holding, done, content, *ended.contents, touches=ended.touches)
+            written = write_about_call(desk, holding, done, content, *ended.contents, *beside, touches=ended.touches)
             _take(holding, begun, call, written)
         if call.declared.external:
             add_text(holding, begun.call, body, media_type)
         if written is not None:
             holding.last_call = begun.call
     except (FencedError, StreamClosedError):
-        _keep_late(desk, holding, begun, content, completed=True)
+        keep_late(desk, holding, begun, content, *beside, completed=True)
         raise
     if holding.working.mode is Mode.ENFORCED:
         if ended.outside:
@@ -95,21 +109,17 @@ def finish_call(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any],
             raise broken
 
 
-def _see(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], *, completed: bool) -> _Ended:
-    """Look at what a call changed, and take what it says about that."""
-    edited = tuple(find_edited(begun.watched))
-    at = desk.clock.now()
-    if begun.looked:
-        seen = desk.files.end(begun.call, holding.id, at, edited, begun.watched)
-    else:
-        seen = Seen(tuple(edit.change(call=begun.call, run=holding.id, at=at) for edit in edited))
+def _see(
+    desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], *, completed: bool, seen: Seen | None
+) -> _Ended:
+    """Look at what a call changed, unless its door did, and take what it says about that."""
+    if seen is None:
+        seen = _look(desk, holding, begun)
     holding.changed.update(change.path for change in seen.changes)
     outside = find_outside(desk, holding, seen.changes) if call.declared.any_file else ()
     holding.went_outside = holding.went_outside or bool(outside)
     said, cut = begun.sayings.take()
-    changes = [
-        (change, desk.json(f"change.{number}", encode_change(change))) for number, change in enumerate(seen.changes, 1)
-    ]
+    changes = [(change, _kept(desk, change, number)) for number, change in enumerate(seen.changes, 1)]
     effects = list(find_effects(desk, holding, call, said, completed=completed))
     return _Ended(
         changes=tuple(
@@ -121,6 +131,21 @@ def _see(desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], *, com
         touches=tuple(Touch(path=change.path, content=kept.ref.id) for change, kept in changes),
         outside=outside,
     )
+
+
+def _look(desk: Desk, holding: Holding, begun: Begun) -> Seen:
+    edited = tuple(find_edited(begun.watched))
+    at = desk.clock.now()
+    if begun.looked:
+        return desk.files.end(begun.call, holding.id, at, edited, begun.watched)
+    return Seen(tuple(edit.change(call=begun.call, run=holding.id, at=at) for edit in edited))
+
+
+def _kept(desk: Desk, change: FileChange, number: int) -> Content:
+    document = encode_change(change)
+    if len(document) > LARGEST_CONTENT:
+        document = encode_change(replace(change, hunks=None))
+    return desk.json(f"change.{number}", document)
 
 
 def _flags_of(cost: int | None, *, redacted: bool) -> tuple[str, ...]:
@@ -149,18 +174,21 @@ def fail_call(
     holding: Holding,
     begun: Begun,
     call: ToolCall[Any],
-    error: BaseException,
+    error: BaseException | Fault,
     *,
     made: bool = True,
+    seen: Seen | None = None,
+    beside: tuple[Content, ...] = (),
 ) -> None:
     """Record how a call failed. If the run is over, that is kept as evidence; raises what it met.
 
     A call that was interrupted has not failed: nobody knows how far it came. It gets no outcome, and is in doubt.
     """
     took = begun.took_us
-    if begun.looked and (not made or not isinstance(error, Exception)):
+    interrupted = not isinstance(error, Exception | Fault)
+    if begun.looked and (not made or interrupted):
         desk.files.forget(begun.call)
-    if made and not isinstance(error, Exception):
+    if made and interrupted:
         return
     # Whoever tries it once more means this very call: under another number, the next attempt would make it twice.
     holding.uncount(begun.described, begun.number)
@@ -168,35 +196,37 @@ def fail_call(
         if made:
             _take(holding, begun, call, None)
         return
-    content = desk.text(MESSAGE, words_of(error))
+    fault = error if isinstance(error, Fault) else Fault.of(error)
+    content = desk.text(MESSAGE, fault.words)
     label = call.declared.label if made else None  # what was not made brought nothing
-    ended = _see(desk, holding, begun, call, completed=False) if made else _Ended()
+    ended = _see(desk, holding, begun, call, completed=False, seen=seen) if made else _Ended()
     failed = ToolFailed(
         run=holding.id,
         call=begun.call,
-        error=code_of(error),
+        error=fault.code,
         changes=ended.changes,
         label=label,
         flags=ended.flags,
         took_us=took if made else None,
-        exit_code=exit_code_of(error),
+        exit_code=None if isinstance(error, Fault) else exit_code_of(error),
         effects=ended.effects,
     )
     try:
         with holding.taint.lock:
-            written = write_about_call(desk, holding, failed, content, *ended.contents, touches=ended.touches)
+            written = write_about_call(desk, holding, failed, content, *ended.contents, *beside, touches=ended.touches)
             if made:
                 _take(holding, begun, call, written)
         if written is not None:
             holding.last_call = begun.call
     except (FencedError, StreamClosedError):
-        _keep_late(desk, holding, begun, content, completed=False)
+        keep_late(desk, holding, begun, content, *beside, completed=False)
         raise
 
 
-def _keep_late(desk: Desk, holding: Holding, begun: Begun, content: Content, *, completed: bool) -> None:
+def keep_late(desk: Desk, holding: Holding, begun: Begun, *contents: Content, completed: bool) -> None:
+    """Keep what came of a call whose run was over by then: as evidence, beside it."""
     handoff = holding.working.run.handoff
     if handoff is None:
         return  # a root has no stream of its own that others may write to; whoever took it over sees the doubt
     late = HandoffLate(handoff=handoff, run=holding.id, call=begun.call, completed=completed)
-    desk.recording.act(handoff, lambda _, __: late, (content,))
+    desk.recording.act(handoff, lambda _, __: late, contents)

@@ -50,7 +50,13 @@ def resource_of_mcp(server: str, tool: str) -> str:
     return f"{server}/{tool}"
 
 
+def split_mcp(name: str) -> tuple[str, str] | None:
+    """Return server and tool of `mcp__SERVER__TOOL`; None if that is no tool of an MCP server."""
+    server, between, tool = name.removeprefix(MCP).partition(_BETWEEN)
+    return (server, tool) if name.startswith(MCP) and between and server and tool else None
+
+
 def find_mcp(name: str) -> str | None:
     """Return what a call of `mcp__SERVER__TOOL` acts on; None if that is no tool of an MCP server."""
-    server, between, tool = name.removeprefix(MCP).partition(_BETWEEN)
-    return resource_of_mcp(server, tool) if name.startswith(MCP) and between and server and tool else None
+    found = split_mcp(name)
+    return None if found is None else resource_of_mcp(*found)

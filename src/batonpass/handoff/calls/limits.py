@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeAlias
 
 from batonpass.errors import (
     BudgetExhaustedError,
@@ -13,7 +13,6 @@ from batonpass.errors import (
     ConstraintViolatedError,
     GrantError,
     GrantRevokedError,
-    StoreError,
 )
 from batonpass.handoff.bounds import MILLION, Account, Bounds
 from batonpass.handoff.desk import Desk
@@ -38,6 +37,10 @@ class Counted:
 
     account: StreamId
     limits: Limits
+
+
+# By account and unit, how much of it was used up.
+Used: TypeAlias = Mapping[tuple[StreamId, Unit], int]
 
 
 @dataclass(slots=True)
@@ -66,6 +69,17 @@ class Counting:
             for account, permits in self.permits
         )
 
+    def watched(self) -> set[StreamId]:
+        """Return all accounts that may decide about the call."""
+        limited = {account.id for account in self.accounts}
+        limited.update(
+            permit_account(account, permit)
+            for account, permits in self.permits
+            for permit in permits
+            if permit.limits != UNLIMITED
+        )
+        return limited.union(part_of(account, REVOKED) for account in self.line)
+
     def within(self) -> tuple[Within, ...]:
         """Return what has to hold once the call is counted: nothing above it is revoked, and everything has room."""
         return (*revocations(self.line), *(limit for one in self.counted() for limit in _within(one)))
@@ -93,6 +107,14 @@ def require_unrevoked(view: LedgerView, bounds: Bounds) -> None:
             raise revoked(bounds, account)
 
 
+def find_revoked(bounds: Bounds, counting: Counting, used: Used) -> GrantRevokedError | None:
+    """Return in words that what a call hangs from was revoked, by what was read; None if it was not."""
+    for account in counting.line:
+        if used.get((part_of(account, REVOKED), Unit.CALLS)):
+            return revoked(bounds, account)
+    return None
+
+
 def before_call(counted: Iterable[Counted]) -> tuple[Charge, ...]:
     """Return what a request uses up."""
     return _charges((one.account, Unit.CALLS, 1) for one in counted if one.limits.calls is not None)
@@ -113,28 +135,27 @@ def used_up(counted: Iterable[Counted], amounts: Mapping[Unit, int]) -> tuple[Ch
     )
 
 
-def find_overspent(
-    desk: Desk, bounds: Bounds, counting: Counting, *, calls: bool = True
-) -> Iterator[tuple[str, CallError | GrantError]]:
-    """Yield by which rule a run would be stopped by now, and in which words; by default, if it made one call more."""
-    limits = counting.within()
-    if not limits:
-        return
-    try:
-        with desk.store.view() as view:
-            accounts = {limit.account for limit in limits}
-            used = {(one.account, one.unit): one.used for account in accounts for one in view.find_charged(account)}
-    except StoreError:
-        return  # an observed run goes on while nothing can be read
+def read_used(desk: Desk, counting: Counting) -> Used:
+    """Return how much was used up of all that a call counts against, those permits included that it may fall back to.
+
+    Nothing is read where nothing is counted.
+    """
+    accounts = counting.watched()
+    if not accounts:
+        return {}
+    with desk.store.view() as view:
+        return {(one.account, one.unit): one.used for account in accounts for one in view.find_charged(account)}
+
+
+def find_overspent(counting: Counting, used: Used, *, calls: bool = True) -> Iterator[BudgetExhaustedError]:
+    """Yield what has no room any more, revocations first; by default, if one call more were made."""
     wanted = before_call(counting.counted()) if calls else ()
     charged = {(charge.account, charge.unit): charge.amount for charge in wanted}
-    for limit in limits:
+    for limit in counting.within():
         name = (limit.account, limit.unit)
         then = used.get(name, 0) + charged.get(name, 0)
         if then > limit.most:
-            yield explain_spent(
-                bounds, BudgetExhaustedError(account=limit.account, unit=limit.unit, used=then, most=limit.most)
-            )
+            yield BudgetExhaustedError(account=limit.account, unit=limit.unit, used=then, most=limit.most)
 
 
 def find_overdue(accounts: Iterable[Account], at: datetime) -> Iterator[tuple[str, ConstraintViolatedError]]:

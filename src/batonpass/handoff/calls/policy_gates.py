@@ -1,35 +1,65 @@
-"""Gates where they stand: a handoff is held or refused at its offer, a held call suspends its attempt."""
+"""Gates of calls: a person's rules and tiers, asked last. A held call waits, and its attempt ends."""
 
-from datetime import datetime
-from hashlib import sha256
-from typing import Any
-
-from batonpass.errors import CallSuspendedError
-from batonpass.guard.gates import (
-    CallFacts,
-    Decision,
-    HandoffFacts,
-    decide,
-    judge_call,
-    judge_handoff,
-    takes_proof,
-    tiers_of_call,
-)
-from batonpass.handoff.calls.tainted_call import Vetted, judge_taint
-from batonpass.handoff.calls.tools import Declared, ToolCall
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
+from batonpass.errors import CallDeniedError, CallSuspendedError
+from batonpass.guard.gates import CallFacts, Decision, decide, judge_call, takes_proof, tiers_of_call
+from batonpass.handoff.calls.held_call import heed
+from batonpass.handoff.calls.past_calls import ARGUMENTS
+from batonpass.handoff.calls.pending import PendingCall
+from batonpass.handoff.calls.receipts import TARGET, fill_gap
+from batonpass.handoff.calls.tainted_call import judge_taint
+from batonpass.handoff.calls.tools import Declared
+from batonpass.handoff.transfer.policy_gates import depth_of, hold_until
 from batonpass.ledger.standing import need
-from batonpass.model.baton import Brief
 from batonpass.model.bodies import Body, ChildHead, HandoffHeld, ToolHeld
-from batonpass.model.content import Content
-from batonpass.model.ids import AgentId, Digest, RunId, new_call_id
-from batonpass.model.items import Artifact, Item
-from batonpass.model.kinds import Relation
-from batonpass.model.receipt import Mode
-from batonpass.model.rules import Tier
+from batonpass.model.ids import new_call_id
+from batonpass.model.kinds import Gate
+from batonpass.model.rules import TAINT, Tier
 from batonpass.model.run import Handoff
-from batonpass.store.port import LedgerView
+
+
+def pass_gates(pending: PendingCall) -> None:
+    """Let a call go on, and note what would have held it; else hold or refuse it.
+
+    Gates hold where the run is enforced or the policy says so. Raises `CallDeniedError` and `CallSuspendedError`.
+    """
+    desk, holding = pending.desk, pending.holding
+    with pending.judged():
+        pending.gates = _find_decisions(pending)
+    enforced = (desk.gates.enforce or pending.enforced) and not pending.made
+    decision = decide(pending.gates, enforced=enforced)
+    if decision is None:
+        return
+    tool = pending.declared.name
+    if decision.gate is Gate.DENY:
+        where = desk.gates.where(decision.rule)
+        pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, decision.sentence))
+    held = holding.find_held(pending.key)
+    if held is None:
+        fill_gap(desk, holding)
+        raise _hold(pending, decision)
+    if (refusal := heed(desk, held, decision)) is not None:
+        pending.deny(held.rule, refusal)
+    if held.rule == TAINT:
+        holding.taint.cleared.add((held.tool, pending.aim))
+    pending.gates = ()
+
+
+def _find_decisions(pending: PendingCall) -> tuple[Decision, ...]:
+    """Return what taint, the door's own rules and the policy say; nothing about what somebody let be made."""
+    desk, holding, declared = pending.desk, pending.holding, pending.declared
+    if pending.key in holding.resumption.approved:
+        return ()
+    facts = CallFacts(
+        agent=holding.agent,
+        tool=declared.name,
+        reads=declared.reads,
+        action=declared.action,
+        target=pending.target,
+        leads_to=None if pending.tried is None else pending.tried.resource,
+        tiers=tiers_of(declared),
+        depth=depth_of(desk, holding),
+    )
+    return (*judge_taint(pending, facts), *pending.call.find_refusals(), *judge_call(facts, desk.gates))
 
 
 def tiers_of(declared: Declared) -> tuple[Tier, ...]:
@@ -42,68 +72,34 @@ def tiers_of(declared: Declared) -> tuple[Tier, ...]:
     )
 
 
-def judge(
-    desk: Desk,
-    holding: Holding,
-    call: ToolCall[Any],
-    target: str | None,
-    key: Digest,
-    *,
-    aim: Digest,
-    leads_to: str | None = None,
-) -> tuple[Decision, ...]:
-    """Return what taint and the policy say about a call; nothing about one that somebody let be made."""
-    if key in holding.resumption.approved:
-        return ()
-    facts = CallFacts(
-        agent=holding.agent,
-        tool=call.declared.name,
-        reads=call.declared.reads,
-        action=call.declared.action,
-        target=target,
-        leads_to=leads_to,
-        tiers=tiers_of(call.declared),
-        depth=depth_of(desk, holding),
-    )
-    return (*judge_taint(desk, holding, facts, aim), *judge_call(facts, desk.gates))
+def _hold(pending: PendingCall, decision: Decision) -> CallSuspendedError:
+    """Record that a call waits for somebody. Return what to raise.
 
-
-def suspend(
-    desk: Desk,
-    holding: Holding,
-    call: ToolCall[Any],
-    key: Digest,
-    decision: Decision,
-    *,
-    arguments: Content,
-    vetted: Vetted,
-) -> CallSuspendedError:
-    """Record that a call waits for somebody, and end the attempt: nobody waits for a person. Return what to raise.
-
-    A root has no handoff that could wait, so it stays open.
+    Whoever works for a handoff stops here, and the handoff waits: no worker waits for a person. A root has no handoff
+    that could wait, and another program's agent cannot be stopped: these go on, and may make the call again later.
     """
-    tool = call.declared.name
+    desk, holding, declared = pending.desk, pending.holding, pending.declared
+    handoff = holding.working.run.handoff if holding.suspends else None
     held = ToolHeld(
         run=holding.id,
         call=new_call_id(desk.clock.now()),
-        tool=tool,
+        tool=declared.name,
         rule=decision.rule,
         gate=decision.gate,
-        key=key,
-        reads=call.declared.reads,
-        tiers=tuple(str(tier) for tier in tiers_of(call.declared)),
+        key=pending.key,
+        reads=declared.reads,
+        tiers=tuple(str(tier) for tier in tiers_of(declared)),
         proven=takes_proof(desk.gates, decision.gate),
-        target=vetted.aim,
-        # Whoever works for a handoff stops here, and the handoff waits; then its own hold says how long.
-        until=hold_until(desk) if holding.working.run.handoff is None else None,
-        label=vetted.label,
-        untrusted=vetted.untrusted,
+        target=pending.aim,
+        # The hold of a handoff says itself how long it lasts.
+        until=hold_until(desk) if handoff is None else None,
+        label=pending.label,
+        untrusted=pending.untrusted,
     )
-    contents = [arguments, desk.refusal(decision.sentence)]
-    if (target := call.target) is not None:
-        contents.append(desk.text("target", target))
+    contents = [desk.json(ARGUMENTS, pending.described), desk.refusal(decision.sentence), *pending.beside]
+    if (target := pending.call.target) is not None:
+        contents.append(desk.text(TARGET, target))
     desk.recording.record(holding.working, held, tuple(contents))
-    handoff = holding.working.run.handoff
     if handoff is None:
         holding.held[held.call] = held
     else:
@@ -121,83 +117,4 @@ def suspend(
             )
 
         desk.recording.act(handoff, hold, (desk.refusal(decision.sentence),))
-    return CallSuspendedError(tool, held.call, decision.rule, decision.sentence, handoff)
-
-
-def judge_offer(
-    desk: Desk,
-    holding: Holding,
-    *,
-    to: AgentId,
-    relation: Relation,
-    brief: Brief,
-    task: str,
-    items: tuple[Item, ...],
-    missing: tuple[str, ...],
-    unverified: int,
-) -> tuple[Decision | None, tuple[str, ...]]:
-    """Return what holds or refuses an offer, and what would have, had it been enforced."""
-    decisions = judge_handoff(
-        HandoffFacts(
-            to=to,
-            relation=relation,
-            may=brief.may,
-            tiers=tiers_of_handoff(brief),
-            depth=depth_of(desk, holding) + 1,
-            missing=missing,
-            unverified=unverified,
-            has_method=has_method(brief),
-            is_verbatim=is_verbatim(task, items),
-            may_read=holding.taint.base.may_read(f"agent:{to}"),
-        ),
-        desk.gates,
-    )
-    decision = decide(decisions, enforced=desk.gates.enforce or holding.working.mode is Mode.ENFORCED)
-    told = [each for each in decisions if each is not decision]
-    return decision, tuple(dict.fromkeys(each.flag for each in told))
-
-
-def tiers_of_handoff(brief: Brief) -> tuple[Tier, ...]:
-    """Return the tiers of a handoff: with tokens or money of its own, others spend what is ours.
-
-    A budget of calls or seconds only limits; whoever sets one must not be held for it.
-    """
-    budget = brief.budget
-    spends = budget is not None and (budget.cost is not None or budget.tokens is not None)
-    return (Tier.BUDGETED_DELEGATION,) if spends else ()
-
-
-def has_method(brief: Brief) -> bool:
-    """Return whether a handoff says how anybody will tell that its result holds."""
-    return bool(brief.verify_by or brief.criteria)
-
-
-def is_verbatim(task: str, items: tuple[Item, ...]) -> bool:
-    """Return whether a task is, word for word, a text that came from outside."""
-    said = sha256(task.encode()).hexdigest()
-    return any(
-        isinstance(item.value, Artifact) and item.value.untrusted and item.value.sha256 == said for item in items
-    )
-
-
-def hold_until(desk: Desk) -> datetime | None:
-    """Return when a hold that begins now is denied; None if it waits for ever."""
-    return None if desk.gates.hold_for is None else desk.clock.now() + desk.gates.hold_for
-
-
-def depth_of(desk: Desk, holding: Holding) -> int:
-    """Return how many hops a run is below its root, by the signed lineage; 0 where nothing in the policy asks."""
-    if not desk.gates.needs_depth:
-        return 0
-    if holding.depth is None:
-        with desk.store.view() as view:
-            holding.depth = depth_in(view, holding.id)
-    return holding.depth
-
-
-def depth_in(view: LedgerView, run: RunId) -> int:
-    """Return how many hops a run is below its root."""
-    depth, known = 0, view.get_run(run)
-    while known.parent is not None:
-        depth, known = depth + 1, view.get_run(known.parent)
-    return depth
+    return CallSuspendedError(declared.name, held.call, decision.rule, decision.sentence, handoff)

@@ -5,7 +5,15 @@ from decimal import Decimal
 from typing import Any, Final
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.limits import Counted, Counting, find_overdue, find_overspent, used_up
+from batonpass.handoff.calls.limits import (
+    Counted,
+    Counting,
+    explain_spent,
+    find_overdue,
+    find_overspent,
+    read_used,
+    used_up,
+)
 from batonpass.handoff.calls.receipts import deny_call, write_about_call
 from batonpass.handoff.calls.tools import ToolCall
 from batonpass.handoff.desk import Desk
@@ -62,7 +70,8 @@ def require_room(desk: Desk, holding: Holding, *, what: str) -> None:
         return
     counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
     overdue = find_overdue(bounds.accounts, desk.clock.now())
-    found = next(iter((*overdue, *find_overspent(desk, bounds, counting, calls=False))), None)
+    spent = find_overspent(counting, read_used(desk, counting), calls=False)
+    found = next(iter((*overdue, *(explain_spent(bounds, one) for one in spent))), None)
     if found is not None:
         rule, refusal = found
         deny_call(desk, holding, what, {}, rule=rule, reason=str(refusal))

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from batonpass.audit.lookup import ending
@@ -11,14 +10,15 @@ from batonpass.errors import InvalidValueError, NotFoundError, StoreError
 from batonpass.guard.gates import CallFacts, Decision
 from batonpass.guard.taint import is_consequential, judge_tainted_call
 from batonpass.handoff.bounds import TERMS
+from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.read_offer import BRIEF
 from batonpass.model.bodies import HandoffEndorsed, HandoffInitiated, Kind
 from batonpass.model.grant import Terms
-from batonpass.model.ids import Digest, RunId, StreamId
+from batonpass.model.ids import RunId, StreamId
 from batonpass.model.items import Artifact
-from batonpass.model.label import MOST_SOURCES, Label, Source
+from batonpass.model.label import MOST_SOURCES, Source
 from batonpass.model.receipt import Receipt
 from batonpass.model.taint import offered_taint
 from batonpass.store.port import LedgerView, ReceiptQuery
@@ -26,40 +26,28 @@ from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import JSON, decode_brief
 from batonpass.wire.token import decode_part
 
-UNTRUSTED_ARGUMENT: Final = "argument.untrusted"
 _MOST_SOURCES_NAMED: Final = 3
 _DEEPEST: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vetted:
-    """What is known of a call with regard to content from outside."""
-
-    label: Label
-    aim: Digest  # what it would change, or all of it
-    untrusted: tuple[Source, ...] = ()  # whose words stand in its arguments
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Return what a request says of it."""
-        return (UNTRUSTED_ARGUMENT,) if self.untrusted else ()
-
-
-def vet(desk: Desk, holding: Holding, described: bytes, target: Digest | None) -> Vetted:
-    """Return what is known of a call before it is made."""
-    aim = target or desk.secrets.digest(holding.root, b"target", described)
+def find_taint(pending: PendingCall) -> None:
+    """Note the label of all that a run knows before its call is made, and whose words stand in the arguments."""
+    desk, holding = pending.desk, pending.holding
+    pending.aim = pending.target_key or desk.secrets.digest(holding.root, b"target", pending.described)
+    pending.label = holding.taint.label
     if not holding.taint:
-        return Vetted(label=holding.taint.label, aim=aim)
+        return
     read_unread(desk, holding)
-    values = strings_in(json.loads(described).get("arguments"))
+    values = strings_in(json.loads(pending.described).get("arguments"))
     found = holding.taint.passages.find(values, holding.taint.entered)
-    return Vetted(label=holding.taint.label, aim=aim, untrusted=tuple(sorted(found))[:MOST_SOURCES])
+    pending.untrusted = tuple(sorted(found))[:MOST_SOURCES]
 
 
-def judge_taint(desk: Desk, holding: Holding, facts: CallFacts, aim: Digest) -> Iterator[Decision]:
+def judge_taint(pending: PendingCall, facts: CallFacts) -> Iterator[Decision]:
     """Yield what holds a call of a tainted run; nothing if a person let it act on that target before."""
+    desk, holding = pending.desk, pending.holding
     taint = holding.taint
-    if not taint or not is_consequential(facts) or (facts.tool, aim) in taint.cleared:
+    if not taint or not is_consequential(facts) or (facts.tool, pending.aim) in taint.cleared:
         return
     _look_for_endorsements(desk, holding)
     if not taint:

@@ -1,6 +1,7 @@
 """Tools: functions that a run calls, and what is declared about them."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,7 +15,9 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.values import plain, readable
+from batonpass.guard.gates import Decision
+from batonpass.handoff.calls.protected_paths import Protected, paths_in
+from batonpass.handoff.calls.values import describe, plain, readable
 from batonpass.model.checks import as_member, require_code, require_instance
 from batonpass.model.effect import EffectKind
 from batonpass.model.ids import PrincipalId, require_agent
@@ -124,6 +127,11 @@ class ToolCall(Generic[Result]):
         return {name: plain(value) for name, value in self.named.items()}
 
     @cached_property
+    def described(self) -> bytes:
+        """Return tool and arguments in one form: what is recorded of the call, and compared with others."""
+        return describe({"tool": self.declared.name, "arguments": self.arguments})
+
+    @cached_property
     def aim(self) -> Any:  # noqa: ANN401 - whatever the tool says
         """Return what the call acts on as the tool says it: a text, or something that has none."""
         return None if self.declared.target is None else self.declared.target(dict(self.arguments))
@@ -171,6 +179,23 @@ class ToolCall(Generic[Result]):
     def acts_on_path(self) -> bool:
         """Return whether the resource is what its arguments name, and not the tool itself."""
         return self.path is not None
+
+    @property
+    def seen_elsewhere(self) -> bool:
+        """Return whether its door looks itself at the files that it changes."""
+        return False
+
+    def find_protected(self, protected: Protected, *, enforced: bool) -> str | None:
+        """Return what is protected and the call would touch; None if there is nothing."""
+        here = os.getcwd()  # noqa: PTH109 - a text is wanted
+        reads, own = self.declared.reads, {"path": self.path, "aim": self.aim}
+        targets = () if reads or not enforced else frozenset(paths_in(own, here))
+        named = paths_in({"": self.mentioned, **own} if enforced else own, here)
+        return protected.find(named, reads=reads, enforced=enforced, targets=targets)
+
+    def find_refusals(self) -> Iterable[Decision]:
+        """Return what rules that only its door knows say against it."""
+        return ()
 
     @property
     def mentioned(self) -> Mapping[str, Any]:

@@ -23,15 +23,18 @@ from batonpass.guard.problem import Problem
 from batonpass.guard.references import find_open_references
 from batonpass.guard.validation import validate_baton
 from batonpass.handoff.calls.past_calls import NOTHING, Resumption, read_resumption
-from batonpass.handoff.desk import Desk
+from batonpass.handoff.desk import MESSAGE, Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.taint import Taint
-from batonpass.handoff.transfer.certificate import binding_of, bounds_of, read_above
+from batonpass.handoff.transfer.certificate import Binding, binding_of, bounds_of, read_above
 from batonpass.handoff.transfer.holds import require_proven
 from batonpass.handoff.transfer.lineage import read_lineage
 from batonpass.handoff.transfer.read_offer import ANSWER, QUESTION, Offer, author_of, is_intact, read_offer, read_words
+from batonpass.handoff.transfer.receipts import Acceptance, accepted
 from batonpass.handoff.transfer.replay import replayed
-from batonpass.ledger.standing import Acceptance, mode_of_child
+from batonpass.handoff.transfer.take_over import take_over
+from batonpass.ledger.recording import Opening, Standing
+from batonpass.ledger.standing import UNGRANTED, Working, mode_of_child
 from batonpass.model.baton import Answer
 from batonpass.model.bodies import (
     Body,
@@ -44,7 +47,8 @@ from batonpass.model.bodies import (
     Part,
 )
 from batonpass.model.checks import require_text
-from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId, StreamId
+from batonpass.model.content import Content
+from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId, SessionId, StreamId
 from batonpass.model.items import Artifact
 from batonpass.model.label import Source
 from batonpass.model.lease import Lease
@@ -100,24 +104,60 @@ def accept(
     lease: Lease | None = None,
     parent: Holding | None = None,
     written_here: Offer | None = None,
+    asks: bool = True,
+    beside: tuple[Content, ...] = (),
 ) -> Holding:
     """Take a handoff: its next attempt begins, countersigned with a key of its own.
 
     One that is finished already comes back as a run that only replays what was recorded. One that failed is tried
-    again. One whose caller is gone is taken over by whoever goes on with its parent.
+    again. One whose caller is gone is taken over by whoever goes on with its parent. In another program nobody can be
+    asked: `asks=False` goes on, and records that somebody would have been.
     Raises `HandoffAskedError`, `HandoffHeldError` and `HandoffEndedError`.
     """
     if written_here is not None and parent is not None and written_here.handoff.state is State.OFFERED:
         with contextlib.suppress(StaleHeadError, IllegalTransitionError):
             return _accept_own(desk, written_here, parent)
+    taking = _Taking(desk=desk, handoff=handoff, lease=lease, parent=parent, asks=asks, beside=beside)
     try:
-        return _accept(desk, handoff, lease, parent)
+        return _accept(taking)
     except (StaleHeadError, IllegalTransitionError):
         # Somebody acted on it between looking and taking: what they did decides what becomes of this.
-        return _accept(desk, handoff, lease, parent)
+        return _accept(taking)
 
 
-def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding | None) -> Holding:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taking:
+    """A handoff that somebody is about to take: who, and in which way."""
+
+    desk: Desk
+    handoff: HandoffId
+    lease: Lease | None = None
+    parent: Holding | None = None
+    asks: bool = True
+    beside: tuple[Content, ...] = ()
+
+    def open(
+        self,
+        said: Acceptance,
+        binding: Binding | None,
+        *,
+        mode: Mode,
+        session: SessionId | None,
+        known: Standing | None = None,
+    ) -> Working:
+        """Begin the attempt: its first receipt is countersigned with a key of its own, which its grant is bound to."""
+
+        def opens(opening: Opening) -> tuple[Body, tuple[Content, ...]]:
+            granted = UNGRANTED if binding is None else binding(opening.run, opening.key)
+            return accepted(opening, said, granted), (*self.beside, *granted.contents)
+
+        token = None if self.lease is None else self.lease.token
+        recording = self.desk.recording
+        return recording.open_attempt(self.handoff, opens, mode=mode, session=session, token=token, known=known)
+
+
+def _accept(taking: _Taking) -> Holding:
+    desk, handoff, lease, parent = taking.desk, taking.handoff, taking.lease, taking.parent
     examined = examine(desk, handoff)
     if examined.offer.tampered:
         raise InvalidValueError("task", "is not what was offered; run `batonpass ledger verify`")
@@ -130,8 +170,7 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
     if state not in _TAKEABLE:
         _prepare(desk, examined, parent)
         examined = examine(desk, handoff)
-    if examined.asking.question is not None:
-        problem = examined.asking.question
+    if taking.asks and (problem := examined.asking.question) is not None:
         ask(desk, handoff, problem.question, error=problem.error, check=problem.check, lease=lease)
         known = find_answer(desk, examined.offer.handoff, problem.question)
         if known is not None:
@@ -149,12 +188,11 @@ def _accept(desk: Desk, handoff: HandoffId, lease: Lease | None, parent: Holding
     desk.secrets.fetch(offer.handoff.root)
     taint = taint_of(offer, resumption, parent)
     terms, bounds_above = read_above(desk, offer, offered)
-    working = desk.recording.accept(
-        handoff,
+    working = taking.open(
+        _said(examined, desk.gates.digest, taint),
+        binding_of(desk, offer, terms, lease, bounds_above),
         mode=mode_of_child(offered),
         session=offered.session,
-        acceptance=_said(examined, lease, desk.gates.digest, taint),
-        granting=binding_of(desk, offer, terms, lease, bounds_above),
     )
     if parent is not None:
         parent.begun.add(working.run.id)
@@ -183,13 +221,12 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
     if examined.asking.question is not None:
         raise StaleHeadError(offer.handoff.id, 0)
     taint = taint_of(offer, NOTHING, parent)
-    working = desk.recording.accept(
-        offer.handoff.id,
+    working = _Taking(desk=desk, handoff=offer.handoff.id).open(
+        _said(examined, desk.gates.digest, taint),
+        binding_of(desk, offer, offer.terms, None, parent.bounds, seen=parent.latest),
         mode=parent.working.mode if offer.terms is None or parent.bounds.tried_out else Mode.ENFORCED,
         session=parent.working.session,
-        acceptance=_said(examined, None, desk.gates.digest, taint),
         known=(offer.handoff, offer.handoff.initiated, parent.principal),
-        granting=binding_of(desk, offer, offer.terms, None, parent.bounds, seen=parent.latest),
     )
     parent.begun.add(working.run.id)
     bounds = bounds_of(parent.bounds, offer, working, offer.terms)
@@ -216,12 +253,11 @@ def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> T
     return taint
 
 
-def _said(examined: Examined, lease: Lease | None, policy: Digest | None, taint: Taint) -> Acceptance:
+def _said(examined: Examined, policy: Digest | None, taint: Taint) -> Acceptance:
     return Acceptance(
         baton=examined.offer.revision,
         problems=tuple(dict.fromkeys(problem.check for problem in examined.problems)),
-        would_ask=examined.asking.would_ask is not None,
-        token=None if lease is None else lease.token,
+        would_ask=(examined.asking.would_ask or examined.asking.question) is not None,
         policy=policy,
         label=taint.label,
     )
@@ -331,7 +367,8 @@ def _prepare(desk: Desk, examined: Examined, parent: Holding | None) -> None:
 
         retry(desk, handoff.id, by=str(caller), reason="its caller asks for it again")
     elif ours and _is_left_behind(handoff, parent):
-        desk.recording.take_over(handoff.id, by=str(caller), reason="the process that worked on it is gone")
+        words = (desk.text(MESSAGE, "the process that worked on it is gone"),)
+        take_over(desk.recording, handoff.id, words, by=str(caller))
     elif handoff.state is State.DECLINED:
         raise HandoffDeclinedError(handoff.id, why_declined(desk, handoff.id))
     else:

@@ -10,16 +10,17 @@ from batonpass.guard.constraints import find_broken_by_result
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.calls.shell import OUTSIDE
-from batonpass.handoff.desk import Desk
+from batonpass.handoff.desk import MESSAGE, Desk
 from batonpass.handoff.explaining import find_unexplained, list_unexplained
-from batonpass.handoff.faults import code_of, words_of
+from batonpass.handoff.faults import Fault
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.transfer.decision import decide_handoff
 from batonpass.handoff.transfer.read_offer import REPORT
+from batonpass.handoff.transfer.receipts import close_out
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.handoff.using import USE, describe_use, read_use
-from batonpass.ledger.standing import child_head, close_out
-from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, Outcome
+from batonpass.ledger.standing import child_head, need
+from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, HandoffLapsed, Outcome
 from batonpass.model.content import Content
 from batonpass.model.ids import HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.label import named_sources
@@ -28,8 +29,6 @@ from batonpass.model.receipt import Mode
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_report
-
-MESSAGE: Final = "message"
 
 _WITHDRAWABLE: Final = frozenset({State.OFFERED, State.READY, State.CLAIMED, State.RUNNING})
 _WAITING_FOR_SOMEBODY: Final = frozenset({State.HELD, State.ASKED})
@@ -40,14 +39,21 @@ def close_run(
     holding: Holding,
     outcome: Outcome = Outcome.COMPLETED,
     *,
-    error: BaseException | None = None,
+    error: BaseException | Fault | None = None,
+    over: bool = False,
+    beside: tuple[Content, ...] = (),
 ) -> None:
-    """End a run. What it handed off and is not over is withdrawn: nobody waits for it any more."""
+    """End a run. What it handed off and is not over is withdrawn: nobody waits for it any more.
+
+    A door adds contents of its own with `beside`. With `over`, whoever worked has ended already, as in another program:
+    then nothing refuses the close, and nothing is withdrawn, as it goes on whatever is written.
+    """
     if holding.replaying:
         return
     fill_gap(desk, holding)
     # What refuses the close comes first: a run that stays open has withdrawn nothing.
-    flags = _flags(holding) if outcome is Outcome.COMPLETED else ()
+    refuses = holding.working.mode is Mode.ENFORCED and not over
+    flags = _flags(holding, refuses=refuses) if outcome is Outcome.COMPLETED else ()
     unexplained, seen = find_unexplained(desk, holding)
     flags = (*flags, *seen, *((OUTSIDE,) if holding.went_outside else ()))
     unverified: tuple[HandoffId, ...] = ()
@@ -56,15 +62,17 @@ def close_run(
         if outcome is Outcome.COMPLETED:
             with desk.store.view() as view:
                 unverified = tuple(find_unverified(view, holding.watched))
-            require_verified(unverified, desk.policy)
+            if not over:
+                require_verified(unverified, desk.policy)
         for handoff in sorted(holding.handed_off):
             # A failed attempt leaves its children to the next one: they are taken up again by key.
-            if outcome is Outcome.COMPLETED or holding.working.run.parent is None:
+            if not over and (outcome is Outcome.COMPLETED or holding.working.run.parent is None):
                 withdraw(desk, handoff, by=f"agent:{holding.agent}", reason="whoever handed it off is done")
         children = _children(desk, holding)
     contents = [] if holding.report is None else [desk.json(REPORT, encode_report(holding.report))]
-    if error is not None:
-        contents.append(desk.text(MESSAGE, words_of(error)))
+    fault = Fault.of(error) if isinstance(error, BaseException) else error
+    if fault is not None and fault.words:
+        contents.append(desk.text(MESSAGE, fault.words))
     contents += _used(desk, holding)
     if unexplained:
         contents.append(list_unexplained(desk, unexplained))
@@ -78,11 +86,11 @@ def close_run(
             kept=holding.kept,
             gives=tuple(map(ref_of, holding.found())),
             flags=flags,
-            error=None if error is None else code_of(error),
+            error=None if fault is None else fault.code,
             label=holding.taint.label,
             taint=named_sources(holding.id, holding.taint.entered),
         )
-        holding.ended = desk.recording.end(holding.working, body, tuple(contents))
+        holding.ended = desk.recording.end(holding.working, body, (*contents, *beside))
     desk.files.unwatch(holding.id)
 
 
@@ -98,12 +106,12 @@ def _used(desk: Desk, holding: Holding) -> Iterator[Content]:
     yield desk.json(USE, describe_use(holding.bounds.chain[-1].said, use))
 
 
-def _flags(holding: Holding) -> tuple[str, ...]:
-    """Return what is wrong with a result. Raises `ConstraintViolatedError` where the run is held to a grant."""
+def _flags(holding: Holding, *, refuses: bool) -> tuple[str, ...]:
+    """Return what is wrong with a result. Raises `ConstraintViolatedError` where that refuses the close."""
     flags = [] if holding.report is None else [*holding.flags]
     if holding.report is not None and holding.report.value is not None:
         for broken in find_broken_by_result(holding.constraints, json.loads(holding.report.value)):
-            if holding.working.mode is Mode.ENFORCED:
+            if refuses:
                 raise ConstraintViolatedError(broken.constraint.sentence, broken.found)
             flags.append("would_deny.constraint")
     expected = () if holding.baton is None else holding.baton.brief.expects
@@ -118,7 +126,7 @@ def withdraw(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
         known = view.get_handoff(handoff)
     try:
         if known.state in _WITHDRAWABLE:
-            _cancel(desk, handoff, by=by, reason=reason)
+            cancel_handoff(desk, handoff, by=by, reason=reason)
         elif known.state is State.HELD:
             decide_handoff(desk, handoff, approved=False, by=by, reason=reason)
         elif known.state is State.ASKED:
@@ -147,13 +155,21 @@ def expire(desk: Desk, handoff: HandoffId, *, reason: str = "its deadline has pa
     )
 
 
-def _cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
+def lapse(desk: Desk, handoff: HandoffId) -> None:
+    """Record that a worker's attempt is over without an end of its own; its run takes nothing more."""
+    desk.recording.act(
+        handoff, lambda known, ended: HandoffLapsed(handoff=handoff, attempt=known.attempt, ended=need(ended, known))
+    )
+
+
+def cancel_handoff(desk: Desk, handoff: HandoffId, *, by: str, reason: str, beside: tuple[Content, ...] = ()) -> None:
+    """Withdraw one handoff, and nothing below it; a run that works on it is fenced."""
     principal = PrincipalId(by)
 
     def cancelled(_: Handoff, ended: ChildHead | None) -> Body:
         return HandoffCancelled(handoff=handoff, by=principal, ended=ended)
 
-    desk.recording.act(handoff, cancelled, (desk.text("reason", reason),))
+    desk.recording.act(handoff, cancelled, (desk.text("reason", reason), *beside))
 
 
 def _handed_off_by_attempts(desk: Desk, handoff: Handoff) -> list[HandoffId]:

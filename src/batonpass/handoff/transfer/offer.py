@@ -1,7 +1,7 @@
 """Offering a task: the whole baton and the state in one commit, before anything of the child runs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from batonpass.errors import (
@@ -15,13 +15,11 @@ from batonpass.errors import (
     PolicyRefusedError,
 )
 from batonpass.guard.completeness import require_complete, required_parts
-from batonpass.guard.gates import Decision, takes_proof
-from batonpass.guard.hops import Lineage, require_hop, requires_lineage
+from batonpass.guard.gates import takes_proof
+from batonpass.guard.hops import require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.bounds import TERMS
-from batonpass.handoff.calls.begin import MESSAGE
 from batonpass.handoff.calls.limits import revocations, revoked
-from batonpass.handoff.calls.policy_gates import hold_until, judge_offer
 from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding, ref_of
@@ -30,19 +28,20 @@ from batonpass.handoff.transfer.asked import Asked
 from batonpass.handoff.transfer.free_text import take_context
 from batonpass.handoff.transfer.grant_terms import WOULD_DENY, kept, terms_of_offer
 from batonpass.handoff.transfer.lineage import read_lineage
+from batonpass.handoff.transfer.pending import PendingOffer
+from batonpass.handoff.transfer.policy_gates import hold_until, judge_offer
 from batonpass.handoff.transfer.read_offer import BRIEF, TASK, Offer, author_of, read_offer
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.ledger.standing import TRIED_OUT
 from batonpass.model.baton import Baton, Brief, missing_parts
-from batonpass.model.bodies import Gate, HandoffFailed, HandoffInitiated, Part
+from batonpass.model.bodies import Gate, HandoffInitiated, Part
 from batonpass.model.charge import whole_of
 from batonpass.model.content import Content
 from batonpass.model.grant import Signed, Terms
-from batonpass.model.ids import Digest, HandoffId, new_handoff_id
+from batonpass.model.ids import Digest, HandoffId
 from batonpass.model.items import Item
 from batonpass.model.label import Label, SourceType, named_sources
 from batonpass.model.lifecycle import WAITING, State
-from batonpass.model.policy import UNRULED, HandoffPolicy
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Handoff
 from batonpass.wire.canonical import encode
@@ -67,11 +66,12 @@ class Offered:
     again: bool = False
 
 
-def offer_task(desk: Desk, holding: Holding, asked: Asked) -> Offered:
+def offer_task(desk: Desk, holding: Holding, asked: Asked, *, beside: tuple[Content, ...] = ()) -> Offered:
     """Offer a task; the same key in the same scope is the same handoff.
 
-    Raises `KeyReusedError` if the key was used for something else, `PolicyRefusedError` where a policy says so, and a
-    `GrantError` where the sender cannot give what is asked for; both are recorded.
+    Every door comes here, and adds contents of its own with `beside`. Raises `KeyReusedError` if the key was used for
+    something else, `PolicyRefusedError` where a policy says so, and a `GrantError` where the sender cannot give what is
+    asked for; both are recorded.
     """
     fingerprint = desk.secrets.digest(holding.root, b"offer", encode(asked.fields()))
     for generation in range(_GENERATIONS):
@@ -79,7 +79,10 @@ def offer_task(desk: Desk, holding: Holding, asked: Asked) -> Offered:
         try:
             if holding.replaying:
                 _recall(desk, holding, key)
-            return _offer(desk, holding, asked, fingerprint, key)
+            pending = PendingOffer(
+                desk=desk, holding=holding, asked=asked, fingerprint=fingerprint, key=key, beside=beside
+            )
+            return _pass(pending)
         except OfferedAlreadyError as taken:
             with desk.store.view() as view:
                 known = view.get_handoff(HandoffId(taken.handoff))
@@ -93,6 +96,18 @@ def offer_task(desk: Desk, holding: Holding, asked: Asked) -> Offered:
             holding.handed_off.add(known.id)
             return Offered(handoff=known, offer=offer, again=True)
     raise NotFoundError("free key", str(asked.key))
+
+
+def _pass(pending: PendingOffer) -> Offered:
+    """Gather what travels, ask one question after the other, and record the offer before anything of it runs."""
+    _gather(pending)
+    try:
+        _check_policies(pending)
+        _pass_gates(pending)
+        _grant(pending)
+    except (PolicyRefusedError, GrantError) as refusal:
+        pending.refuse(refusal)
+    return _write(pending)
 
 
 def _recall(desk: Desk, holding: Holding, key: Digest) -> None:
@@ -112,135 +127,165 @@ def _key(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, genera
     return desk.secrets.digest(holding.root, b"key", given.encode(), str(generation).encode())
 
 
-def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key: Digest) -> Offered:
-    policies = _policies(desk, asked)
+def _gather(pending: PendingOffer) -> None:
+    """Find all that travels with an offer: what humans said, what the sender knows, what is said besides."""
+    desk, holding, asked = pending.desk, pending.holding, pending.asked
     noted = [desk.item(value, author_of(holding.agent), number) for number, value in enumerate(asked.said, 1)]
-    unverified: tuple[HandoffId, ...] = ()
-    lineage = None
     with desk.store.view() as view:
         statements = tuple(find_statements(view, holding.root, holding.notes))
         if holding.watched:
-            unverified = tuple(find_unverified(view, holding.watched))
-        if any(map(requires_lineage, policies)):
-            lineage = read_lineage(view, holding.working.run)
+            pending.unverified = tuple(find_unverified(view, holding.watched))
+        if any(map(requires_lineage, pending.policies)):
+            pending.lineage = read_lineage(view, holding.working.run)
     holding.add(*statements)
-    context = take_context(
+    pending.context = take_context(
         desk,
         holding,
         asked.task,
         asked.context,
-        policies=policies,
+        policies=pending.policies,
         statements=statements,
         number=len(noted) + 1,
     )
-    said = (*(item for item, _ in noted), *(() if context.item is None else (context.item,)))
-    items = (*statements, *holding.carried(asked.carry), *said)
-    required = (part for policy in policies for part in required_parts(asked.relation, policy))
+    free = () if pending.context.item is None else (pending.context.item,)
+    pending.items = (*statements, *holding.carried(asked.carry), *(item for item, _ in noted), *free)
+    pending.contents = (*(content for _, content in noted), *pending.context.contents)
+    required = (part for policy in pending.policies for part in required_parts(asked.relation, policy))
     wanted = dict.fromkeys((*required, *desk.gates.minimum(asked.relation)))
-    missing = missing_parts(asked.relation, asked.brief, items, wanted)
-    handoff = new_handoff_id(desk.clock.now())
+    pending.missing = missing_parts(asked.relation, asked.brief, pending.items, wanted)
+
+
+def _check_policies(pending: PendingOffer) -> None:
+    """Refuse a hop that a policy does not allow, or that lacks what it requires. Raises `PolicyRefusedError`."""
+    asked = pending.asked
+    for policy in pending.policies:
+        require_hop(asked.to, asked.task, pending.lineage, policy)
+        require_complete(asked.relation, pending.missing, policy)
+        require_verified(pending.unverified, policy)
+
+
+def _pass_gates(pending: PendingOffer) -> None:
+    """Note what holds an offer, and what would have, had it been enforced. Raises `PolicyRefusedError`."""
+    asked, desk = pending.asked, pending.desk
+    decision, flags = judge_offer(
+        desk,
+        pending.holding,
+        to=asked.to,
+        relation=asked.relation,
+        brief=asked.brief,
+        task=asked.task,
+        items=pending.items,
+        missing=pending.missing,
+        unverified=len(pending.unverified),
+    )
+    if decision is not None and decision.gate is Gate.DENY:
+        raise HandoffRefusedError(decision.rule, desk.gates.where(decision.rule), decision.sentence)
+    pending.decision = decision
+    pending.flags += flags
+
+
+def _grant(pending: PendingOffer) -> None:
+    """Note what is granted; where a grant is only tried out, that it is, or would be refused. Raises `GrantError`."""
+    asked, tried_out = pending.asked, pending.holding.bounds.tried_out
+    if tried_out:
+        pending.flags.append(TRIED_OUT)
     try:
-        decision, flags = _judge(
-            desk,
-            holding,
-            asked,
-            policies=policies,
-            lineage=lineage,
-            items=items,
-            missing=missing,
-            unverified=unverified,
+        pending.terms = terms_of_offer(
+            pending.desk,
+            pending.holding,
+            asked.grant,
+            to=asked.to,
+            handoff=pending.handoff,
+            deadline=asked.deadline,
         )
-        terms, told = _grant(desk, holding, asked, handoff)
-    except (PolicyRefusedError, GrantError) as refusal:
-        _record_refusal(desk, holding, asked, refusal)
-        raise
+    except GrantError:
+        if not tried_out:
+            raise
+        pending.flags.append(WOULD_DENY)
+
+
+def _write(pending: PendingOffer) -> Offered:
+    """Write an offer with its whole baton and the state in one commit: durable from here, this is the checkpoint.
+
+    Raises `GrantRevokedError` if what it is made under was revoked meanwhile.
+    """
+    desk, holding, asked = pending.desk, pending.holding, pending.asked
     if holding.is_abridged(asked.carry):
-        missing = (*missing, ABRIDGED)
-    state = WAITING[asked.carrier] if decision is None and not asked.hold else State.HELD
+        pending.missing = (*pending.missing, ABRIDGED)
     contents = (
         desk.text(TASK, asked.task),
-        *(content for _, content in noted),
-        *context.contents,
-        *_besides(desk, asked, terms),
+        *pending.contents,
+        *_besides(desk, asked, pending.terms),
+        *pending.beside,
     )
-    body = HandoffInitiated(
-        handoff=handoff,
-        run=holding.id,
-        to=asked.to,
-        carrier=asked.carrier,
-        state=state,
-        relation=asked.relation,
-        scope=holding.scope,
-        key=key,
-        fingerprint=fingerprint,
-        deadline=asked.deadline,
-        carries=tuple(ref_of(item) for item in items),
-        missing=missing,
-        unverified=unverified,
-        flags=(*flags, *told),
-        rule=None if decision is None else decision.rule,
-        gate=None if decision is None else decision.gate,
-        until=hold_until(desk) if state is State.HELD else None,
-        proven=state is State.HELD and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
-        terms=None if terms is None else terms.digest,
-    )
+    # Under the lock from the label to its receipt: what comes in meanwhile is in the label, or comes after it.
     with holding.taint.lock:
-        body = _labelled(holding, body)
+        body = _initiated(pending)
         fill_gap(desk, holding)
-        signed = _record_offer(desk, holding, asked, body, contents)
-    if context.found or (context.item is not None and context.scanned):
-        desk.recording.record(holding.working, context.body(handoff, holding))
+        signed = _record_offer(pending, body, contents)
+    context = pending.context
+    if context is not None and (context.found or (context.item is not None and context.scanned)):
+        desk.recording.record(holding.working, context.body(pending.handoff, holding))
     # Said once: a lead with a thousand children does not say it a thousand times.
-    holding.watched.difference_update(unverified)
-    holding.handed_off.add(handoff)
+    holding.watched.difference_update(pending.unverified)
+    holding.handed_off.add(pending.handoff)
     opened = Handoff(
-        id=handoff,
+        id=pending.handoff,
         root=holding.root,
         parent=holding.id,
         to=asked.to,
         carrier=asked.carrier,
-        state=state,
+        state=body.state,
         attempt=0,
         run=None,
         initiated=signed.digest,
         seq=signed.receipt.seq,
         scope=holding.scope,
-        key=key,
+        key=pending.key,
         deadline=asked.deadline,
     )
     offer = Offer(
         handoff=opened,
         initiated=body,
         revision=signed.digest,
-        baton=_baton(holding, asked, body, items),
+        baton=_baton(holding, asked, body, pending.items),
         receipt=signed.receipt.id,
         taint=body.taint,
-        terms=terms,
+        terms=pending.terms,
     )
     return Offered(handoff=opened, offer=offer)
 
 
-def _grant(
-    desk: Desk, holding: Holding, asked: Asked, handoff: HandoffId
-) -> tuple[Signed[Terms] | None, tuple[str, ...]]:
-    """Return what is granted with an offer, and where a grant is only tried out, that it is, or would be refused."""
-    tried_out = (TRIED_OUT,) if holding.bounds.tried_out else ()
-    try:
-        terms = terms_of_offer(desk, holding, asked.grant, to=asked.to, handoff=handoff, deadline=asked.deadline)
-    except GrantError:
-        if not tried_out:
-            raise
-        return None, (*tried_out, WOULD_DENY)
-    return terms, tried_out
-
-
-def _labelled(holding: Holding, body: HandoffInitiated) -> HandoffInitiated:
-    """Return an offer with the label of all that its sender knows, and with what of that came from outside."""
+def _initiated(pending: PendingOffer) -> HandoffInitiated:
+    """Return an offer as its receipt says it, with the label of all that its sender knows and what of it taints."""
+    desk, holding, asked, decision = pending.desk, pending.holding, pending.asked, pending.decision
+    held = decision is not None or asked.hold
     taint = holding.taint
-    outside = (item.item for item in body.carries if item.part is Part.UNTRUSTED and item.item not in taint.endorsed)
-    sources = named_sources(holding.id, (*taint.entered, *outside))
-    label = taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base
-    return replace(body, label=label, taint=sources)
+    untrusted = (item.id for item in pending.items if item.part is Part.UNTRUSTED and item.id not in taint.endorsed)
+    sources = named_sources(holding.id, (*taint.entered, *untrusted))
+    return HandoffInitiated(
+        handoff=pending.handoff,
+        run=holding.id,
+        to=asked.to,
+        carrier=asked.carrier,
+        state=State.HELD if held else WAITING[asked.carrier],
+        relation=asked.relation,
+        scope=holding.scope,
+        key=pending.key,
+        fingerprint=pending.fingerprint,
+        deadline=asked.deadline,
+        carries=tuple(ref_of(item) for item in pending.items),
+        missing=pending.missing,
+        unverified=pending.unverified,
+        flags=tuple(pending.flags),
+        rule=None if decision is None else decision.rule,
+        gate=None if decision is None else decision.gate,
+        until=hold_until(desk) if held else None,
+        proven=held and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
+        terms=None if pending.terms is None else pending.terms.digest,
+        label=taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base,
+        taint=sources,
+    )
 
 
 def _besides(desk: Desk, asked: Asked, terms: Signed[Terms] | None) -> Iterator[Content]:
@@ -251,71 +296,15 @@ def _besides(desk: Desk, asked: Asked, terms: Signed[Terms] | None) -> Iterator[
         yield kept(desk, TERMS, terms)
 
 
-def _record_offer(
-    desk: Desk, holding: Holding, asked: Asked, body: HandoffInitiated, contents: tuple[Content, ...]
-) -> SignedReceipt:
+def _record_offer(pending: PendingOffer, body: HandoffInitiated, contents: tuple[Content, ...]) -> SignedReceipt:
     """Record an offer, unless the grant that it is made under was revoked. Raises `GrantRevokedError`."""
-    line = holding.bounds.line if holding.bounds.chain else ()
+    bounds = pending.holding.bounds
+    # A grant that is only tried out stops nobody, revoked or not.
+    line = bounds.line if bounds.chain and not bounds.tried_out else ()
     try:
-        return desk.recording.record(holding.working, body, contents, within=revocations(line))
+        return pending.desk.recording.record(pending.holding.working, body, contents, within=revocations(line))
     except BudgetExhaustedError as refused:
-        refusal = revoked(holding.bounds, whole_of(refused.account))
-        _record_refusal(desk, holding, asked, refusal)
-        raise refusal from None
-
-
-def _judge(
-    desk: Desk,
-    holding: Holding,
-    asked: Asked,
-    *,
-    policies: tuple[HandoffPolicy, ...],
-    lineage: Lineage | None,
-    items: tuple[Item, ...],
-    missing: tuple[str, ...],
-    unverified: tuple[HandoffId, ...],
-) -> tuple[Decision | None, tuple[str, ...]]:
-    """Return what holds an offer, and what would have, had it been enforced. Raises `PolicyRefusedError`."""
-    for policy in policies:
-        require_hop(asked.to, asked.task, lineage, policy)
-        require_complete(asked.relation, missing, policy)
-        require_verified(unverified, policy)
-    decision, flags = judge_offer(
-        desk,
-        holding,
-        to=asked.to,
-        relation=asked.relation,
-        brief=asked.brief,
-        task=asked.task,
-        items=items,
-        missing=missing,
-        unverified=len(unverified),
-    )
-    if decision is not None and decision.gate is Gate.DENY:
-        raise HandoffRefusedError(decision.rule, desk.gates.where(decision.rule), decision.sentence)
-    return decision, flags
-
-
-def _policies(desk: Desk, asked: Asked) -> tuple[HandoffPolicy, ...]:
-    """Return the policies that an offer is held to; a relay that was given none adds nothing to the caller's."""
-    if asked.policy is None:
-        return (desk.policy,)
-    return (asked.policy,) if desk.policy == UNRULED else (desk.policy, asked.policy)
-
-
-def _record_refusal(desk: Desk, holding: Holding, asked: Asked, refusal: PolicyRefusedError | GrantError) -> None:
-    """Record that a policy or a grant did not let a handoff go: the task, and why. Nothing of it runs."""
-    refused = HandoffFailed(
-        handoff=new_handoff_id(desk.clock.now()),
-        parent=holding.id,
-        run=holding.id,
-        attempt=0,
-        to=asked.to,
-        error=refusal.code,
-    )
-    fill_gap(desk, holding)
-    contents = (desk.text(TASK, asked.task), desk.text(MESSAGE, str(refusal)))
-    desk.recording.record(holding.working, refused, contents)
+        pending.refuse(revoked(bounds, whole_of(refused.account)))
 
 
 def _baton(holding: Holding, asked: Asked, body: HandoffInitiated, items: tuple[Item, ...]) -> Baton:

@@ -8,7 +8,7 @@ from batonpass.handoff.calls.past_calls import Resumption, read_resumption
 from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.transfer.close import withdraw
+from batonpass.handoff.transfer.close import cancel_handoff, withdraw
 from batonpass.handoff.transfer.decision import decide_call
 from batonpass.model.bodies import HandoffReplaced, HandoffRetried, HandoffSettled, RunSettled, Settlement
 from batonpass.model.ids import AgentId, CallId, HandoffId, PrincipalId
@@ -91,7 +91,7 @@ def cancel(desk: Desk, handoff: HandoffId, *, by: str, reason: str) -> None:
     with desk.store.view() as view:
         waits = view.get_handoff(handoff).state in {State.HELD, State.ASKED}
     if not waits:  # those two are withdrawn in their own ways
-        desk.recording.cancel(handoff, by=by, reason=reason)
+        cancel_handoff(desk, handoff, by=by, reason=reason)
     withdraw(desk, handoff, by=by, reason=reason)
 
 

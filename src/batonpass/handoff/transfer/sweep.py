@@ -5,7 +5,7 @@ from typing import Final
 
 from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundError
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.transfer.close import expire, withdraw_below
+from batonpass.handoff.transfer.close import expire, lapse, withdraw_below
 from batonpass.handoff.transfer.decision import TIME_LIMIT, decide_handoff, out_of_time
 from batonpass.handoff.transfer.holds import find_hold
 from batonpass.model.ids import HandoffId
@@ -22,7 +22,7 @@ def sweep(desk: Desk, *, holder: str) -> int:
     while (lease := desk.store.seize(holder=holder, lease_for=_FOR_ONE_RECEIPT)) is not None:
         if _is_running(desk, lease.handoff):
             try:
-                desk.recording.lapse(lease.handoff)
+                lapse(desk, lease.handoff)
             except (IllegalTransitionError, NotFoundError, LeaseLostError):
                 continue  # it came to an end of its own in the meantime
         else:

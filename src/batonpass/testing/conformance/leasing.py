@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from batonpass.errors import IllegalTransitionError, LeaseLostError
-from batonpass.ledger.standing import Acceptance, Working
+from batonpass.ledger.standing import Working
 from batonpass.model.bodies import HandoffRetried, Outcome
 from batonpass.model.ids import AgentId, HandoffId, StreamId
 from batonpass.model.lease import Lease
@@ -42,7 +42,7 @@ def nothing_to_claim(store: LedgerStore) -> bool:
 
 def taken(scribe: Scribe, lease: Lease) -> Working:
     """Accept a handoff under its lease."""
-    return scribe.recording.accept(lease.handoff, acceptance=Acceptance(token=lease.token))
+    return scribe.recording.accept(lease.handoff, token=lease.token)
 
 
 def state_of(store: LedgerStore, handoff: HandoffId) -> State:
@@ -176,7 +176,7 @@ class Leasing(WithScribe):
         """A token opens nothing that nobody holds, and nothing that its caller carries."""
         for handoff in (waiting(scribe), scribe.offer(scribe.start())):
             with pytest.raises(LeaseLostError):
-                scribe.recording.accept(handoff, acceptance=Acceptance(token=1))
+                scribe.recording.accept(handoff, token=1)
 
         assert [] == leases_of(store)
 

@@ -1,26 +1,34 @@
 """Following a session, event by event: which receipts each of them becomes."""
 
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks.changing import UNSEEN, Changing, Found
 from batonpass.adapters.claude_code.hooks.delegating import Delegating, Delegation
 from batonpass.adapters.claude_code.hooks.events import Event, is_agent_id
-from batonpass.adapters.claude_code.hooks.holding import Refused, refusal_of
 from batonpass.adapters.claude_code.hooks.linking import Link, find_link, read_meta, transcript_of
+from batonpass.adapters.claude_code.hooks.meaning import Refusal
 from batonpass.adapters.claude_code.hooks.settling import find_outcomes
 from batonpass.adapters.claude_code.hooks.state import Made, Offered, SessionState, Track
 from batonpass.adapters.claude_code.records import LinkedBy, ToolResult
-from batonpass.adapters.claude_code.telling import Change, keep_changes
 from batonpass.adapters.claude_code.transcripts import read_first_words, text_of
-from batonpass.errors import CallError, GrantError
-from batonpass.handoff.calls.receipts import GRANT
+from batonpass.errors import CallError, CallOutcomeError, GrantError, HandoffError
+from batonpass.handoff.calls.sentences import sentence_for
 from batonpass.handoff.calls.values import readable
+from batonpass.handoff.calls.work_tree import Seen
 from batonpass.model.bodies import Outcome
 from batonpass.model.ids import PrincipalId
 
 _LAUNCHED: Final = "async_launched"
 _NOBODY: Final = "no sub-agent is known to have taken it"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A call that must not be made, and what the model is told."""
+
+    sentence: str
 
 
 class Following:
@@ -47,47 +55,48 @@ class Following:
         else:
             self._pen.write_words(state, state.root, event.prompt, key)
 
-    def deny(self, state: SessionState, event: Event, rule: str, sentence: str) -> None:
-        """Write down that a call was refused."""
-        track = self.run(state, event)
-        if event.call not in state.calls:
-            self._pen.deny(state, track, event, rule, sentence)
+    def request(self, state: SessionState, event: Event, refusal: Refusal | None = None) -> Made | Refused:
+        """Have a call judged and written down, or learn that it must not be made.
 
-    def request(self, state: SessionState, event: Event) -> Made | Refused:
-        """Write down that a call is about to be made, or that it must not be."""
+        `refusal` is what the project's own rules for agents say against it.
+        """
         known = state.calls.get(event.call)
         if known is not None:
-            return known if known.denied is None else Refused(GRANT, known.denied)  # told twice
+            return known if known.denied is None else Refused(known.denied)  # told twice
         try:
-            return self._pen.request(state, self.run(state, event), event)
+            track = self.run(state, event)
+        except (GrantError, HandoffError) as error:
+            # A sub-agent that was given nothing has no run of its own: whoever started it is told of the call.
+            return self._refuse(state, self.root(state), event, error.code.replace("_", "-"), sentence_for(error))
+        try:
+            return self._pen.request(state, track, event, refusal=refusal)
         except (GrantError, CallError) as error:
-            return self._refuse(state, event, error)
+            return self._remember(state, track, event, sentence_for(error))
 
-    def _refuse(self, state: SessionState, event: Event, error: GrantError | CallError) -> Refused:
-        refused = refusal_of(error)
-        # A sub-agent that was given nothing has no run of its own.
-        track = state.run_of(event.agent) or self.root(state)
-        self._pen.deny(state, track, event, refused.rule, refused.sentence)
-        return refused
+    def _refuse(self, state: SessionState, track: Track, event: Event, rule: str, sentence: str) -> Refused:
+        self._pen.refuse(state, track, event, rule, sentence)
+        return self._remember(state, track, event, sentence)
+
+    def _remember(self, state: SessionState, track: Track, event: Event, sentence: str) -> Refused:
+        self._pen.remember_refusal(state, track, event, sentence)
+        return Refused(sentence)
 
     def find_made(self, state: SessionState, event: Event) -> Made:
         """Return a call that was made; one that nobody knew of is written down now."""
-        return state.calls.get(event.call) or self._pen.request_late(state, self.run(state, event), event)
+        return state.calls.get(event.call) or self._pen.request(state, self.run(state, event), event, late=True)
 
     def finish(self, state: SessionState, event: Event, made: Made, found: Found) -> None:
-        """Write down what came of a call."""
+        """Write down what came of a call. Raises `CallError`, `CallOutcomeError` for what it should not have done."""
         if not made.open:
             return  # told twice
-        changes = self._kept(found)
+        seen = Seen(found.changes, found.flags)
         if not state.runs[made.run].open:
             self._pen.write_late(state, made, event.call, event.error or event.response, completed=not event.error)
         elif event.name == "PostToolUse":
-            self._pen.complete(
-                state, made, event.call, event.response, changes=changes, flags=found.flags, notes=found.notes
-            )
+            self._pen.complete(state, made, event, event.response, seen=seen, notes=found.notes)
         else:
             error = "interrupted" if event.interrupted else "failed"
-            self._pen.fail(state, made, event.call, event.error, error=error, changes=changes, notes=found.notes)
+            self._pen.fail(state, made, event, event.error, error=error, seen=seen, notes=found.notes)
 
     def finish_background(self, state: SessionState, event: Event, made: Made, found: Found) -> None:
         """Write down what a call changed that had returned already: as a call of its own, which says so."""
@@ -95,21 +104,24 @@ class Following:
             return
         known = state.runs[made.run]
         after = replace(event, call=f"{event.call}/background")
-        late = self._pen.request_late(state, known if known.open else self.root(state), after)
-        self._pen.complete(state, late, after.call, "", changes=self._kept(found), notes=found.notes)
+        late = self._pen.request(state, known if known.open else self.root(state), after, late=True)
+        self._pen.complete(state, late, after, "", seen=Seen(found.changes), notes=found.notes)
 
-    def offer(self, state: SessionState, event: Event) -> str | Refused | None:
+    def offer(self, state: SessionState, event: Event, refusal: Refusal | None = None) -> str | Refused | None:
         """Write down that a sub-agent is about to be started; return the prompt if it gets more than was asked."""
         if (before := state.calls.get(event.call)) is not None and before.denied is not None:
-            return Refused(GRANT, before.denied)  # told twice
+            return Refused(before.denied)  # told twice
+        track = self.root(state)
         try:
             track = self.run(state, event)
+            if refusal is not None:
+                return self._refuse(state, track, event, refusal.rule, refusal.sentence)
             known = state.offer_of(event.call)
             if known is not None:
                 return self._pen.read_prompt(known)
             return self._pen.offer(state, track, _delegation(event))[1]
-        except (GrantError, CallError) as error:
-            return self._refuse(state, event, error)
+        except (GrantError, HandoffError) as error:
+            return self._remember(state, track, event, sentence_for(error))
 
     def start(self, state: SessionState, event: Event) -> None:
         """Write down who started, if it is certain; else its first call, its end, or the end of its call decides."""
@@ -234,10 +246,13 @@ class Following:
         self._pen.cancel(state, offered, f"sub-agent {agent} was taken for another call's")
 
     def _settle(self, state: SessionState, name: str, made: Made, result: ToolResult) -> None:
+        # All that a transcript's end says of the call itself is its name.
+        event = Event(name="PostToolUse", session=state.session, tool=made.tool, call=name)
         if result.ok:
-            self._pen.complete(state, made, name, result.text, flags=(UNSEEN,))
+            with suppress(CallError, CallOutcomeError):  # it is on record, and nobody waits for it
+                self._pen.complete(state, made, event, result.text, seen=Seen(flags=(UNSEEN,)))
         else:
-            self._pen.fail(state, made, name, result.text, error=result.denied or "failed")
+            self._pen.fail(state, made, event, result.text, error=result.denied or "failed")
         self._changing.forget([made.id])
 
     def _end(self, state: SessionState, track: Track, report: str | None) -> None:
@@ -245,9 +260,6 @@ class Following:
             self._pen.end(state, track, Outcome.COMPLETED, report=report)
         else:
             self._pen.end(state, track, Outcome.FAILED)
-
-    def _kept(self, found: Found) -> tuple[Change, ...]:
-        return keep_changes(found.changes, self._pen.desk)
 
 
 def _names(state: SessionState, prompt_id: str) -> list[str]:

@@ -8,17 +8,24 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from batonpass.adapters.claude_code.hooks.events import Event
 from batonpass.adapters.claude_code.hooks.rules import SHELLS, WRITERS
-from batonpass.adapters.claude_code.telling import as_agent, is_reading
-from batonpass.handoff.calls.foreign import ForeignCall, find_mcp
+from batonpass.adapters.claude_code.places import relative_path
+from batonpass.adapters.claude_code.telling import as_agent, describe_arguments, is_reading, label_of
+from batonpass.adapters.mcp.declaring import Hints, Server, name_for
+from batonpass.guard.gates import Decision
+from batonpass.handoff.calls.foreign import ForeignCall, find_mcp, split_mcp
+from batonpass.handoff.calls.protected_paths import Protected
 from batonpass.handoff.calls.tools import CALL, READ, WRITE, Declared
+from batonpass.handoff.calls.values import readable
+from batonpass.model.kinds import Gate
 
 RUN: Final = "run"
+_PROTECTING: Final = frozenset({"claude-code.protected", "claude-code.batonpass"})
 
 _READERS: Final = frozenset({"NotebookRead", "Read"})
 _SEARCHERS: Final = frozenset({"Glob", "Grep", "LS"})
@@ -31,28 +38,97 @@ _EXPANDED: Final = re.compile(r"[*?\[\]{}~^]|\s=")
 _SIMPLE: Final = re.compile(rf"\s*[\w@%+,./-]+(?:[ \t]+{_WORD})*\s*", re.ASCII)
 
 
+class Refusal(Protocol):
+    """Why a call must not be made: the rule, and a sentence that the model can act on."""
+
+    @property
+    def rule(self) -> str:
+        """Return the code of the rule."""
+
+    @property
+    def sentence(self) -> str:
+        """Return what the model is told."""
+
+
 @dataclass(frozen=True, slots=True)
 class HookedCall(ForeignCall):
-    """A call that a hook is asked about. What is protected was looked for in it before, from where it is made."""
+    """A call that a hook is asked about, in the words of the one way that every call goes."""
+
+    event: Event = field(default_factory=lambda: Event(name="", session=""))
+    file: str | None = None  # what it changes: the file that it edits, as seen from the project
+    refusal: Refusal | None = None  # what the project's own rules for agents say against it
+
+    @property
+    def described(self) -> bytes:
+        """Return tool and arguments as the model wrote them."""
+        return describe_arguments(self.event.tool, self.event.input)
+
+    @property
+    def target(self) -> str | None:
+        """Return the file that it edits."""
+        return self.file
 
     @property
     def path(self) -> str | None:
-        """Return nothing, as relative paths in it begin elsewhere."""
+        """Return nothing: what is protected is looked for by whoever knows where the call is made."""
         return None
 
     @property
-    def mentioned(self) -> Mapping[str, Any]:
-        """Return nothing, for the same reason."""
-        return {}
+    def seen_elsewhere(self) -> bool:
+        """Return that the hooks look themselves at what a call changes: it is made in another process."""
+        return True
+
+    def find_protected(self, protected: Protected, *, enforced: bool) -> str | None:  # noqa: ARG002 - judged for this event
+        """Return what is protected and the call would touch."""
+        refusal = self.refusal
+        return refusal.sentence if refusal is not None and refusal.rule in _PROTECTING else None
+
+    def find_refusals(self) -> tuple[Decision, ...]:
+        """Return what the rules for its agent say against it."""
+        refusal = self.refusal
+        if refusal is None or refusal.rule in _PROTECTING:
+            return ()
+        return (Decision(gate=Gate.DENY, rule=refusal.rule, line=None, sentence=refusal.sentence),)
 
 
-def meaning_of(event: Event, project: Path) -> HookedCall:
-    """Return a call as a grant sees it."""
+def call_of(event: Event, project: Path, servers: Mapping[str, Server], refusal: Refusal | None = None) -> HookedCall:
+    """Return a call as every door makes one."""
     arguments = _placed(event, project)
     does, to, on_disk = _done(event, arguments, project)
-    place = str(event.directory or project)
-    declared = Declared(name=as_agent(event.tool), reads=is_reading(event.tool), place=place)
-    return HookedCall(declared, dict, (), arguments, does, to, on_disk, local=find_mcp(event.tool) is None)
+    declared = _declared(event, str(event.directory or project), servers)
+    said = None if declared.target is None else declared.target(arguments)
+    changed = said if event.path is None else relative_path(event.path, project)
+    file = None if changed is None else readable(changed)
+    return HookedCall(
+        replace(declared, target=None),
+        dict,
+        (),
+        arguments,
+        does,
+        to,
+        on_disk,
+        local=find_mcp(event.tool) is None,
+        event=event,
+        file=file,
+        refusal=refusal,
+    )
+
+
+def _declared(event: Event, place: str, servers: Mapping[str, Server]) -> Declared:
+    """Return what is known of a tool: of Claude Code's own by their names, of servers' by what the file says."""
+    tool = event.tool
+    if (named := split_mcp(tool)) is not None:
+        server = servers.get(named[0], Server(name=name_for(named[0])))
+        return replace(server.declare(named[1], Hints()), name=as_agent(tool))
+    return Declared(
+        name=as_agent(tool),
+        reads=is_reading(tool),
+        # What was in a file before an edit stands on the receipt, so an edit can be undone.
+        reversible=True if tool in WRITERS else None,
+        external=label_of(tool).is_external,
+        any_file=tool in SHELLS,
+        place=place,
+    )
 
 
 def _done(event: Event, arguments: Mapping[str, Any], project: Path) -> tuple[str, str, bool]:

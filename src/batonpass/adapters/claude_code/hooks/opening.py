@@ -1,18 +1,16 @@
 """Opening the ledger of a project for its hooks: what it is judged by, and what records in it."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from batonpass.adapters.claude_code.hooks.client import Call
+from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
 from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper
 from batonpass.adapters.claude_code.hooks.recorder import Recorder
 from batonpass.config import find_settings
 from batonpass.model.receipt import Mode
 from batonpass.model.rules import Policy
-from batonpass.policy.document import FILE_NAME
-from batonpass.policy.granting import read_tables
 from batonpass.relay import Relay
 from batonpass.store.opening import SQLITE, path_of
 
@@ -24,21 +22,20 @@ class Opened:
         project = Path(call.project)
         settings = find_settings(call.told, directory=project, environment=call.environment)
         # Reading never makes a ledger, and neither does a hook: `batonpass init claude-code` does.
-        # What the file says about these agents is read by the judge, which can also tell them that it is wrong.
         self._relay = Relay.open(
             settings.ledger,
             home=settings.home,
             keys_in_files=True,
             create=False,
-            policy=Policy(),
+            policy=Policy(),  # what holds is read for each event, and may be wrong: then the model is told
             work_tree=project,
         )
         ledger = path_of(settings.ledger) if settings.ledger.startswith(SQLITE) else None
         judging = Judge if call.enforce else Keeper
         judge = judging(project, home=Path(call.home), ledger=ledger)
         mode = Mode.ENFORCED if call.enforce else Mode.OBSERVED
-        tables = partial(read_tables, project / FILE_NAME)
-        self._recorder = Recorder(self._relay, project, judge=judge, mode=mode, tables=tables)
+        policy = DirectoryPolicy(project, settings.policy)
+        self._recorder = Recorder(self._relay, project, judge=judge, mode=mode, policy=policy)
 
     def handle(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Record an event and return the answer for Claude Code."""

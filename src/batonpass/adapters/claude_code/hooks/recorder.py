@@ -10,36 +10,32 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from batonpass.adapters.claude_code.hooks.changing import Changing, Tree
 from batonpass.adapters.claude_code.hooks.delegating import Delegating
+from batonpass.adapters.claude_code.hooks.directory_policy import Ruled, WrongFile
 from batonpass.adapters.claude_code.hooks.events import Event, read_event, session_of
-from batonpass.adapters.claude_code.hooks.following import Following, answer_with
-from batonpass.adapters.claude_code.hooks.holding import Refused, Tables
+from batonpass.adapters.claude_code.hooks.following import Following, Refused, answer_with
+from batonpass.adapters.claude_code.hooks.meaning import Refusal
 from batonpass.adapters.claude_code.hooks.remembering import remember_session
 from batonpass.adapters.claude_code.hooks.state import Made, SessionState
 from batonpass.adapters.claude_code.importing import principal_of
 from batonpass.attribution.sides import find_root
 from batonpass.attribution.worktree import WorkTree
-from batonpass.errors import FencedError, InvalidValueError, KeyMissingError, StreamClosedError
+from batonpass.errors import (
+    CallError,
+    CallOutcomeError,
+    FencedError,
+    InvalidValueError,
+    KeyMissingError,
+    PolicyFileError,
+    StreamClosedError,
+)
 from batonpass.model.ids import PrincipalId, RunId, require_principal
 from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
-
-
-class Refusal(Protocol):
-    """Why a call must not be made: the rule, and a sentence that the model can act on."""
-
-    @property
-    def rule(self) -> str:
-        """Return the code of the rule."""
-
-    @property
-    def sentence(self) -> str:
-        """Return what the model is told."""
-
 
 Judge: TypeAlias = Callable[[Mapping[str, Any]], Refusal | None]
 
@@ -59,9 +55,9 @@ class _Session:
 class Recorder:
     """Records the events of Claude Code's hooks in one project. Safe to use from many threads.
 
-    Without `judge` everything is recorded and nothing refused; with it, sessions are enforced unless `mode` says
-    otherwise. Enforced sessions and their sub-agents are held to what `tables` grant them. A session belongs to one
-    recorder at a time: two that are told of the same events record them twice.
+    Without `judge` everything is recorded and nothing refused but what the policy refuses anyway; with it, sessions are
+    enforced unless `mode` says otherwise. `policy` says what holds now; without it, the relay's own policy does. A
+    session belongs to one recorder at a time: two that are told of the same events record them twice.
     """
 
     def __init__(
@@ -73,7 +69,7 @@ class Recorder:
         mode: Mode | None = None,
         work_tree: Tree | None = None,
         by: str | None = None,
-        tables: Tables | None = None,
+        policy: Callable[[], Ruled] | None = None,
     ) -> None:
         self._project = project.absolute()
         self._judge = judge
@@ -82,7 +78,8 @@ class Recorder:
         tree = work_tree or WorkTree(find_root(self._project), environment=dict(os.environ), without=(HOME_NAME,))
         self._changing = Changing(self._project, tree)
         principal = principal_of(self._project) if by is None else require_principal("by", PrincipalId(by))
-        self._pen = Delegating(relay, self._project, self._mode, tables or (lambda: relay.desk.gates.grants))
+        self._pen = Delegating(relay, self._project, self._mode)
+        self._policy = policy
         self._following = Following(self._pen, self._changing, principal)
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
@@ -98,7 +95,9 @@ class Recorder:
         known = read_event(event)
         if known is None:
             return {}
-        refusal = self._judge(event) if self._judge is not None and known.name == "PreToolUse" else None
+        refusal = self._follow_policy()
+        if refusal is None and self._judge is not None and known.name == "PreToolUse":
+            refusal = self._judge(event)
         try:
             return self._handle(known, refusal)
         except (FencedError, KeyMissingError, StreamClosedError) as error:
@@ -106,6 +105,19 @@ class Recorder:
             # says now decides; a root that cannot be written to is continued by another.
             self._let_go(known.session, error)
             return self._handle(known, refusal)
+
+    def _follow_policy(self) -> Refusal | None:
+        """Hold what comes to the file as it is now; return why no call may be made where that is wrong."""
+        if self._policy is None:
+            return None
+        try:
+            self._pen.follow(self._policy())
+        except PolicyFileError as error:
+            # One that is only watched goes on under what held before.
+            if self._mode is Mode.ENFORCED:
+                self._pen.wrong = error
+                return WrongFile(error)
+        return None
 
     def note_gap(self, event: Mapping[str, Any] | None, reason: str) -> None:
         """Record that an event was not recorded: in its session, or, if nobody knows which, with whatever comes next.
@@ -138,23 +150,21 @@ class Recorder:
     def _handle(self, event: Event, refusal: Refusal | None) -> dict[str, Any]:
         session = self._session(event.session)
         match event.name:
-            case "PreToolUse" if refusal is not None:
-                with session.lock:
-                    state = self._state(session, event.session)
-                    self._following.deny(state, event, refusal.rule, refusal.sentence)
-                return denied(refusal.sentence)
             case "PreToolUse" if event.delegates:
                 with session.lock:
-                    prompt = self._following.offer(self._state(session, event.session), event)
+                    prompt = self._following.offer(self._state(session, event.session), event, refusal)
                 return denied(prompt.sentence) if isinstance(prompt, Refused) else answer_with(prompt, event.input)
             case "PreToolUse":
                 with session.lock:
-                    made = self._following.request(self._state(session, event.session), event)
+                    made = self._following.request(self._state(session, event.session), event, refusal)
                 if isinstance(made, Refused):
                     return denied(made.sentence)
                 self._changing.begin(event, made, self._now())
             case "PostToolUse" | "PostToolUseFailure" if not event.delegates:
-                self._finish(session, event)
+                try:
+                    self._finish(session, event)
+                except (CallError, CallOutcomeError) as error:
+                    return regretted(str(error))  # it is on record; the model learns that it was not to be
             case "SessionStart":
                 self._changing.prepare()
             case "UserPromptSubmit" if event.ended_call is not None:
@@ -246,6 +256,11 @@ class Recorder:
 
     def _now(self) -> datetime:
         return self._relay.desk.clock.now()
+
+
+def regretted(sentence: str) -> dict[str, Any]:
+    """Return what Claude Code is told of a call that did what it should not have done."""
+    return {"decision": "block", "reason": sentence}
 
 
 def denied(sentence: str) -> dict[str, Any]:

@@ -7,6 +7,10 @@ from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks.state import Made, Offered, SessionState, Track
 from batonpass.adapters.claude_code.sources import SOURCE, as_source, series_of, session_id_of
+from batonpass.handoff.calls.begun import Begun
+from batonpass.handoff.calls.limits import Counting
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.starting import follow_run
 from batonpass.ledger.standing import Working
 from batonpass.model.bodies import (
     HandoffAccepted,
@@ -99,13 +103,15 @@ class _Remembering:
     def _take_run(self, run: RunId, source: Mapping[str, Any]) -> None:
         known = self.runs[run]
         agent, candidates = source.get("subagent"), source.get("candidates")
+        working = Working(run=known, mode=self.mode, session=session_id_of(self.state.session))
+        is_open = known.state is RunState.OPEN
         self.state.add(
             Track(
-                working=Working(run=known, mode=self.mode, session=session_id_of(self.state.session)),
+                holding=follow_run(self.view, working) if is_open else Holding(working=working),
                 agent=agent if isinstance(agent, str) else None,
                 link=source.get("link"),
                 candidates=candidates if isinstance(candidates, int) else 1,
-                open=known.state is RunState.OPEN,
+                open=is_open,
             ),
         )
 
@@ -127,13 +133,25 @@ class _Remembering:
         asked = isinstance(body, ToolRequested)
         if named is not None:
             denied = None if asked else "It was refused before, and still is."
-            self.state.calls[named] = Made(id=body.call, run=body.run, tool=body.tool, open=asked, denied=denied)
-        if isinstance(body, ToolRequested):
-            track = self.state.runs[body.run]
-            if body.key is not None:
-                track.keys.add(body.key)
-            if not body.reads:
-                track.effects.append(body.call)
+            self.state.calls[named] = Made(
+                id=body.call,
+                run=body.run,
+                tool=body.tool,
+                open=asked,
+                denied=denied,
+                begun=self._begun(body) if isinstance(body, ToolRequested) else None,
+            )
+
+    def _begun(self, body: ToolRequested) -> Begun:
+        """Return a call that another process saw begin."""
+        holding = self.state.runs[body.run].holding
+        return Begun(
+            call=body.call,
+            key=body.key,
+            attempt=holding.working.run.attempt,
+            counted=Counting(holding.bounds.accounts).counted(),
+            began=None,
+        )
 
 
 def _wanted(receipts: Sequence[Receipt]) -> Iterator[ContentId]:

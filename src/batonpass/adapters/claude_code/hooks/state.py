@@ -4,24 +4,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from batonpass.adapters.claude_code.records import LinkedBy
-from batonpass.handoff.bounds import Bounds
-from batonpass.handoff.calls.limits import Counted
+from batonpass.handoff.calls.begun import Begun
+from batonpass.handoff.holding import Holding
 from batonpass.ledger.standing import Working
-from batonpass.model.ids import AgentId, CallId, Digest, HandoffId, RunId
+from batonpass.model.ids import AgentId, CallId, HandoffId, RunId
 
 
 @dataclass(slots=True, kw_only=True)
 class Track:
     """A run that is being recorded."""
 
-    working: Working
+    holding: Holding  # what every door knows of a run that it works on
     agent: str | None = None  # None: the main conversation
     link: str | None = None  # how it is known which call started it
     candidates: int = 1  # how many calls could have
     open: bool = True
-    effects: list[CallId] = field(default_factory=list)
-    keys: set[Digest] = field(default_factory=set)  # of its calls
-    bounds: Bounds | None = None  # what it is held to, once somebody looked
+
+    @property
+    def working(self) -> Working:
+        """Return what every receipt of the run repeats."""
+        return self.holding.working
 
     @property
     def id(self) -> RunId:
@@ -43,7 +45,7 @@ class Made:
     tool: str
     open: bool = True
     denied: str | None = None  # what the model was told, if it was refused
-    counted: tuple[Counted, ...] = ()  # what it counts against
+    begun: Begun | None = None  # None if it was refused
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class Offered:
     child: RunId | None = None
     ended: bool = False
     completed: bool = False
+    held: str | None = None  # its task, if it had to wait for somebody
 
     def fits(self, kind: str | None) -> bool:
         """Return whether a sub-agent of this type could have been meant."""

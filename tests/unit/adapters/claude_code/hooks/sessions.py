@@ -175,7 +175,8 @@ def _tell(receipt: Receipt, view: LedgerView, names: _Names) -> dict[str, Any]:
 def _tell_body(body: object, names: _Names) -> Iterator[tuple[str, Any]]:
     assert is_dataclass(body)
     for each in fields(body):
-        yield each.name, _plain(getattr(body, each.name), names)
+        # How long a call took differs every time, and whoever took over does not know it.
+        yield each.name, None if each.name == "took_us" else _plain(getattr(body, each.name), names)
 
 
 def _plain(value: Any, names: _Names) -> Any:  # noqa: ANN401 - whatever a body holds

@@ -39,12 +39,12 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "carries": [{"item": "content-1", "digest": "DIGEST", "part": "intent"}],
         "missing": ["constraint", "criteria", "decision", "exclusion", "question", "rationale", "rejected"],
         "unverified": [],
-        "flags": [],
+        "flags": ["would_deny.method.lead-to-worker"],
         "rule": None,
         "gate": None,
         "until": None,
         "proven": False,
-        "label": None,
+        "label": {"integrity": "llm_generated", "readers": None},
         "taint": [],
         "terms": None,
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}
@@ -65,7 +65,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "problems": accepted["body"]["problems"],
         "would_ask": False,
         "policy": None,
-        "label": None,
+        "label": {"integrity": "llm_generated", "readers": None},
         "certificate": None,
     } == accepted["body"]
     assert {"source": {**SOURCE, "key": "a1", "subagent": "a1", "link": "meta"}} == accepted["content"]
@@ -80,7 +80,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "kept": 0,
         "gives": [],
         "flags": [],
-        "label": None,
+        "label": {"integrity": "tool_output", "readers": None},
         "taint": [],
     } == completed["body"]
     assert {"report": "It rounds.", "source": {**SOURCE, "key": "end/a1"}} == completed["content"]

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from batonpass.accounts.suggesting import suggest
+from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
 from batonpass.adapters.claude_code.hooks.enforcing import Judge
 from batonpass.adapters.claude_code.hooks.events import read_event
-from batonpass.adapters.claude_code.hooks.meaning import meaning_of
+from batonpass.adapters.claude_code.hooks.meaning import call_of
 from batonpass.adapters.claude_code.hooks.recorder import Recorder
 from batonpass.attribution.worktree import WorkTree
 from batonpass.errors import PolicyFileError
 from batonpass.model.grant_toml import write_grants
 from batonpass.model.receipt import Mode
-from batonpass.policy.granting import read_tables
 from batonpass.relay import Relay
 from tests.unit.adapters.claude_code.hooks.sessions import Session, receipts
 
@@ -27,6 +27,7 @@ may_delegate = ["read:**", "write:src/**", "run:git"]
 [grant.editor]
 may = ["read:**", "write:**"]
 """
+SHOP = "\n[mcp.shop]\nlocal = true\n"  # ours: nobody has to approve each call
 
 
 class Held:
@@ -36,7 +37,7 @@ class Held:
         self.project = project
         self.relay = relay
         self.file = project / "batonpass.toml"
-        self.file.write_text(TABLES, encoding="utf-8")
+        self.file.write_text(TABLES + SHOP, encoding="utf-8")
         self.made: list[Recorder] = []
         self.session = Session(project, self.recorder())
 
@@ -44,9 +45,9 @@ class Held:
         """Return somebody who records, and knows nothing but the ledger and the file."""
         tree = WorkTree(self.project, environment={"PATH": "/usr/bin:/bin"}, without=(".batonpass",), watch=False)
         judge = Judge(self.project, home=self.project / ".batonpass")
-        tables = lambda: read_tables(self.file)  # noqa: E731 - as it is at that moment
+        policy = DirectoryPolicy(self.project)
         recorder = Recorder(
-            self.relay, self.project, judge=judge, mode=mode, by="user:ana", work_tree=tree, tables=tables
+            self.relay, self.project, judge=judge, mode=mode, by="user:ana", work_tree=tree, policy=policy
         )
         self.made.append(recorder)
         return recorder
@@ -163,7 +164,8 @@ class TestSubagents:
         said = sentence(held.session.delegates("c1", "Edit it"))
 
         assert "editor would be granted nothing" in str(said)
-        assert ([("Agent", "grant")], []) == (held.denials(), receipts(relay, "handoff.initiated"))
+        assert ["grant.missing"] == [one["body"]["error"] for one in receipts(relay, "handoff.failed")]
+        assert [] == receipts(relay, "handoff.initiated")
         held.made[0].close()
 
     def test_one_that_nobody_offered_anything_is_held_all_the_same(self, held: Held) -> None:
@@ -198,7 +200,9 @@ def test_a_watched_session_tries_its_table_out(project: Path, relay: Relay) -> N
     assert [None] * 4 == answers
     requested = [one["body"]["flags"] for one in receipts(relay, "tool.requested")]
     assert [[], ["would_deny.grant"], []] == requested
-    assert ["grant.tried-out", "would_deny.grant"] == receipts(relay, "handoff.initiated")[0]["body"]["flags"]
+    assert ["would_deny.method.lead-to-worker", "grant.tried-out", "would_deny.grant"] == receipts(
+        relay, "handoff.initiated"
+    )[0]["body"]["flags"]
     for recorder in held.made:
         recorder.close()
 
@@ -251,7 +255,7 @@ def test_a_suggestion_from_a_watched_session_covers_the_same_session(project: Pa
         with watching.store.view() as view:
             found = {one.agent: one.grant for one in suggest(view).grants}
         watched.close()
-    held.file.write_text(write_grants(found), encoding="utf-8")
+    held.file.write_text(write_grants(found) + SHOP, encoding="utf-8")
 
     assert [None] * 9 == play(held.session)
     assert held.asks("c10", "Write", "a1", file_path="a.py", content="x") is not None
@@ -305,7 +309,7 @@ def test_a_command_is_run_by_its_name_if_it_is_one_program(command: str, meant: 
     event = read_event({**raw, "tool_input": {"command": command}})
     assert event is not None
 
-    call = meaning_of(event, Path("/project"))
+    call = call_of(event, Path("/project"), {})
 
     assert meant == (call.action, call.resource)
 
@@ -326,4 +330,4 @@ def test_words_that_a_shell_makes_others_of_keep_to_no_condition(command: str, a
     event = read_event({**raw, "tool_input": {"command": command}})
     assert event is not None
 
-    assert arguments == meaning_of(event, Path("/project")).arguments.get("arguments")
+    assert arguments == call_of(event, Path("/project"), {}).arguments.get("arguments")

@@ -21,6 +21,7 @@ ENDED: dict[str, object] = {
     "exit_code": None,
     "effects": [],
 }
+OWN = {"integrity": "llm_generated", "readers": None}
 
 
 def a_receipt(stream: str, seq: int, kind: str, body: Mapping[str, object], **content: object) -> dict[str, object]:
@@ -48,7 +49,7 @@ def test_a_prompt_begins_a_root(session: Session, relay: Relay) -> None:
         "continues": None,
         "series": series_of(SESSION),
         "policy": None,
-        "label": None,
+        "label": {"integrity": "user_input", "readers": None},
         "terms": None,
         "certificate": None,
     }
@@ -106,7 +107,7 @@ def test_a_call_is_requested_and_completed(session: Session, relay: Relay) -> No
         "tiers": [],
         "credential": None,
         "charges": [],
-        "label": None,
+        "label": OWN,
         "untrusted": [],
     }
     completed = {"run": "run-1", "call": "call-1", "cost": 0, "flags": [], "changes": []}
@@ -198,7 +199,7 @@ def test_the_answer_is_kept_and_is_the_report(session: Session, relay: Relay) ->
         "effects": [],
         "unverified": [],
     }
-    closed |= {"flags": [], "label": None}
+    closed |= {"flags": [], "label": OWN}
     source = {**SOURCE, "key": f"end/{SESSION}", "status": "other"}
     assert [
         a_receipt(
@@ -261,27 +262,31 @@ def test_a_refused_call_is_recorded_with_its_rule(relay: Relay, project: Path) -
     """The model is told why; the arguments and the rule are kept, and the run says that it is held to rules."""
 
     class No:
-        rule = "claude-code.protected"
-        sentence = "The ledger is not yours; ask the user."
+        rule = "claude-code.denied"
+        sentence = "the rule says no"
 
     session = Session(project, Recorder(relay, project, judge=lambda _: No(), by="user:ana"))
     session.says("Go")
-    answers = [session.asks("c1", "Bash", command="rm -rf .batonpass") for _ in range(2)]
+    answers = [session.asks("c1", "Bash", command="rm -rf x") for _ in range(2)]
 
+    why = (
+        "the rule says no (rule claude-code.denied, the shipped policy); do it in a way that is allowed, "
+        "or have the rule changed"
+    )
     reply = {
         "hookEventName": "PreToolUse",
         "permissionDecision": "deny",
-        "permissionDecisionReason": "The ledger is not yours; ask the user.",
+        "permissionDecisionReason": f"Denied, and not made: {why}",
     }
     assert [{"hookSpecificOutput": reply}] * 2 == answers
-    denied = {"run": "run-1", "call": "call-1", "tool": "Bash", "rule": "claude-code.protected"}
+    denied = {"run": "run-1", "call": "call-1", "tool": "Bash", "rule": "claude-code.denied"}
     expected = a_receipt(
         "run-1",
         2,
         "tool.denied",
         denied,
-        arguments={"tool": "Bash", "arguments": {"command": "rm -rf .batonpass"}},
-        message="The ledger is not yours; ask the user.",
+        arguments={"tool": "Bash", "arguments": {"command": "rm -rf x"}},
+        reason=why,
         source={**SOURCE, "key": "c1"},
     )
     assert [{**expected, "mode": "enforced"}] == told(relay)[1:]

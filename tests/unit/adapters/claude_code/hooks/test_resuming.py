@@ -68,7 +68,7 @@ def _tree(folder: Path) -> WorkTree:
 def _without_flags(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return receipts without what nobody can know who was not there when a call began."""
     for one in found:
-        if one["kind"] == "tool.completed":
+        if one["kind"] in {"tool.completed", "tool.failed"}:
             one["body"]["flags"] = []
     return found
 

@@ -1,0 +1,133 @@
+"""A call on its way: who makes it, what it would do, and what was found out about it so far."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+from batonpass.errors import BatonpassError, CallError, GrantError, GuardFailedError
+from batonpass.guard.gates import Decision
+from batonpass.handoff.calls.limits import Counting, Used
+from batonpass.handoff.calls.receipts import write_denial
+from batonpass.handoff.calls.tools import Declared, ToolCall
+from batonpass.handoff.calls.values import describe
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.holding import Holding
+from batonpass.model.call import Call
+from batonpass.model.content import Content
+from batonpass.model.ids import Digest
+from batonpass.model.label import Label, Source
+from batonpass.model.receipt import Mode
+
+GUARD: Final = "guard"
+_NONE: Final = Digest("")  # until it is worked out
+
+
+@dataclass(slots=True, kw_only=True)
+class PendingCall:
+    """One call between the moment that a door asks for it and its first receipt.
+
+    Every step of `begin` takes it, reads what it needs and notes what it found. What stops a call goes through `refuse`
+    or `deny`, so that there is no refusal without a receipt.
+    """
+
+    desk: Desk
+    holding: Holding
+    call: ToolCall[Any]
+    beside: tuple[Content, ...] = ()  # what its door adds to each of its receipts, such as where it heard of the call
+    made: bool = False  # it was made before anybody asked: it is judged and recorded, and nothing stops it any more
+
+    described: bytes = b""  # tool and arguments: what is recorded, compared and made a key of
+    number: int = 0  # which of the identical calls of its run it is, from 1
+    key: Digest = _NONE  # the same for the same call in every attempt
+    tried: Call | None = None  # as a grant sees it, or would; None if nothing could grant it
+    counting: Counting = field(default_factory=lambda: Counting(()))
+    used: Used = field(default_factory=dict)  # of what it counts against, how much was used up when it was looked at
+    target_key: Digest | None = None
+    aim: Digest = _NONE  # what it would change, or if it does not say, all of it
+    label: Label | None = None  # of all that its run knows
+    untrusted: tuple[Source, ...] = ()  # whose words from outside stand in its arguments
+    gates: tuple[Decision, ...] = ()  # what would have held or denied it
+    flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
+    reasons: list[str] = field(default_factory=list)  # the same in words
+
+    @property
+    def declared(self) -> Declared:
+        """Return what is declared about its tool."""
+        return self.call.declared
+
+    @property
+    def target(self) -> str | None:
+        """Return what it would change, if its tool says so."""
+        return None if self.call.declared.reads else self.call.target
+
+    @property
+    def enforced(self) -> bool:
+        """Return whether what speaks against it stops it."""
+        return self.holding.working.mode is Mode.ENFORCED and not self.made
+
+    def identify(self) -> None:
+        """Describe it once, and give it its number and its key. Raises `GuardFailedError`."""
+        try:
+            self.described = self.call.described
+        except BatonpassError:
+            raise
+        except Exception as error:
+            # Arguments are somebody's objects, and may raise anything. What cannot be described cannot be recorded.
+            if not self.enforced:
+                raise
+            self.described = describe({"tool": self.declared.name})
+            self.deny(GUARD, self._failed(error))
+        digest, root = self.desk.secrets.digest, self.holding.root
+        scope = self.holding.scope.encode()
+        while True:
+            self.number = self.holding.count(self.described)
+            self.key = digest(root, b"call", scope, self.described, str(self.number).encode())
+            # Another process that worked on this run may have made so many of them already.
+            if self.key not in self.holding.keys_made:
+                return
+
+    def take_back(self) -> None:
+        """Let the next call like it have its number: it was not made."""
+        self.holding.uncount(self.described, self.number)
+
+    @contextmanager
+    def judged(self) -> Iterator[None]:
+        """Stop an enforced call that cannot be judged; one that is only watched goes on to the next question."""
+        try:
+            yield
+        except BatonpassError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a guard that fails stops what is enforced, whatever it met
+            self.refuse(GUARD, self._failed(error))
+
+    def refuse(self, rule: str, error: CallError | GrantError, *, would: str = "would_deny") -> None:
+        """Stop it if it is enforced, as `deny` does; else note what would have stopped it."""
+        if self.enforced:
+            self.deny(rule, error)
+        self.flags.append(f"{would}.{rule}")
+        self.reasons.append(str(error))
+
+    def deny(self, rule: str, error: CallError | GrantError) -> NoReturn:
+        """Record that it was refused, by which rule and in words; then raise the error."""
+        write_denial(
+            self.desk,
+            self.holding,
+            self.declared.name,
+            self.described,
+            rule=rule,
+            reason=str(error),
+            shown=self.declared.shown or self.target_shown(),
+            beside=self.beside,
+        )
+        raise error
+
+    def target_shown(self) -> str | None:
+        """Return what it would change as people are told it; None if its arguments cannot say it."""
+        try:
+            return self.target
+        except Exception:  # noqa: BLE001 - a tool's own function says what is changed; a denial is written without it
+            return None
+
+    def _failed(self, error: Exception) -> GuardFailedError:
+        return GuardFailedError(self.declared.name, f"{type(error).__name__}: {error}")

@@ -1,0 +1,24 @@
+"""What no call may touch, asked first: the record, its keys, and what decides about calls."""
+
+from typing import Final
+
+from batonpass.errors import CallProtectedError
+from batonpass.handoff.calls.pending import PendingCall
+
+PROTECTED: Final = "protected"
+
+
+def refuse_protected(pending: PendingCall) -> None:
+    """Refuse a call that would touch what is protected, also where its run is only watched.
+
+    Whoever can change the record could make everything else here worthless. Raises `CallProtectedError`.
+    """
+    with pending.judged():
+        what = pending.call.find_protected(pending.desk.protected, enforced=pending.enforced)
+        if what is None:
+            return
+        error = CallProtectedError(pending.declared.name, what)
+        if pending.made:
+            pending.refuse(PROTECTED, error)
+        else:
+            pending.deny(PROTECTED, error)

@@ -1,0 +1,92 @@
+"""The request of a call: durable before the call, with what it uses up, or refused for want of room."""
+
+from batonpass.credentials import Credential
+from batonpass.handoff.calls.begun import Begun
+from batonpass.handoff.calls.cache import cache_key
+from batonpass.handoff.calls.credential import key_of, told
+from batonpass.handoff.calls.edited_files import NOTHING, watch
+from batonpass.handoff.calls.past_calls import ARGUMENTS
+from batonpass.handoff.calls.pending import PendingCall
+from batonpass.handoff.calls.policy_gates import tiers_of
+from batonpass.handoff.calls.receipts import TARGET
+from batonpass.handoff.calls.room import write_counted
+from batonpass.handoff.using import SCOPE
+from batonpass.model.bodies import Body, ToolRequested
+from batonpass.model.charge import Charge
+from batonpass.model.content import Content
+from batonpass.model.ids import CallId, new_call_id
+
+UNTRUSTED_ARGUMENT = "argument.untrusted"
+
+
+def write_request(pending: PendingCall, credential: Credential | None = None) -> Begun:
+    """Write the request of a call that nothing but a limit can stop any more, and return it as begun.
+
+    Raises `ConstraintViolatedError` and `GrantRevokedError` if somebody used up the last of it, or revoked it, since
+    that was looked at.
+    """
+    desk, holding, call, declared = pending.desk, pending.holding, pending.call, pending.declared
+    identifier = new_call_id(desk.clock.now())
+    contents = [desk.json(ARGUMENTS, pending.described), *told(desk, credential), *_words(pending), *pending.beside]
+    recorded = write_counted(pending, lambda charges: _requested(pending, identifier, credential, charges), contents)
+    if pending.tried is not None:
+        holding.use.make(pending.tried)
+    changes = recorded and not declared.reads
+    if changes:
+        holding.effects.append(identifier)
+    if pending.target is not None:
+        holding.changed.add(pending.target)
+    looks = changes and not call.seen_elsewhere
+    return Begun(
+        call=identifier,
+        key=pending.key,
+        attempt=holding.working.run.attempt,
+        described=pending.described,
+        number=pending.number,
+        cache=cache_key(desk, holding.root, declared, pending.described),
+        recorded=recorded,
+        credential=credential,
+        watched=watch(call.named) if looks else NOTHING,
+        counted=pending.counting.counted(),
+        looked=looks and (declared.any_file or desk.files.is_watched),
+    )
+
+
+def _requested(
+    pending: PendingCall, identifier: CallId, credential: Credential | None, charges: tuple[Charge, ...]
+) -> Body:
+    declared = pending.declared
+    flags = (
+        *pending.flags,
+        *(decision.flag for decision in pending.gates),
+        *((UNTRUSTED_ARGUMENT,) if pending.untrusted else ()),
+    )
+    return ToolRequested(
+        run=pending.holding.id,
+        call=identifier,
+        tool=declared.name,
+        key=pending.key,
+        target=pending.target_key,
+        idempotent=declared.idempotent,
+        reversible=declared.reversible is True,
+        reads=declared.reads,
+        flags=tuple(dict.fromkeys(flags)),
+        tiers=tuple(str(tier) for tier in tiers_of(declared)),
+        credential=key_of(pending.desk, pending.holding, credential),
+        label=pending.label,
+        untrusted=pending.untrusted,
+        charges=charges,
+    )
+
+
+def _words(pending: PendingCall) -> list[Content]:
+    """Return what is told of a call besides its arguments: what it changes, and what it is to a grant."""
+    desk = pending.desk
+    contents = []
+    if (shown := pending.declared.shown if pending.target is None else pending.target) is not None:
+        contents.append(desk.text(TARGET, shown))
+    if pending.tried is not None:
+        contents.append(desk.text(SCOPE, str(pending.tried)))
+    if pending.reasons:
+        contents.append(desk.refusal("\n".join(dict.fromkeys(pending.reasons))))
+    return contents

@@ -1,0 +1,24 @@
+"""What a model is told of a call or a handoff that is not made: the same words, whichever door it came by."""
+
+from batonpass.errors import BatonpassError, CallSuspendedError, HandoffHeldError
+
+
+def sentence_for(error: BatonpassError) -> str:
+    """Return what a model is told: that nothing was done, why, and what it or a person can do about it."""
+    if isinstance(error, CallSuspendedError):
+        return (
+            f"Held, and not made: {error.sentence} (rule {error.rule}). A person can let it be made with "
+            f"`batonpass handoff approve {error.call[-6:]}`. After that, call it again with the same arguments; "
+            "until then, go on with something else or tell the user."
+        )
+    if isinstance(error, HandoffHeldError):
+        return (
+            f"Held, and not begun: {error}. After that, ask for it again in the same words; until then, go on with "
+            "something else or tell the user."
+        )
+    return not_made(str(error))
+
+
+def not_made(why: str) -> str:
+    """Return what a model is told of a call that nobody lets be made."""
+    return f"Denied, and not made: {why}"

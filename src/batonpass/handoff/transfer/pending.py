@@ -1,0 +1,65 @@
+"""An offer on its way: who hands what to whom, all that travels with it, and what was decided about it so far."""
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from batonpass.errors import GrantError, PolicyRefusedError
+from batonpass.guard.gates import Decision
+from batonpass.guard.hops import Lineage
+from batonpass.handoff.calls.receipts import fill_gap
+from batonpass.handoff.desk import MESSAGE, Desk
+from batonpass.handoff.holding import Holding
+from batonpass.handoff.transfer.asked import Asked
+from batonpass.handoff.transfer.free_text import Context
+from batonpass.handoff.transfer.read_offer import TASK
+from batonpass.model.bodies import HandoffFailed
+from batonpass.model.content import Content
+from batonpass.model.grant import Signed, Terms
+from batonpass.model.ids import Digest, HandoffId, new_handoff_id
+from batonpass.model.items import Item
+from batonpass.model.policy import UNRULED, HandoffPolicy
+
+
+@dataclass(slots=True, kw_only=True)
+class PendingOffer:
+    """One handoff between the moment that a door asks for it and its first receipt."""
+
+    desk: Desk
+    holding: Holding
+    asked: Asked
+    fingerprint: Digest
+    key: Digest
+    beside: tuple[Content, ...] = ()  # what its door adds to its receipts, such as where it heard of the handoff
+
+    handoff: HandoffId = field(init=False)
+    policies: tuple[HandoffPolicy, ...] = field(init=False)  # all that it is held to
+    items: tuple[Item, ...] = ()  # all that travels with it
+    contents: tuple[Content, ...] = ()  # the words of what is new among that
+    context: Context | None = None  # what is said besides, as free text
+    missing: tuple[str, ...] = ()
+    unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody verified
+    lineage: Lineage | None = None  # read only where a policy asks for it
+    decision: Decision | None = None  # what holds it
+    terms: Signed[Terms] | None = None
+    flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
+
+    def __post_init__(self) -> None:
+        self.handoff = new_handoff_id(self.desk.clock.now())
+        own, ruled = self.asked.policy, self.desk.policy
+        # A relay that was given no policy adds nothing to the caller's.
+        self.policies = (ruled,) if own is None else (own,) if ruled == UNRULED else (ruled, own)
+
+    def refuse(self, refusal: PolicyRefusedError | GrantError) -> NoReturn:
+        """Record that a policy or a grant did not let it go: the task, and why. Nothing of it runs. Then raise that."""
+        refused = HandoffFailed(
+            handoff=new_handoff_id(self.desk.clock.now()),
+            parent=self.holding.id,
+            run=self.holding.id,
+            attempt=0,
+            to=self.asked.to,
+            error=refusal.code,
+        )
+        fill_gap(self.desk, self.holding)
+        contents = (self.desk.text(TASK, self.asked.task), self.desk.text(MESSAGE, str(refusal)), *self.beside)
+        self.desk.recording.record(self.holding.working, refused, contents)
+        raise refusal

@@ -1,0 +1,82 @@
+"""A call and a handoff are each made by one piece of code: nobody else builds their receipts."""
+
+import ast
+from collections.abc import Iterator
+from typing import Final, get_args
+
+from tests.house.tree import SOURCES, module, parsed
+
+# Where live receipts of calls and handoffs are made.
+WAYS: Final = ("src/batonpass/handoff/calls/", "src/batonpass/handoff/transfer/")
+# Not live: what happened long ago in a transcript, and what tests of stores need.
+EXCEPTIONS: Final = ("src/batonpass/adapters/claude_code/drafting.py", "src/batonpass/testing/")
+
+
+def bodies() -> frozenset[str]:
+    """Return the names of the bodies of receipts about calls and handoffs."""
+    kinds = module("batonpass.model.bodies")
+    every = (body for body in get_args(kinds.Body) if body is not kinds.UnknownBody)
+    return frozenset(body.__name__ for body in every if str(body.kind).startswith(("tool.", "handoff.")))
+
+
+def built_in(tree: ast.AST, names: frozenset[str]) -> Iterator[str]:
+    """Yield which of these classes a file makes instances of; patterns only look at them."""
+    patterns = {id(node.cls) for node in ast.walk(tree) if isinstance(node, ast.MatchClass)}
+    known = {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("batonpass")
+        for alias in node.names
+        if alias.name in names
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or id(node.func) in patterns:
+            continue
+        # `Body(...)`, `module.Body(...)`, and `(One if so else Other)(...)`.
+        for part in ast.walk(node.func):
+            if isinstance(part, ast.Name) and part.id in known:
+                yield f"{known[part.id]} in line {node.lineno}"
+            elif isinstance(part, ast.Attribute) and part.attr in names:
+                yield f"{part.attr} in line {node.lineno}"
+
+
+def test_receipts_of_calls_and_handoffs_are_made_in_one_place() -> None:
+    """A second builder is where the next hole is: a door translates, and the two ways make the receipts."""
+    elsewhere = {
+        name: found
+        for name, tree in parsed(SOURCES)
+        if not name.startswith((*WAYS, *EXCEPTIONS)) and (found := list(built_in(tree, bodies())))
+    }
+
+    assert {} == elsewhere
+
+
+def test_both_ways_make_them() -> None:
+    """The rule would be kept by a house without any calls, so this one has some."""
+    names = bodies()
+    made = {
+        way for name, tree in parsed(SOURCES) for way in WAYS if name.startswith(way) and any(built_in(tree, names))
+    }
+
+    assert set(WAYS) == made
+
+
+def test_a_second_builder_would_be_found() -> None:
+    """By whatever name, and however the class is reached."""
+    text = """
+from batonpass.model.bodies import ToolDenied as Denied, ToolFailed, ToolRequested
+from batonpass.model import bodies
+Denied(run=1)
+bodies.ToolCompleted(run=1)
+(ToolFailed if x else ToolRequested)(run=1)
+match x:
+    case ToolRequested(run=1): pass
+isinstance(x, ToolRequested)
+"""
+
+    assert [
+        "ToolDenied in line 4",
+        "ToolCompleted in line 5",
+        "ToolFailed in line 6",
+        "ToolRequested in line 6",
+    ] == list(built_in(ast.parse(text), bodies()))
