@@ -14,6 +14,7 @@ from batonpass.model.ids import AgentId
 from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
+from batonpass.store import rows
 from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo
 from batonpass.store.postgres import leasing, schema
@@ -169,7 +170,7 @@ def _found(connection: Connection, info: LedgerInfo, first: Entry) -> LedgerInfo
 
 def _read_info(connection: Connection) -> LedgerInfo | None:
     row = connection.execute(QUERIES["read_ledger"]).fetchone()
-    return None if row is None else LedgerInfo(id=row[0], root_key=row[1])
+    return None if row is None else rows.info(row)
 
 
 def _keep(connection: Connection, seal: Seal) -> bool:

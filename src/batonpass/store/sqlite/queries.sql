@@ -221,7 +221,7 @@ INSERT INTO charged (account, unit, used) VALUES (?, ?, ?)
 ON CONFLICT (account, unit) DO UPDATE SET used = used + excluded.used;
 
 -- name: get_used
-SELECT used FROM charged WHERE account = ? AND unit = ?;
+SELECT account, unit, used FROM charged WHERE account = ? AND unit = ?;
 
 -- name: find_charged
 SELECT account, unit, used FROM charged WHERE account = ? ORDER BY unit;

@@ -66,7 +66,7 @@ class SqliteView:
         row = self._first("read_ledger", ())
         if row is None:
             raise NotALedgerError(f"nothing has been recorded in {self._path} yet")
-        return LedgerInfo(id=row[0], root_key=row[1])
+        return rows.info(row)
 
     def counts(self) -> Counts:
         """Return how much there is."""
@@ -210,7 +210,7 @@ class SqliteView:
 
     def find_touched_paths(self, ending: str) -> Iterator[str]:
         """Yield the paths that end so."""
-        return self._find("find_touched_paths", (ending,), lambda row: str(row[0]))
+        return self._find("find_touched_paths", (ending,), rows.path)
 
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
         """Yield the results that are kept under a key, the latest first, or all."""
@@ -252,8 +252,7 @@ class SqliteView:
 
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""
-        for row in self._rows(_IDS[prefix], (ending,)):
-            yield row[0]
+        return map(rows.identifier, self._rows(_IDS[prefix], (ending,)))
 
     def _content(self, row: tuple[Any, ...]) -> StoredContent:
         content = rows.content(row)
