@@ -101,7 +101,7 @@ def pinned(given: str | None, lines: Sequence[str]) -> PublicKey | None:
     """Return the root key that a bundle must have, if one was given: as the key, or as its id."""
     try:
         stated = json.loads(lines[0])["root_key"]
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
         stated = ""
     return _pin(given, stated if isinstance(stated, str) else "")
 
