@@ -86,6 +86,11 @@ def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) ->
         f"{counted(evidence.signatures, 'signature')} by {signers} and their runs",
     )
     say(f"  {counted(evidence.runs, 'run')}, {counted(evidence.handoffs, 'handoff')}, {_contents(evidence)}")
+    if evidence.unjudged:
+        say(
+            f"  {counted(evidence.unjudged, 'call')} not held against what was granted once more: "
+            "what they did was erased, redacted or left out"
+        )
     if evidence.unknown_kinds:
         say(f"  {counted(evidence.unknown_kinds, 'receipt')} of kinds that a newer batonpass can tell more about")
     if seals:

@@ -180,6 +180,12 @@ class SchemaError(StoreError):
     code = "store.schema"
 
 
+class StoreAlteredError(StoreError):
+    """Somebody changed the store's tables, indexes or triggers; what we write there may be lost or changed."""
+
+    code = "store.altered"
+
+
 class NewerSchemaError(StoreError):
     """The store was written by a newer Batonpass."""
 

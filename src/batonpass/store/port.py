@@ -194,6 +194,9 @@ class LedgerView(Protocol):
     def find_seals(self) -> Iterator[Seal]:
         """Yield seals by size."""
 
+    def find_alterations(self) -> Iterator[tuple[str, str]]:
+        """Yield what somebody has changed in the store's own schema: the name of each part, and a sentence about it."""
+
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids of runs, handoffs, receipts, relays, contents or sessions, by prefix, with this ending.
 

@@ -14,6 +14,7 @@ from batonpass.errors import (
     InvalidValueError,
 )
 from batonpass.guard.authority import explain
+from batonpass.guard.limits import account_of
 from batonpass.handoff.calls.limits import Counting
 from batonpass.handoff.calls.protected_paths import paths_in
 from batonpass.handoff.calls.tools import PLACE, ToolCall
@@ -21,9 +22,7 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.grant_terms import WOULD_DENY, require_in_force
 from batonpass.model.call import Call, resolved
-from batonpass.model.charge import whole_of
 from batonpass.model.condition import Under
-from batonpass.model.grant import Terms
 from batonpass.model.ids import StreamId
 from batonpass.model.permit import Permit
 from batonpass.model.receipt import Mode
@@ -102,11 +101,6 @@ def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[
             tried=str(tried),
             holder=None,
         )
-
-
-def account_of(terms: Terms) -> StreamId:
-    """Return where what is used under some terms is counted."""
-    return whole_of(terms.handoff or terms.root)
 
 
 def see(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call | None:

@@ -25,6 +25,7 @@ from batonpass.handoff.calls.context import CallContext
 from batonpass.handoff.calls.credential import CREDENTIAL, fetch_credential, key_of, told
 from batonpass.handoff.calls.edited_files import NOTHING, Watched, watch
 from batonpass.handoff.calls.held_call import heed
+from batonpass.handoff.calls.judged import judged
 from batonpass.handoff.calls.limits import (
     Counted,
     Counting,
@@ -214,6 +215,7 @@ def _request(
         contents.append(desk.text(TARGET, shown))
     if planned.guarded.tried is not None:
         contents.append(desk.text(SCOPE, str(planned.guarded.tried)))
+        contents += judged(desk, holding.bounds.terms, planned.guarded.tried)
     if planned.guarded.reason is not None:
         contents.append(desk.refusal(planned.guarded.reason))
 

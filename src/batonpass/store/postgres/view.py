@@ -35,6 +35,7 @@ from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
 from batonpass.store.postgres.connections import QUERIES, Connection
 from batonpass.store.postgres.failures import translated
 from batonpass.store.postgres.leasing import QUERIES as LEASING
+from batonpass.store.postgres.parts import find_alterations
 
 Value = TypeVar("Value")
 
@@ -220,6 +221,11 @@ class PostgresView:
     def find_seals(self) -> Iterator[Seal]:
         """Yield seals by size."""
         return self._all("find_seals", _NOTHING, rows.seal)
+
+    def find_alterations(self) -> Iterator[tuple[str, str]]:
+        """Yield what somebody has changed in the schema."""
+        with self._translated():
+            yield from find_alterations(self._connection)
 
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""

@@ -37,6 +37,7 @@ from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import translated
 from batonpass.store.sqlite.leasing import QUERIES as LEASING
+from batonpass.store.sqlite.schema import find_alterations
 from batonpass.store.sqlite.writing import MOVES, QUERIES
 
 Value = TypeVar("Value")
@@ -249,6 +250,13 @@ class SqliteView:
     def find_seals(self) -> Iterator[Seal]:
         """Yield seals by size."""
         return self._find("find_seals", (), rows.seal)
+
+    def find_alterations(self) -> Iterator[tuple[str, str]]:
+        """Yield what somebody has changed in the schema."""
+        try:
+            yield from find_alterations(self._connection)
+        except apsw.Error as error:
+            raise translated(error, self._path) from None
 
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""

@@ -23,6 +23,7 @@ from batonpass.adapters.claude_code.telling import (
 )
 from batonpass.errors import BudgetExhaustedError
 from batonpass.handoff.calls.authority import Guarded, guard, see
+from batonpass.handoff.calls.judged import judged
 from batonpass.handoff.calls.limits import Counting, after_call, before_call, explain_spent, find_overdue
 from batonpass.handoff.calls.values import keep_result, readable
 from batonpass.handoff.desk import Desk
@@ -146,6 +147,7 @@ class Pen:
             contents.append(self.desk.text("target", target))
         if guarded.tried is not None:
             contents.append(self.desk.text(SCOPE, str(guarded.tried)))
+            contents += judged(self.desk, held(self.desk, track).bounds.terms, guarded.tried)
         if guarded.reason is not None:
             contents.append(self.desk.refusal(guarded.reason))
         self._record_counted(track, replace(body, flags=guarded.flags), contents, guarded.counting)
