@@ -215,6 +215,13 @@ class LedgerStore(Protocol):
     def largest_content(self) -> int | None:
         """Return how many bytes one content may have at most; None if only the disk limits it."""
 
+    @property
+    def confirm_every(self) -> float:
+        """Return after how many seconds a writer asks whether the store still has what it acknowledged.
+
+        0 asks before every append: where asking costs no round trip.
+        """
+
     def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
         """Make this empty store the ledger `info` with its first receipt, and return who it is.
 

@@ -34,6 +34,7 @@ class PostgresStore:
     """Keeps a ledger in a database that any number of machines share."""
 
     largest_content: int | None = LARGEST_CONTENT
+    confirm_every: float = 1.0
 
     def __init__(self, url: str, *, connections: int = _CONNECTIONS, wait_for: timedelta = _WAIT_FOR) -> None:
         address = parse_address(url)

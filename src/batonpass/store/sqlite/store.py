@@ -50,6 +50,7 @@ class SqliteStore:
     """Keeps a ledger in one file, and what is too large for it beside it."""
 
     largest_content: int | None = None
+    confirm_every: float = 0.0
 
     def __init__(self, path: Path, *, wait_for: float = _WAIT_SECONDS) -> None:
         self.url = f"sqlite:///{path}"
