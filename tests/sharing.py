@@ -19,6 +19,7 @@ TOGETHER: Final = (
     "tests/claude_code/test_sdk.py",
     "tests/claude_code/",
     "tests/integration/agents/test_chain.py",
+    "tests/integration/sqlite/test_schema.py",
     "tests/mcp/test_revisions.py",
     "tests/mcp/test_transparent.py",
     "tests/unit/adapters/claude_code/hooks/test_enforcing.py",

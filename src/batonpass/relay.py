@@ -136,6 +136,7 @@ class Relay:
         """Let go of the ledger, and of the files that were watched."""
         if self._desk is not None:
             self._desk.files.close()
+        self._membership.leave()
         self._store.close()
 
     @property

@@ -7,7 +7,11 @@ from tests.sharing import TOGETHER
 
 ROOT: Final = Path(__file__).parents[2]
 SHARED: Final = ('scope="module"', 'scope="session"')
-SPREAD: Final = {"tests/integration/test_mutations.py", "tests/postgres_server.py"}  # each process has its own
+SPREAD: Final = {  # each process has its own
+    "tests/integration/sqlite/test_column_types.py",
+    "tests/integration/test_mutations.py",
+    "tests/postgres_server.py",
+}
 
 
 def test_what_shares_a_set_up_is_kept_together() -> None:

@@ -1,6 +1,8 @@
 """Grants forged by somebody who holds a relay's key: the store takes what they write, and verifying finds it."""
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -9,16 +11,37 @@ from typing import Any, Final
 import pytest
 
 from batonpass.audit.bundle import verify_bundle
-from batonpass.errors import CertificateError, TermsError, UngrantedError, VerificationError, WidenedError
+from batonpass.errors import (
+    CertificateError,
+    OverLimitError,
+    TermsError,
+    UncountedError,
+    UngrantedError,
+    VerificationError,
+    WidenedError,
+)
 from batonpass.grants.issuing import sign
+from batonpass.guard.limits import permit_account
+from batonpass.guard.recorded import JUDGED
 from batonpass.handoff.bounds import CERTIFICATE, TERMS
 from batonpass.handoff.transfer.grant_terms import kept
 from batonpass.handoff.using import SCOPE
 from batonpass.ledger.standing import Granted, Working
-from batonpass.model.bodies import HandoffInitiated, Kind, ToolRequested
+from batonpass.model.bodies import HandoffInitiated, Kind, ToolCompleted, ToolRequested
+from batonpass.model.charge import MILLION, Charge, Unit
 from batonpass.model.content import Content
 from batonpass.model.grant import Certificate, Signed, Terms
-from batonpass.model.ids import AgentId, HandoffId, PublicKey, RunId, new_call_id, new_handoff_id, new_run_id
+from batonpass.model.ids import (
+    AgentId,
+    CallId,
+    HandoffId,
+    PublicKey,
+    RunId,
+    StreamId,
+    new_call_id,
+    new_handoff_id,
+    new_run_id,
+)
 from batonpass.model.key import Signer
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.limits import Limits
@@ -136,11 +159,39 @@ class Hand:
         """Return an honest attempt under terms of which something is changed."""
         return self.accept(*self.given(**changed))
 
-    def request(self, working: Working, scope: str | None = "write:src/a.py") -> None:
+    def counts(self, working: Working, *more: Charge) -> tuple[Charge, ...]:
+        """Return what an honest call charges: one call of the root's nine, and of the handoff's."""
+        accounts = (StreamId(self.holding.id), StreamId(working.run.handoff or ""))
+        return (*(Charge(account=account, unit=Unit.CALLS, amount=1) for account in accounts), *more)
+
+    def request(
+        self,
+        working: Working,
+        scope: str | None = "write:src/a.py",
+        *,
+        charges: tuple[Charge, ...] | None = None,
+        judged: object = None,
+        arguments: object = None,
+    ) -> CallId:
         """Record that an attempt does something to something."""
-        body = ToolRequested(run=working.run.id, call=new_call_id(self.clock.now()), tool="write")
-        words = () if scope is None else (self.desk.text(SCOPE, scope),)
+        body = ToolRequested(
+            run=working.run.id,
+            call=new_call_id(self.clock.now()),
+            tool="write",
+            charges=self.counts(working) if charges is None else charges,
+        )
+        words: tuple[Content, ...] = () if scope is None else (self.desk.text(SCOPE, scope),)
+        if judged is not None:
+            words += (self.desk.json(JUDGED, json.dumps(judged).encode()),)
+        if arguments is not None:
+            words += (self.desk.json("arguments", json.dumps({"arguments": arguments}).encode()),)
         self.desk.recording.record(working, body, words)
+        return body.call
+
+    def complete(self, working: Working, call: CallId, *charges: Charge, cost: int = 0) -> None:
+        """Record how a call ended, and what it used up."""
+        done = ToolCompleted(run=working.run.id, call=call, charges=charges, cost=cost)
+        self.desk.recording.record(working, done, ())
 
 
 @pytest.fixture(params=STORES[:1])
@@ -246,6 +297,77 @@ def _revoked(hand: Hand) -> None:
     hand.request(working)
 
 
+def _revoked_by_itself(hand: Hand) -> None:
+    """Make a call in the very moment in which the same relay has revoked the root's grant."""
+    working = hand.working()
+    hand.relay.revoke_grant(hand.lead.id, by=ANA, reason="no")
+    hand.request(working)
+
+
+def _ten_calls(hand: Hand) -> None:
+    """Make ten calls where nine may be made, each of them counted."""
+    working = hand.working()
+    for _ in range(10):
+        hand.request(working)
+
+
+def _two_children(hand: Hand) -> None:
+    """Let two children make five calls each, where they share the nine of their root."""
+    for working in (hand.working(), hand.working()):
+        for _ in range(5):
+            hand.request(working)
+
+
+def _uncounted(hand: Hand) -> None:
+    """Make a call that is counted nowhere."""
+    hand.request(hand.working(), charges=())
+
+
+def _counted_below(hand: Hand) -> None:
+    """Make a call that is counted for the handoff, and not for the root above it."""
+    working = hand.working()
+    hand.request(working, charges=hand.counts(working)[1:])
+
+
+def _counted_elsewhere(hand: Hand) -> None:
+    """Make a call that is counted for a sibling."""
+    working, other = hand.working(), hand.working()
+    hand.request(working, charges=hand.counts(other))
+
+
+def _of_a_permit(hand: Hand, calls: int) -> None:
+    scope = read_scope(["write:src/a.py; at most 2 calls"])
+    working = hand.working(may=scope)
+    part = permit_account(StreamId(working.run.handoff or ""), scope.permits[0])
+    for _ in range(calls):
+        hand.request(
+            working,
+            charges=hand.counts(working, Charge(account=part, unit=Unit.CALLS, amount=1)) if calls > 1 else None,
+        )
+
+
+def _given_back(hand: Hand) -> None:
+    """Count a call, and take that back when it is over."""
+    working = hand.working()
+    call = hand.request(working)
+    hand.complete(working, call, Charge(account=StreamId(hand.holding.id), unit=Unit.CALLS, amount=-1))
+
+
+def _spend(hand: Hand, *costs: int, charged: bool = True) -> None:
+    """Make calls of which each costs so much, where five may be spent by the handoff."""
+    working = hand.working(limits=Limits(calls=9, spend="5"))
+    account = StreamId(working.run.handoff or "")
+    for cost in costs:
+        charge = Charge(account=account, unit=Unit.SPEND, amount=cost * MILLION)
+        hand.complete(working, hand.request(working), *((charge,) if charged else ()), cost=cost * MILLION)
+
+
+def _conditioned(judged: object, arguments: object = None) -> Callable[[Hand], object]:
+    """Return somebody who makes a call with these arguments, where a hundred is the most."""
+    may = read_scope(["write:src/a.py where amount <= 100"])
+    return lambda hand: hand.request(hand.working(may=may), judged=judged, arguments=arguments)
+
+
 def terms(**changed: Any) -> Callable[[Hand], object]:  # noqa: ANN401 - any field
     """Return somebody who offers under terms of which something is changed."""
     return lambda hand: hand.given(**{name: made(hand) if callable(made) else made for name, made in changed.items()})
@@ -300,6 +422,22 @@ FORGERIES: Final[dict[str, tuple[Callable[[Hand], object], type[VerificationErro
     "a call after the end": (_late, UngrantedError, "at"),
     "a call after the end of its permit": (_late_permit, UngrantedError, "scope"),
     "a call after a revocation": (_revoked, UngrantedError, "at"),
+    "a call after its own relay revoked it": (_revoked_by_itself, UngrantedError, "at"),
+    "more calls than there are": (_ten_calls, OverLimitError, "charges"),
+    "more calls than two share": (_two_children, OverLimitError, "charges"),
+    "a call that is not counted": (_uncounted, UncountedError, "charges"),
+    "a call that is not counted above": (_counted_below, UncountedError, "charges"),
+    "a call that is counted elsewhere": (_counted_elsewhere, UncountedError, "charges"),
+    "a call that is not counted by its permit": (lambda hand: _of_a_permit(hand, 1), UncountedError, "charges"),
+    "more calls than its permit has": (lambda hand: _of_a_permit(hand, 3), OverLimitError, "charges"),
+    "a call that is taken back": (_given_back, OverLimitError, "charges"),
+    "a call when all is spent": (lambda hand: _spend(hand, 2, 3, 1), OverLimitError, "charges"),
+    "a cost that is not charged": (lambda hand: _spend(hand, 2, charged=False), UncountedError, "charges"),
+    "arguments beyond a condition": (_conditioned({"amount": 101}), UngrantedError, "arguments"),
+    "arguments of another type": (_conditioned({"amount": [1, "many"]}), UngrantedError, "arguments"),
+    "an argument that is not there": (_conditioned({}), UngrantedError, "arguments"),
+    "arguments that nobody judged": (_conditioned(None, {"amount": 1}), UngrantedError, "arguments"),
+    "other arguments than were judged": (_conditioned({"amount": 1}, {"amount": 500}), UngrantedError, "arguments"),
 }
 
 
@@ -337,14 +475,63 @@ def test_what_is_as_it_was_granted_is_taken(hand: Hand) -> None:
     assert 1 == hand.relay.verify().handoffs
 
 
-def test_a_revocation_in_the_same_moment_is_nobodys_fault(hand: Hand) -> None:
-    """A call and a revocation that commit together may stand in either order."""
+@pytest.mark.parametrize(("later", "found"), [(1, False), (29, False), (31, True)])
+def test_two_relays_have_two_clocks(hand: Hand, later: int, found: bool) -> None:  # noqa: FBT001 - a table
+    """A call by one relay and a revocation by another may stand in either order, if they are of one moment."""
     working = hand.working()
-    hand.relay.revoke_grant(hand.lead.id, by=ANA, reason="no")
-    hand.clock.tick(timedelta(seconds=1))
+    other = Relay(hand.relay.store, clock=hand.clock)
+    hand.relay.enroll(*other.identity())
+    other.revoke_grant(hand.lead.id, by=ANA, reason="no")
+    hand.clock.tick(timedelta(seconds=later))
     hand.request(working)
 
-    assert 1 == hand.relay.verify().handoffs
+    with pytest.raises(UngrantedError) if found else nullcontext():
+        hand.relay.verify()
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        lambda hand: [hand.request(working) for working in [hand.working()] for _ in range(9)],
+        lambda hand: _of_a_permit(hand, 2),
+        lambda hand: _spend(hand, 2, 2, 5),
+        _conditioned({"amount": 100}, {"amount": 100}),
+        _conditioned({"amount": [1, 2]}, {"amount": [1, 2]}),
+    ],
+    ids=["nine calls of nine", "two of a permit's two", "the last that goes beyond", "a hundred", "a list"],
+)
+def test_all_that_is_given_may_be_used(hand: Hand, honest: Callable[[Hand], object]) -> None:
+    """Up to the limit itself, and by a call that begins while something is left, nothing is found."""
+    honest(hand)
+
+    assert 0 == hand.relay.verify().unjudged
+
+
+@pytest.mark.parametrize(
+    ("judged", "erase"), [({"amount": "[redacted]"}, False), ({"amount": 500}, True)], ids=["redacted", "erased"]
+)
+def test_arguments_that_are_gone_are_not_guessed(hand: Hand, judged: object, erase: bool) -> None:  # noqa: FBT001 - a table
+    """What was redacted or erased is no finding, and the evidence says that it was not judged."""
+    _conditioned(judged)(hand)
+    if erase:
+        (asked,) = receipts(hand.relay, Kind.TOOL_REQUESTED)
+        hand.relay.erase([asked.content[JUDGED].id], by=ANA, reason="it named a customer")
+
+    assert 1 == hand.relay.verify().unjudged
+
+
+def test_honest_calls_say_with_which_arguments_they_were_judged(places: Places) -> None:
+    """A path is judged as where it leads, wherever it was written from; what no permit asks for is left out."""
+    relay, disk = places.relay(), Disk()
+    lead = relay.start(
+        "Fix it", by=ANA, may=["write:src/** where path under src; at most 3 calls"], limits="at most 5 calls"
+    )
+    lead.call(disk.write, "src/./a.py", "words")
+    (asked,) = receipts(relay, Kind.TOOL_REQUESTED)
+
+    assert {"path": "src/a.py"} == json.loads(relay.read(asked.content[JUDGED].id))
+    assert 0 == relay.verify().unjudged
+    relay.close()
 
 
 def test_what_was_erased_is_not_judged(hand: Hand) -> None:

@@ -58,5 +58,8 @@ def _requests(view: LedgerView, root: RunId) -> Iterator[tuple[RunId, Digest, Co
 def _read(body: bytes | None) -> tuple[str | None, str | None]:
     if body is None:
         return _GONE
-    document = json.loads(body)
-    return document["name"], document["identity"]
+    try:
+        document = json.loads(body)
+        return document["name"], document["identity"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return _GONE  # not as it was recorded; `batonpass ledger verify` says so

@@ -7,10 +7,9 @@ from itertools import pairwise
 
 from batonpass.audit.lookup import Text, read_receipt, read_texts
 from batonpass.errors import EditedError, GrantError, NotFoundError
+from batonpass.guard.limits import account_of, permit_account
 from batonpass.guard.narrowing import narrow
 from batonpass.handoff.bounds import Bounds, read_bounds, read_terms
-from batonpass.handoff.calls.authority import account_of
-from batonpass.handoff.calls.limits import permit_account
 from batonpass.handoff.desk import REASON
 from batonpass.model.bodies import GrantRevoked, Kind
 from batonpass.model.charge import REVOKED, Charged, part_of

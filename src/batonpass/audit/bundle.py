@@ -4,7 +4,6 @@ JSON lines: a header, then receipts as DSSE envelopes in position order, each fo
 it holds the streams of the relays, whose receipts say which keys were enrolled. docs/spec/bundle.md is the format.
 """
 
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,11 +20,14 @@ from batonpass.model.ids import ContentId, KeyId, LedgerId, PublicKey, RunId
 from batonpass.model.receipt import SignedReceipt, StoredReceipt
 from batonpass.model.stream import StreamKind
 from batonpass.store.port import LedgerInfo, LedgerStore, LedgerView, ReceiptQuery
-from batonpass.wire.canonical import encode_typed
+from batonpass.wire.canonical import encode_typed, read_base64, write_base64
 from batonpass.wire.codec import decode_envelope, decode_receipt, encode_envelope, refused
 from batonpass.wire.versions import BUNDLE_TYPE
 
 _IMPORT_BATCH: Final = 500
+# Only words are long, and those stand in lines of their own: whoever sends a bundle must not choose how much we parse.
+_LONGEST_RECEIPT: Final = 64 * 1024 * 1024
+_CONTENT: Final = '{"body"'
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,7 +94,11 @@ def export_bundle(store: LedgerStore, run: RunId, *, with_content: bool = True) 
                 for content in view.find_contents([ref.id for ref in receipt.content.values()]):
                     if content.salt is not None and content.body is not None:
                         yield _line(
-                            {"content": content.id, "salt": _base64(content.salt), "body": _base64(content.body)},
+                            {
+                                "content": content.id,
+                                "salt": write_base64(content.salt),
+                                "body": write_base64(content.body),
+                            },
                         )
 
 
@@ -117,13 +123,13 @@ def read_bundle(lines: Iterable[str]) -> Bundle:
         try:
             if bundle is None:
                 bundle = _read_header(line)
-            elif line.startswith('{"body"'):
+            elif line.startswith(_CONTENT):
                 _read_content(bundle, owner, line)
             else:
                 owner = _read_receipt(bundle, line)
         except msgspec.DecodeError as error:
             raise EditedError(f"the line cannot be read: {refused('line', error)}", stream=f"line {number}") from None
-        except (InvalidValueError, ValueError) as error:
+        except (InvalidValueError, ValueError, RecursionError) as error:
             raise EditedError(f"the line cannot be read: {error}", stream=f"line {number}") from None
     if bundle is None:
         raise EditedError("it is empty", stream="bundle")
@@ -182,7 +188,7 @@ def _entry(bundle: Bundle, signed: SignedReceipt) -> Entry:
 
 
 def _read_header(line: str) -> Bundle:
-    header = _HEADERS.decode(line)
+    header = _HEADERS.decode(_require_short(line))
     if header.bundle != BUNDLE_TYPE:
         raise InvalidValueError("bundle", f"is not {BUNDLE_TYPE}; a newer batonpass may read it")
     info = LedgerInfo(id=LedgerId(header.ledger), root_key=PublicKey(header.root_key))
@@ -190,7 +196,7 @@ def _read_header(line: str) -> Bundle:
 
 
 def _read_receipt(bundle: Bundle, line: str) -> SignedReceipt:
-    read = _RECEIPTS.decode(line)
+    read = _RECEIPTS.decode(_require_short(line))
     try:
         signed = decode_envelope(bytes(read.dsse))
     except VerificationError as error:
@@ -210,13 +216,15 @@ def _read_content(bundle: Bundle, owner: SignedReceipt | None, line: str) -> Non
         id=content,
         receipt=owner.receipt.id,
         place=Place.ROW,
-        salt=b64decode(read.salt, validate=True),
-        body=b64decode(read.body, validate=True),
+        salt=read_base64("salt", read.salt),
+        body=read_base64("body", read.body),
     )
 
 
-def _base64(data: bytes) -> str:
-    return b64encode(data).decode()
+def _require_short(line: str) -> str:
+    if len(line) > _LONGEST_RECEIPT:
+        raise InvalidValueError("line", f"has {len(line):,} characters; at most {_LONGEST_RECEIPT:,} are read")
+    return line
 
 
 def _line(value: dict[str, object]) -> str:

@@ -21,4 +21,5 @@ class Evidence:
     withheld: int  # bodies that a bundle of digests leaves out
     relays: int
     seals: int
+    unjudged: int  # calls of runs with a grant of which too much was erased, redacted or left out to judge them again
     unknown_kinds: int  # receipts of kinds that this version cannot interpret; their bytes, chain and signatures hold

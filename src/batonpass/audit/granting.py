@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from batonpass.audit.charges import Charges
+from batonpass.audit.recorded_call import RecordedCall
 from batonpass.audit.signatures import SignatureCheck
 from batonpass.errors import (
     CertificateError,
     GrantError,
-    InvalidValueError,
     TermsError,
     UngrantedError,
     VerificationError,
@@ -20,6 +21,7 @@ from batonpass.errors import (
 )
 from batonpass.guard.granted import SKEW
 from batonpass.guard.narrowing import find_wider
+from batonpass.guard.recorded import REDACTED
 from batonpass.model.bodies import (
     GrantRevoked,
     HandoffAccepted,
@@ -27,7 +29,9 @@ from batonpass.model.bodies import (
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
+    RunSpent,
     RunStarted,
+    ToolCompleted,
     ToolRequested,
 )
 from batonpass.model.content import StoredContent
@@ -36,8 +40,6 @@ from batonpass.model.ids import ContentId, Digest, KeyId, RelayId, StreamId
 from batonpass.model.permit import spell_time
 from batonpass.model.projection import key_id
 from batonpass.model.receipt import Mode, Receipt
-from batonpass.model.resource import Resource, read_resource
-from batonpass.model.scope import Scope
 from batonpass.signing.ed25519 import is_signed
 from batonpass.wire.statements import signing_bytes
 from batonpass.wire.token import decode_part
@@ -45,7 +47,6 @@ from batonpass.wire.token import decode_part
 TERMS: Final = "terms"
 CERTIFICATE: Final = "certificate"
 SCOPE: Final = "scope"
-_REDACTED: Final = "[redacted]"  # what a secret was taken out of can no longer be compared
 
 Said = TypeVar("Said", Terms, Certificate)
 Contents = Mapping[ContentId, StoredContent]
@@ -71,6 +72,12 @@ class _Signer:
     public_key: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Revocation:
+    at: datetime
+    relay: RelayId
+
+
 class Grants:
     """Takes receipts in position order and refuses the first that goes beyond a grant. Raises `VerificationError`."""
 
@@ -79,7 +86,9 @@ class Grants:
         self._signers: dict[KeyId, _Signer] = {}
         self._stopped: set[KeyId] = set()
         self._held: dict[StreamId, Held] = {}  # by run, and by handoff
-        self._revoked: dict[StreamId, datetime] = {}
+        self._revoked: dict[StreamId, list[_Revocation]] = {}
+        self._charges = Charges()
+        self.unjudged = 0  # calls whose arguments, or the terms above them, are not there to be compared
         self._rules: Final[Mapping[type, Callable[[Receipt, Any, Contents], None]]] = {
             RelayEnrolled: self._enrol,
             RelayRotated: self._enrol,
@@ -89,6 +98,8 @@ class Grants:
             HandoffInitiated: self._offer,
             HandoffAccepted: self._accept,
             ToolRequested: self._request,
+            ToolCompleted: self._charge,
+            RunSpent: self._charge,
         }
 
     def take(self, receipt: Receipt, contents: Contents) -> None:
@@ -104,7 +115,7 @@ class Grants:
         self._stopped.add(key_id(body.public_key))
 
     def _revoke(self, receipt: Receipt, body: GrantRevoked, _: Contents) -> None:
-        self._revoked.setdefault(body.account, receipt.at)
+        self._revoked.setdefault(body.account, []).append(_Revocation(receipt.at, receipt.relay))
 
     def _start(self, receipt: Receipt, body: RunStarted, contents: Contents) -> None:
         line = (StreamId(body.run),)
@@ -122,6 +133,7 @@ class Grants:
                 )
             tried_out = receipt.mode is Mode.OBSERVED
             held = Held(line, body.terms, None if terms is None else (terms.said,), tried_out)
+            self._know(held, terms)
         self._held[StreamId(body.run)] = held
         self._bind(receipt, body, held, contents, attempt=0)
 
@@ -147,7 +159,14 @@ class Grants:
             )
             self._require_narrower(above, said)
         whole = None if terms is None or above.chain is None else (*above.chain, terms.said)
-        self._held[StreamId(body.handoff)] = Held(line, body.terms, whole, above.tried_out)
+        held = Held(line, body.terms, whole, above.tried_out)
+        self._know(held, terms)
+        self._held[StreamId(body.handoff)] = held
+
+    def _know(self, held: Held, terms: Signed[Terms] | None) -> None:
+        # A grant that is only tried out stops nobody, so more may be used than it gives.
+        if terms is not None and not held.tried_out:
+            self._charges.know(terms.said)
 
     def _require_narrower(self, above: Held, said: Terms) -> None:
         if not above.chain:
@@ -197,29 +216,50 @@ class Grants:
 
     def _request(self, receipt: Receipt, body: ToolRequested, contents: Contents) -> None:
         held = self._held.get(StreamId(body.run))
-        if held is None or held.digest is None or held.tried_out:
-            return
-        if receipt.mode is not Mode.ENFORCED:
-            raise UngrantedError("its run has a grant, and the call says that it is only observed", field="mode")
-        self._require_unrevoked(receipt, held)
+        if held is not None and held.digest is not None and not held.tried_out:
+            if receipt.mode is not Mode.ENFORCED:
+                raise UngrantedError("its run has a grant, and the call says that it is only observed", field="mode")
+            self._require_unrevoked(receipt, held)
+            self._require_covered(receipt, body, held, contents)
+        self._charge(receipt, body, contents)
+
+    def _charge(self, receipt: Receipt, body: ToolRequested | ToolCompleted | RunSpent, _: Contents) -> None:
+        held = self._held.get(StreamId(body.run))
+        if held is not None and not held.tried_out:
+            self._charges.take(receipt, body, held.line, held.chain or ())
+
+    def _require_covered(self, receipt: Receipt, body: ToolRequested, held: Held, contents: Contents) -> None:
+        """Refuse a call that some hop does not cover, by what it does to what and with which arguments, or count."""
         ref = receipt.content.get(SCOPE)
         if ref is None:
             raise UngrantedError("its run has a grant, and the call does not say what it does to what", field=SCOPE)
         stored = contents.get(ref.id)
         if held.chain is None or stored is None or stored.body is None:
+            self.unjudged += 1
             return
         ends = min((terms.until for terms in held.chain if terms.until is not None), default=None)
         if ends is not None and receipt.at >= ends + SKEW:
             raise UngrantedError(f"the grant ended at {spell_time(ends)}, before the call", field="at")
-        _require_covered(held.chain, stored.body.decode(errors="replace"), receipt.at)
+        text = stored.body.decode(errors="replace")
+        if REDACTED in text:
+            self.unjudged += 1
+            return
+        covering = RecordedCall(text, receipt, contents)
+        hops = [
+            (terms, covering.permits(held.chain[-1].agent, terms, last=number == len(held.chain)))
+            for number, terms in enumerate(held.chain, 1)
+        ]
+        self.unjudged += covering.unjudged
+        self._charges.require_counted(receipt, body, hops)
 
     def _require_unrevoked(self, receipt: Receipt, held: Held) -> None:
-        # Two that commit in one moment may get their positions in either order, so only one that is later by both its
-        # place and its time is known to have come after.
+        # One relay has one clock, and its store lets no call pass once a revocation is written: what stands after it
+        # came after it. Two relays have two clocks, so only what is later by its place and by more than clocks differ
+        # is known to have come after.
         for account in held.line:
-            revoked_at = self._revoked.get(account)
-            if revoked_at is not None and receipt.at > revoked_at + SKEW:
-                raise UngrantedError(f"the grant of {account} was revoked before the call", field="at")
+            for revoked in self._revoked.get(account, ()):
+                if revoked.relay == receipt.relay or receipt.at > revoked.at + SKEW:
+                    raise UngrantedError(f"the grant of {account} was revoked before the call", field="at")
 
     def _read(
         self, receipt: Receipt, name: str, named: Digest, kind: type[Said], contents: Contents
@@ -252,29 +292,3 @@ def _require_bound(finding: type[VerificationError] = TermsError, /, **pairs: tu
     for name, (said, expected) in pairs.items():
         if said != expected:
             raise finding(f"what is kept is for {name} {said}, and the receipt is about {expected}", field=name)
-
-
-def _require_covered(chain: tuple[Terms, ...], text: str, at: datetime) -> None:
-    """Refuse a call that some hop does not cover, by what it does to what; conditions on arguments are not asked."""
-    if _REDACTED in text:
-        return
-    action, _, resource = text.partition(":")
-    try:
-        place = read_resource("resource", resource)
-    except InvalidValueError as error:
-        raise UngrantedError(f"what the call says it does cannot be granted: {error}", field=SCOPE) from None
-    *above, last = chain
-    if not _covers(last.may, action, place, at):
-        raise UngrantedError(f"{last.agent} may {last.may}, and did {text}", field=SCOPE)
-    for one in above:
-        if not _covers(one.may_delegate, action, place, at):
-            raise UngrantedError(
-                f"{last.agent} did {text}, and {one.agent} may delegate {one.may_delegate}", field=SCOPE
-            )
-
-
-def _covers(scope: Scope, action: str, place: Resource, at: datetime) -> bool:
-    return any(
-        permit.pattern.matches(action, place) and (permit.until is None or at < permit.until + SKEW)
-        for permit in scope.permits
-    )

@@ -24,6 +24,7 @@ from batonpass.errors import (
     InvalidValueError,
     MissingError,
     PositionError,
+    SchemaAlteredError,
     SignatureError,
     UnknownKeyError,
     VerificationError,
@@ -80,6 +81,7 @@ def verify_ledger(
     `root_key` pins the key that all trust hangs from; without it, compare the one in the evidence yourself.
     """
     with store.view() as view:
+        _require_schema(view)
         info = require_root_key(view.info(), root_key)
         verification = Verification(
             info,
@@ -98,6 +100,12 @@ def verify_ledger(
         verification.require_derived(view)
         verification.require_touches(view)
         return evidence
+
+
+# Before the first step: whatever we are about to read comes through this schema.
+def _require_schema(view: LedgerView) -> None:
+    for name, problem in view.find_alterations():
+        raise SchemaAlteredError(problem, stream="schema", field=name)
 
 
 def require_root_key(info: LedgerInfo, pinned: PublicKey | KeyId | None) -> LedgerInfo:
@@ -320,6 +328,7 @@ class Verification:
             withheld=self._contents.withheld,
             relays=len({key.relay for key in derived.keys.values() if key.relay is not None}),
             seals=self._seals.checked,
+            unjudged=self._grants.unjudged,
             unknown_kinds=self._linker.unknown_kinds,
         )
 

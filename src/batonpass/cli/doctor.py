@@ -30,6 +30,7 @@ from batonpass.model.ids import ContentId
 from batonpass.model.key import KeyStatus
 from batonpass.relay import Relay
 from batonpass.signing.keyfile import read_key
+from batonpass.store.home import find_intruders
 from batonpass.store.opening import SQLITE
 
 _PACKAGES: Final = ("apsw", "click", "google-re2", "msgspec", "PyNaCl", "rich", "psycopg")
@@ -129,7 +130,9 @@ def _files(found: Settings) -> Iterator[Check]:
 
 
 def _key_files(home: Path) -> Iterator[Check]:
-    if home.is_dir() and home.stat().st_mode & _OTHERS:
+    if (problem := find_intruders(home)) is not None:
+        yield Check(Level.BAD, "home", problem.partition("; ")[0], f"chown {os.geteuid()} {home}; chmod 700 {home}")
+    elif home.is_dir() and home.stat().st_mode & _OTHERS:
         yield Check(Level.WARN, "home", f"{home} can be entered by others", f"chmod 700 {home}")
     for name, missing in (
         ("relay.key", "made by the first thing that is recorded here"),

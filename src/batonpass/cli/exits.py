@@ -45,11 +45,14 @@ _WHAT_TO_DO: Final = {
     "verify.content": f"these words are not those that were recorded: {_KEEP}",
     "verify.derived": "the receipts are the truth and this row is not: do not trust lists of runs here",
     "verify.position": f"the order was changed: {_KEEP}",
+    "verify.schema": "somebody changed the database itself: keep it as it is, and copy the receipts into a new ledger",
     "verify.seal": "what was sealed is gone: keep the ledger as it is, and look for a copy that the seal fits",
     "verify.terms": "find out who recorded it: a relay's key wrote a grant that no relay would give",
     "verify.widened": "find out who recorded it: nobody could give that, and no call was let through because of it",
     "verify.certificate": "find out who recorded it: somebody else's key may have acted for that run",
     "verify.ungranted": "find out who recorded it: no guard lets it through; `batonpass grant show` has the grant",
+    "verify.over_limit": "find out who recorded it: no guard makes a call when nothing is left of its limit",
+    "verify.uncounted": "find out who recorded it: every call under a limit is counted where the limit is",
     "verify.version": "upgrade batonpass and verify again",
 }
 _ANOTHER_LEDGER: Final = "this is another ledger than you think, or somebody replaced all of it"

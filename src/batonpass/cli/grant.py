@@ -18,7 +18,7 @@ from batonpass.errors import GrantChainError, GrantRevokedError, NotFoundError
 from batonpass.grants.resolving import WorkTree
 from batonpass.grants.verifier import Verifier
 from batonpass.guard.least import LeastScope
-from batonpass.handoff.calls.authority import account_of
+from batonpass.guard.limits import account_of
 from batonpass.handoff.revoking import find_account
 from batonpass.handoff.transfer.grant_terms import require_ahead
 from batonpass.model.grant import Terms

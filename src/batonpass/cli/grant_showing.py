@@ -11,9 +11,8 @@ from batonpass.cli.handoff_sheet import quoted
 from batonpass.cli.handoff_showing import words_of
 from batonpass.cli.printing import Painted, paint, say
 from batonpass.cli.words import exact, moment
-from batonpass.handoff.bounds import MILLION
 from batonpass.ledger.standing import mode_of_child
-from batonpass.model.charge import Charged, Unit
+from batonpass.model.charge import MILLION, Charged, Unit
 from batonpass.model.ids import HANDOFF, HandoffId, RunId, StreamId
 from batonpass.model.limits import UNITS, Limits
 from batonpass.model.permit import Permit

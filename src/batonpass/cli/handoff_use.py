@@ -17,7 +17,10 @@ def use_of(account: Account) -> Mapping[str, object] | None:
     text = None if account.latest is None else account.latest.texts.get(USE)
     if text is None or text.words is None:
         return None
-    read = json.loads(text.words)
+    try:
+        read = json.loads(text.words)
+    except (ValueError, RecursionError):
+        return None
     return read if isinstance(read, dict) else None
 
 

@@ -11,6 +11,7 @@ from batonpass.cli.printing import paint, tell
 from batonpass.config import LEDGER, Settings, find_settings
 from batonpass.errors import EditedError, InvalidValueError, StoreUnavailableError
 from batonpass.relay import Relay
+from batonpass.store.home import find_intruders
 from batonpass.store.opening import SQLITE
 from batonpass.store.port import LedgerView
 
@@ -26,6 +27,8 @@ def settings() -> Settings:
 def opened_relay(*, create: bool = False) -> Iterator[Relay]:
     """Open the ledger that is meant; one that does not exist is made only by a command that writes a new one."""
     found = settings()
+    if found.home is not None and (problem := find_intruders(found.home)) is not None:
+        tell(paint(f"batonpass: {problem}", "yellow"))
     with ExitStack() as stack:
         try:
             relay = stack.enter_context(Relay.open(found.ledger, home=found.home, create=create, policy=found.policy))

@@ -86,6 +86,11 @@ def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) ->
         f"{counted(evidence.signatures, 'signature')} by {signers} and their runs",
     )
     say(f"  {counted(evidence.runs, 'run')}, {counted(evidence.handoffs, 'handoff')}, {_contents(evidence)}")
+    if evidence.unjudged:
+        say(
+            f"  {counted(evidence.unjudged, 'call')} not held against what was granted once more: "
+            "what they did was erased, redacted or left out"
+        )
     if evidence.unknown_kinds:
         say(f"  {counted(evidence.unknown_kinds, 'receipt')} of kinds that a newer batonpass can tell more about")
     if seals:
@@ -101,7 +106,7 @@ def pinned(given: str | None, lines: Sequence[str]) -> PublicKey | None:
     """Return the root key that a bundle must have, if one was given: as the key, or as its id."""
     try:
         stated = json.loads(lines[0])["root_key"]
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
         stated = ""
     return _pin(given, stated if isinstance(stated, str) else "")
 

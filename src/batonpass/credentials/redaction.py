@@ -17,7 +17,7 @@ GONE: Final = "[redacted]"
 
 # What a tool was given and what came of it. People's own words are not in here.
 WORKED: Final = frozenset(
-    {"arguments", "result", "message", "target", "command", "output", "evidence", "scope", "use", "refusal"}
+    {"arguments", "judged", "result", "message", "target", "command", "output", "evidence", "scope", "use", "refusal"}
 )
 # Actions stand in these before what they are done to: `read_secret:billing` assigns nothing.
 _SPELLED: Final = frozenset({"scope", "use", "refusal"})

@@ -87,6 +87,7 @@
     │   ├── StoreFullError         store.full
     │   ├── NotALedgerError        store.not_a_ledger
     │   ├── SchemaError            store.schema
+    │   ├── StoreAlteredError      store.altered
     │   ├── NewerSchemaError       store.newer_schema
     │   ├── ForkedError            store.forked
     │   ├── StoreShutError         store.shut
@@ -183,6 +184,7 @@ from batonpass.errors.recording import (
     RewoundError,
     SchemaError,
     StaleHeadError,
+    StoreAlteredError,
     StoreBusyError,
     StoreError,
     StoreFullError,
@@ -202,11 +204,14 @@ from batonpass.errors.verifying import (
     EditedError,
     MissingError,
     NewerVersionError,
+    OverLimitError,
     PositionError,
     RevokedKeyError,
+    SchemaAlteredError,
     SealError,
     SignatureError,
     TermsError,
+    UncountedError,
     UngrantedError,
     UnknownKeyError,
     UnlinkedError,
@@ -293,17 +298,20 @@ __all__ = [
     "OfferedAlreadyError",
     "OutcomeUnknownError",
     "OutsideGrantError",
+    "OverLimitError",
     "PolicyFileError",
     "PolicyRefusedError",
     "PositionError",
     "RevokedKeyError",
     "RewoundError",
     "RunnerError",
+    "SchemaAlteredError",
     "SchemaError",
     "SealError",
     "SignatureError",
     "StaleHeadError",
     "StaleRevocationsError",
+    "StoreAlteredError",
     "StoreBusyError",
     "StoreError",
     "StoreFullError",
@@ -313,6 +321,7 @@ __all__ = [
     "StoreUnavailableError",
     "StreamClosedError",
     "TermsError",
+    "UncountedError",
     "UngrantedError",
     "UnknownApproverError",
     "UnknownFieldError",

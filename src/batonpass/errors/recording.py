@@ -1,5 +1,7 @@
 """Errors of the ledger and its store: something was not written."""
 
+from pathlib import Path
+
 from batonpass.errors.base import BatonpassError
 
 
@@ -45,10 +47,11 @@ class RewoundError(LedgerError):
 
     code = "ledger.rewound"
 
-    def __init__(self, stream: str, expected: int, found: int) -> None:
+    def __init__(self, stream: str, expected: int, found: int, *, remembered: Path | None = None) -> None:
+        on_purpose = "" if remembered is None else f"; if you restored it on purpose, remove {remembered}"
         super().__init__(
             f"{stream} had {expected} receipts and the store now holds {found}: the ledger was replaced or restored; "
-            "stop all writers and run `batonpass ledger verify` with the last seal",
+            f"stop all writers and run `batonpass ledger verify` with the last seal{on_purpose}",
         )
         self.stream = stream
 
@@ -178,6 +181,12 @@ class SchemaError(StoreError):
     """The store's schema is older than this program and has to be migrated first."""
 
     code = "store.schema"
+
+
+class StoreAlteredError(StoreError):
+    """Somebody changed the store's tables, indexes or triggers; what we write there may be lost or changed."""
+
+    code = "store.altered"
 
 
 class NewerSchemaError(StoreError):

@@ -91,6 +91,12 @@ class PositionError(VerificationError):
     code = "verify.position"
 
 
+class SchemaAlteredError(VerificationError):
+    """The store's tables, indexes or triggers are not those that our migrations made."""
+
+    code = "verify.schema"
+
+
 class SealError(VerificationError):
     """What a seal commits to is not what is here."""
 
@@ -119,6 +125,18 @@ class CertificateError(VerificationError):
     """A certificate is missing, or binds another key, run, attempt or terms than the receipt that names it."""
 
     code = "verify.certificate"
+
+
+class OverLimitError(VerificationError):
+    """More was used than a grant gives, by everybody who shares it, or a call was made when nothing was left."""
+
+    code = "verify.over_limit"
+
+
+class UncountedError(VerificationError):
+    """Something was used under a limit and was not counted there, or was counted where it does not belong."""
+
+    code = "verify.uncounted"
 
 
 class UngrantedError(VerificationError):

@@ -11,6 +11,7 @@ from batonpass.handoff.timing import last_recorded
 from batonpass.handoff.transfer.read_offer import read_brief
 from batonpass.model.baton import Brief, Budget
 from batonpass.model.bodies import HandoffInitiated, RunStarted
+from batonpass.model.charge import MILLION
 from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import AgentId, KeyId, RunId, StreamId
 from batonpass.model.key import Key, KeyStatus
@@ -27,7 +28,6 @@ from batonpass.wire.token import decode_part
 TERMS: Final = "terms"
 CERTIFICATE: Final = "certificate"
 STATEMENT: Final = "application/vnd.batonpass.grant"
-MILLION: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from batonpass.errors import (
     UnknownRelayError,
 )
 from batonpass.handoff.vouching import vouch
+from batonpass.ledger.acknowledged import Acknowledged
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.ledger import Ledger
 from batonpass.model.content import Content
@@ -31,6 +32,7 @@ class Membership:
         self._clock = clock
         self._joining = threading.Lock()
         self._joined: tuple[Ledger, RelayIdentity] | None = None
+        self._acknowledged = Acknowledged(store, keyring.home)
 
     def identity(self) -> tuple[RelayId, PublicKey]:
         """Return what this relay asks to be enrolled as: its id and its public key."""
@@ -45,6 +47,10 @@ class Membership:
                     self._found()
                 self._joined = self._enrolled()
             return self._joined
+
+    def leave(self) -> None:
+        """Write down for the next process what the store has acknowledged."""
+        self._acknowledged.write()
 
     def keys(self) -> tuple[Key, ...]:
         """Return every key that is or was enrolled, the root key first."""
@@ -122,7 +128,7 @@ class Membership:
             # A rotation was recorded and then interrupted before the new key was put in place.
             self._keyring.adopt_relay_key(proposed)
         identity = self._keyring.relay()
-        ledger = Ledger(self._store, identity, self._clock)
+        ledger = Ledger(self._store, identity, self._clock, self._acknowledged)
         if identity.signer.key in active:
             return ledger, identity
         if identity.signer.key in known:

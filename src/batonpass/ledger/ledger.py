@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from batonpass.clock import Clock
 from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError, StreamClosedError
+from batonpass.ledger.acknowledged import Acknowledged
 from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import RunRekeyed
 from batonpass.model.entry import Entry
@@ -48,10 +49,13 @@ class _Slot:
 class Ledger:
     """Appends receipts to streams. Safe to use from many threads; streams never wait for each other."""
 
-    def __init__(self, store: LedgerStore, recorder: Recorder, clock: Clock) -> None:
+    def __init__(
+        self, store: LedgerStore, recorder: Recorder, clock: Clock, acknowledged: Acknowledged | None = None
+    ) -> None:
         self._store = store
         self._recorder = recorder
         self._clock = clock
+        self._acknowledged = acknowledged or Acknowledged(store)
         self._slots: dict[StreamId, _Slot] = {}
         self._slots_lock = threading.Lock()
 
@@ -75,6 +79,7 @@ class Ledger:
                 self._give_back(stream, slot)
 
     def _append(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> tuple[SignedReceipt, ...]:
+        self._acknowledged.require()
         for _ in range(_TRIES):
             entries, heads = self._build(drafts, slots)
             try:
@@ -85,6 +90,7 @@ class Ledger:
             except (FencedError, StreamClosedError) as over:
                 slots[StreamId(over.stream)].head = None
                 raise
+            self._acknowledged.take(entries[-1].signed)
             for stream, head in heads.items():
                 slots[stream].head = head
             for entry in entries:

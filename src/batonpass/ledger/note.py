@@ -5,7 +5,6 @@ origin obeys the rule for key names, and extension lines are refused, because no
 check them. Whatever parses has exactly one spelling. The specification is docs/spec/seal.md.
 """
 
-import base64
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from hashlib import sha256
 from typing import Final
 
 from batonpass.errors import InvalidValueError
+from batonpass.wire.canonical import read_base64, write_base64
 
 MAX_SIZE: Final = 2**63 - 1
 MAX_SIGNATURES: Final = 64
@@ -145,23 +145,6 @@ def from_trailer(line: str) -> str:
     text = f"{origin}\n{size}\n{root}\n\n{_DASH}{origin} {signature}\n"
     parse_note(text)
     return text
-
-
-def write_base64(data: bytes) -> str:
-    """Return the standard base64 of data, padded and on one line."""
-    return base64.b64encode(data).decode("ascii")
-
-
-def read_base64(field: str, text: str) -> bytes:
-    """Return the bytes of canonical standard base64. Raises `InvalidValueError` for any other spelling of them."""
-    try:
-        data = base64.b64decode(text, validate=True)
-    except ValueError:
-        raise InvalidValueError(field, "not base64") from None
-    # Decoders ignore the unused bits before the padding, so several texts mean the same bytes; one of them is ours.
-    if write_base64(data) != text:
-        raise InvalidValueError(field, "not canonical base64")
-    return data
 
 
 def read_decimal(field: str, text: str) -> int:

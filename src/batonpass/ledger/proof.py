@@ -5,7 +5,8 @@ from typing import Final
 
 from batonpass.errors import InvalidValueError, SealError
 from batonpass.ledger.merkle import HASH_LENGTH, leaf_hash, root_from_inclusion
-from batonpass.ledger.note import Note, parse_note, read_base64, read_decimal, write_base64
+from batonpass.ledger.note import Note, parse_note, read_decimal
+from batonpass.wire.canonical import read_base64, write_base64
 
 HEADER: Final = "c2sp.org/tlog-proof@v1"
 

@@ -11,6 +11,7 @@ from batonpass.model.ids import HANDOFF, RUN, StreamId, require_id
 # A grant that is revoked is a limit of nothing that is used up: whoever asks for room in it gets none, in the commit
 # that would have used it.
 REVOKED: Final = "revoked"
+MILLION: Final = 1_000_000
 _PART: Final = re.compile(rf"{REVOKED}|[0-9a-f]{{16}}")
 _BETWEEN: Final = "/"
 
@@ -19,7 +20,7 @@ class Unit(StrEnum):
     """What is counted. The text is signed, so it is forever."""
 
     CALLS = "calls"
-    SPEND = "spend"  # in millionths
+    SPEND = "spend"  # in parts of a `MILLION`
     ROWS = "rows"
     BYTES = "bytes"
     TOKENS = "tokens"

@@ -207,7 +207,11 @@ def like(argument: str, text: str) -> Like:
 
 def holds(condition: Condition, arguments: Mapping[str, object]) -> bool:
     """Return whether the arguments of a call keep to a condition."""
-    value = argument_of(condition.argument, arguments)
+    return keeps(condition, argument_of(condition.argument, arguments))
+
+
+def keeps(condition: Condition, value: object) -> bool:
+    """Return whether the value of an argument keeps to a condition; each of a list has to."""
     if isinstance(value, _LISTS):
         return bool(value) and all(map(condition.allows, value))
     return value is not _ABSENT and condition.allows(value)

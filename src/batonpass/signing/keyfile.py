@@ -12,6 +12,7 @@ from batonpass.store.home import NO_SPACE
 
 _FORMAT = "batonpass-ed25519-v1"
 _PRIVATE = 0o600
+_LONGEST = 64 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -79,10 +80,16 @@ def read_key(path: Path) -> tuple[str, Ed25519Signer]:
 
 
 def read_private(path: Path) -> str:
-    """Return a secret's line. Raises `KeyMissingError`, or `KeyRefusedError` if others can read it or it is no text."""
+    """Return a secret's line.
+
+    Raises `KeyMissingError`, or `KeyRefusedError` if it is somebody else's, if others can read or write it, or if it
+    is no text.
+    """
     try:
-        _require_private(path)
-        return path.read_text(encoding="ascii")
+        # Asked of the file that is open, not of its name: between two looks somebody could put another one there.
+        with path.open("rb") as file:
+            _require_private(path, os.fstat(file.fileno()))
+            return file.read(_LONGEST).decode("ascii")
     except FileNotFoundError:
         raise KeyMissingError(f"there is no key at {path}") from None
     except OSError as error:
@@ -91,9 +98,18 @@ def read_private(path: Path) -> str:
         raise KeyRefusedError(f"{path} is not a Batonpass key file") from None
 
 
-def _require_private(path: Path) -> None:
-    if path.stat().st_mode & _OTHERS:
-        raise KeyRefusedError(f"{path} can be read by others; run `chmod 600 {path}`, or make a new key")
+def _require_private(path: Path, status: os.stat_result) -> None:
+    # Root could read and replace it anyway. Anybody else who owns it knows the key, or has put their own in its place.
+    if status.st_uid not in {0, os.geteuid()}:
+        raise KeyRefusedError(
+            f"{path} belongs to user {status.st_uid} and we are {os.geteuid()}: whoever owns a key can sign with it; "
+            f"run as that user, or `chown {os.geteuid()} {path}` if you know where it is from"
+        )
+    if status.st_mode & _OTHERS:
+        raise KeyRefusedError(
+            f"{path} can be read by others, or written; run `chmod 600 {path}`, and make a new key if anybody may have "
+            "read it"
+        )
 
 
 def _sync_directory(directory: Path) -> None:

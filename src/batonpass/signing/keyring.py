@@ -31,6 +31,11 @@ class Keyring:
         self._relay: RelayIdentity | None = None
         self._root: Signer | None = None
 
+    @property
+    def home(self) -> Path | None:
+        """Return the directory of the keys; None if they are in memory only."""
+        return self._home
+
     def relay(self) -> RelayIdentity:
         """Return this relay's identity, made on first use."""
         with self._lock:

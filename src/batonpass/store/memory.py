@@ -125,6 +125,7 @@ class MemoryStore:
 
     url = "memory:"
     largest_content: int | None = None
+    confirm_every: float = 0.0
 
     def __init__(self) -> None:
         self._process = OwnProcess()

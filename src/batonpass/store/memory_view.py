@@ -289,6 +289,10 @@ class MemoryView:
         """Yield seals by size."""
         return (seal for _, seal in sorted(self._tables.seals.items()))
 
+    def find_alterations(self) -> Iterator[tuple[str, str]]:
+        """Yield nothing: there is no schema that anybody could change."""
+        return iter(())
+
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""
         relays = (key.relay for key in self._tables.keys.values() if key.relay is not None)

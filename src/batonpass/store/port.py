@@ -194,6 +194,9 @@ class LedgerView(Protocol):
     def find_seals(self) -> Iterator[Seal]:
         """Yield seals by size."""
 
+    def find_alterations(self) -> Iterator[tuple[str, str]]:
+        """Yield what somebody has changed in the store's own schema: the name of each part, and a sentence about it."""
+
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids of runs, handoffs, receipts, relays, contents or sessions, by prefix, with this ending.
 
@@ -211,6 +214,13 @@ class LedgerStore(Protocol):
     @property
     def largest_content(self) -> int | None:
         """Return how many bytes one content may have at most; None if only the disk limits it."""
+
+    @property
+    def confirm_every(self) -> float:
+        """Return after how many seconds a writer asks whether the store still has what it acknowledged.
+
+        0 asks before every append: where asking costs no round trip.
+        """
 
     def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
         """Make this empty store the ledger `info` with its first receipt, and return who it is.

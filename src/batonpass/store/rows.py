@@ -5,9 +5,15 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any, Final, TypeAlias, TypeVar
 
-from batonpass.errors import DerivedStateError, InvalidValueError
+from batonpass.errors import (
+    ContentMismatchError,
+    DerivedStateError,
+    EditedError,
+    InvalidValueError,
+    VerificationError,
+)
 from batonpass.model.charge import Charged, Unit
-from batonpass.model.checks import require_text
+from batonpass.model.checks import require_digest, require_instance, require_text, shorten
 from batonpass.model.content import Place, StoredContent
 from batonpass.model.ids import CONTENT, RECEIPT, ContentId, ReceiptId, require_id
 from batonpass.model.key import Key, KeyRole, KeyStatus
@@ -17,7 +23,7 @@ from batonpass.model.receipt import StoredReceipt
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
-from batonpass.store.port import Touched
+from batonpass.store.port import LedgerInfo, Touched
 
 Row: TypeAlias = tuple[Any, ...]
 Value = TypeVar("Value")
@@ -27,8 +33,10 @@ _FLAGS: Final = {0: False, 1: True}  # SQLite's; PostgreSQL's own are equal to t
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def _naming(what: str) -> Callable[[Callable[[Row], Value]], Callable[[Row], Value]]:
-    """Turn any trouble with a row's values into an error that names the row by its first column."""
+def _naming(
+    what: str, finding: type[VerificationError] = DerivedStateError, *, named_by: int = 0
+) -> Callable[[Callable[[Row], Value]], Callable[[Row], Value]]:
+    """Turn any trouble with a row's values into a finding that names the row by one of its columns."""
 
     def decorate(make: Callable[[Row], Value]) -> Callable[[Row], Value]:
         @wraps(make)
@@ -36,13 +44,23 @@ def _naming(what: str) -> Callable[[Callable[[Row], Value]], Callable[[Row], Val
             try:
                 return make(row)
             except InvalidValueError as error:
-                raise DerivedStateError(error.problem, stream=f"{what} {row[0]}", field=error.field) from None
+                raise finding(error.problem, stream=f"{what} {row[named_by]}", field=error.field) from None
             except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as error:
-                raise DerivedStateError(f"cannot be read: {error}", stream=f"{what} {row[0]}") from None
+                raise finding(f"cannot be read: {error}", stream=f"{what} {row[named_by]}") from None
 
         return made
 
     return decorate
+
+
+# SQLite keeps any type in any column, and a reader that trusts it dies of a word where bytes belong. What a value of
+# ours does not check by itself is checked here.
+def _bytes(field: str, value: Any) -> Any:  # noqa: ANN401 - whatever stands in a column
+    return value if value is None else require_instance(field, value, bytes)
+
+
+def _text(field: str, value: Any) -> Any:  # noqa: ANN401 - whatever stands in a column
+    return value if value is None else require_instance(field, value, str)
 
 
 def micros(at: datetime) -> int:
@@ -51,8 +69,36 @@ def micros(at: datetime) -> int:
 
 
 def moment(value: int) -> datetime:
-    """Return microseconds since 1970 as a moment."""
+    """Return microseconds since 1970 as a moment. Raises `TypeError` for what is no whole number."""
+    if not isinstance(value, int):
+        raise TypeError(f"{shorten(value)} is no time in microseconds")
     return _EPOCH + value * _MICROSECOND
+
+
+@_naming("ledger", EditedError)
+def info(row: Row) -> LedgerInfo:
+    """Return the one row that says who a ledger is."""
+    identifier, root_key = row
+    return LedgerInfo(id=require_instance("id", identifier, str), root_key=require_digest("root_key", root_key))
+
+
+@_naming("step of the schema")
+def applied(row: Row) -> tuple[int, datetime]:
+    """Return which step of the schema was applied, and when."""
+    version, _, at = row
+    return version, moment(at)
+
+
+@_naming("id")
+def identifier(row: Row) -> str:
+    """Return an id that was asked for by itself."""
+    return require_text("id", row[0])
+
+
+@_naming("path")
+def path(row: Row) -> str:
+    """Return a path that was asked for by itself."""
+    return require_text("path", row[0])
 
 
 @_naming("stream")
@@ -138,11 +184,17 @@ def seal(row: Row) -> Seal:
     return Seal(size=size, previous=previous, root=root, note=note, frontier=frontier)
 
 
-@_naming("content")
+@_naming("content", ContentMismatchError)
 def content(row: Row) -> StoredContent:
     """Return a row of contents, joined with its receipt."""
     identifier, receipt_id, place, salt, body = row
-    return StoredContent(id=identifier, receipt=receipt_id, place=Place(place), salt=salt, body=body)
+    return StoredContent(
+        id=require_instance("id", identifier, str),
+        receipt=_text("receipt", receipt_id),
+        place=Place(place),
+        salt=_bytes("salt", salt),
+        body=_bytes("body", body),
+    )
 
 
 @_naming("touch")
@@ -156,18 +208,19 @@ def touched(row: Row) -> Touched:
     )
 
 
+@_naming("receipt", EditedError, named_by=1)
 def receipt(row: Row) -> StoredReceipt:
     """Return a row of receipts, joined with its stream and its position."""
     position, identifier, stream_id, seq, kind, payload, relay_signature, cosignature = row
     return StoredReceipt(
         position=position,
-        id=identifier,
-        stream=stream_id,
-        seq=seq,
-        kind=kind,
-        payload=payload,
-        relay_signature=relay_signature,
-        cosignature=cosignature,
+        id=require_instance("id", identifier, str),
+        stream=require_instance("stream", stream_id, str),
+        seq=require_instance("seq", seq, int),
+        kind=require_instance("kind", kind, str),
+        payload=require_instance("payload", payload, bytes),
+        relay_signature=require_instance("relay_signature", relay_signature, bytes),
+        cosignature=_bytes("cosignature", cosignature),
     )
 
 

@@ -1,9 +1,10 @@
-"""Canonical JSON: one value, one sequence of bytes, equal to RFC 8785.
+"""Canonical JSON: one value, one sequence of bytes, equal to RFC 8785. Bytes in it are base64, of one spelling too.
 
 The schema is closed so that a fast encoder gives the canonical bytes: no floating-point numbers, no integers of 2^53
 or more, and no key outside the basic multilingual plane, whose order would depend on the encoding.
 """
 
+from base64 import b64decode, b64encode
 from hashlib import sha256
 from typing import Final
 
@@ -33,6 +34,23 @@ def encode(value: object) -> bytes:
 def digest(data: bytes) -> Digest:
     """Return the sha256 of bytes."""
     return Digest(sha256(data).hexdigest())
+
+
+def write_base64(data: bytes) -> str:
+    """Return the standard base64 of data, padded and on one line."""
+    return b64encode(data).decode("ascii")
+
+
+def read_base64(field: str, text: str) -> bytes:
+    """Return the bytes of canonical standard base64. Raises `InvalidValueError` for any other spelling of them."""
+    try:
+        data = b64decode(text, validate=True)
+    except ValueError:
+        raise InvalidValueError(field, "not base64") from None
+    # Decoders ignore the unused bits before the padding, so several texts mean the same bytes; one of them is ours.
+    if write_base64(data) != text:
+        raise InvalidValueError(field, "not canonical base64")
+    return data
 
 
 def _require_closed(value: object, path: str, depth: int) -> None:

@@ -5,7 +5,6 @@ is verified by its bytes, and only known fields are interpreted.
 """
 
 import re
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
@@ -19,7 +18,7 @@ from batonpass.model.content import ContentRef
 from batonpass.model.ids import Digest, KeyId, ReceiptId, RelayId, RunId, SessionId, StreamId
 from batonpass.model.label import Label
 from batonpass.model.receipt import SIGNATURE_BYTES, Mode, Receipt, SignedReceipt, StoredReceipt
-from batonpass.wire.canonical import digest, encode_typed
+from batonpass.wire.canonical import digest, encode_typed, read_base64, write_base64
 from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE, require_known_version
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
@@ -193,9 +192,9 @@ def encode_envelope(stored: StoredReceipt | SignedReceipt, receipt: Receipt) -> 
     if receipt.cosigner is not None and stored.cosignature is not None:
         signatures.append((receipt.cosigner, stored.cosignature))
     return {
-        "payload": b64encode(stored.payload).decode(),
+        "payload": write_base64(stored.payload),
         "payloadType": PAYLOAD_TYPE,
-        "signatures": [{"keyid": key, "sig": b64encode(signature).decode()} for key, signature in signatures],
+        "signatures": [{"keyid": key, "sig": write_base64(signature)} for key, signature in signatures],
     }
 
 
@@ -203,12 +202,12 @@ def decode_envelope(data: bytes) -> SignedReceipt:
     """Return the receipt in a DSSE envelope, unverified. Raises `InvalidValueError`."""
     try:
         envelope = _ENVELOPES.decode(data)
-        payload = b64decode(envelope.payload, validate=True)
-        signatures = [(signed.keyid, b64decode(signed.sig, validate=True)) for signed in envelope.signatures]
     except msgspec.DecodeError as error:
         raise refused("envelope", error) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidValueError("envelope", str(error)) from None
+    payload = read_base64("envelope", envelope.payload)
+    signatures = [(signed.keyid, read_base64("envelope", signed.sig)) for signed in envelope.signatures]
     if envelope.payload_type != PAYLOAD_TYPE:
         raise InvalidValueError("payloadType", f"is not {PAYLOAD_TYPE}")
     receipt = decode_receipt(payload)

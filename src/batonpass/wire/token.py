@@ -32,7 +32,7 @@ _LENGTH_BYTES: Final = 4
 _CHECK_BYTES: Final = 16
 _NOT_BASE64: Final = "the grant is not spelled in base64url; send it as it was given"
 _TO_URL: Final = bytes.maketrans(b"+/", b"-_")
-_FROM_URL: Final = bytes.maketrans(b"-_+/", b"+/!!")  # the other alphabet is not taken
+_FROM_URL: Final = bytes.maketrans(b"-_+/=", b"+/!!!")  # neither the other alphabet nor padding is taken
 
 
 def encode_chain(chain: Chain) -> str:

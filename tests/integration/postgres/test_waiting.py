@@ -10,7 +10,7 @@ import pytest
 from batonpass.errors import IllegalTransitionError, StaleHeadError, StoreBusyError, UnknownRelayError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.standing import child_head
-from batonpass.model.bodies import HandoffLapsed
+from batonpass.model.bodies import GrantRevoked, HandoffLapsed
 from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.key import KeyStatus
 from batonpass.model.lifecycle import Carrier
@@ -19,6 +19,7 @@ from batonpass.store.postgres import connections
 from batonpass.store.postgres.appending import write
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe
+from batonpass.testing.builders import ANA
 from batonpass.testing.conformance.support import a_second_relay, all_receipts, an_entry, head_of
 from tests.integration.postgres.support import (
     a_transaction,
@@ -221,3 +222,27 @@ def test_all_connections_in_use_is_said_to_be_so(postgres_url: str) -> None:
         with pytest.raises(StoreBusyError, match="all 1 connections"), store.view():
             pass
         assert not store.founded()
+
+
+def test_the_end_of_a_grant_waits_for_calls_under_way(
+    postgres: Server,
+    postgres_url: str,
+    store: PostgresStore,
+    scribe: Scribe,
+) -> None:
+    """A call that passed before a grant was revoked is numbered before it, so that none stands behind it unseen."""
+    lead = scribe.start()
+    entry = an_entry(scribe, lead, head_of(store, lead))
+    revoked = GrantRevoked(account=StreamId(lead.run.id), by=ANA)
+    draft = Draft(stream=StreamId(scribe.identity.id), body=revoked)
+    with a_transaction(postgres, postgres_url) as other:
+        write(other, [entry])
+        with meanwhile(lambda: scribe.ledger.append(draft)) as revocation:
+            eventually(lambda: waiting_backends(postgres, postgres_url))
+            other.commit()
+            revocation.result()
+    store.sequence()
+
+    assert [entry.signed.receipt.kind, "grant.revoked"] == [
+        found.kind for found in all_receipts(store, ReceiptQuery(first=1))[-2:]
+    ]

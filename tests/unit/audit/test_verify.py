@@ -266,6 +266,7 @@ def test_a_whole_ledger_gives_evidence() -> None:
         withheld=0,
         relays=1,
         seals=0,
+        unjudged=0,
         unknown_kinds=0,
     )
 

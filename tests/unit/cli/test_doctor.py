@@ -154,3 +154,13 @@ def test_a_damaged_ledger_is_bad(desk: Desk, monkeypatch: pytest.MonkeyPatch) ->
     done = desk.run("doctor")
 
     assert (1, True, True) == (done.exit_code, "a row is wrong" in done.stdout, "versions" in done.stdout)
+
+
+def test_a_home_that_anybody_can_write_is_bad_and_is_said_at_every_command(desk: Desk) -> None:
+    """Somebody could put another ledger there: the doctor says what to do, and others do not keep quiet about it."""
+    desk.ledger.parent.chmod(0o777)
+    (check,) = [one for one in desk.answer("doctor") if one["name"] == "home"]
+
+    assert "bad" == check["level"]
+    assert f"chmod 700 {desk.ledger.parent}" in check["advice"]
+    assert "can be written by others" in desk.run("run", "list").stderr

@@ -144,3 +144,35 @@ def test_a_failed_write_leaves_no_secret_behind(tmp_path: Path, monkeypatch: pyt
         write_key(tmp_path / "relay.key", "label", SIGNER)
 
     assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o666, 0o777, 0o610])
+def test_a_key_that_others_can_reach_is_refused(tmp_path: Path, mode: int) -> None:
+    """Whoever can read a key can sign with it, and whoever can write it decides which key it is."""
+    path = tmp_path / "relay.key"
+    write_key(path, "root", Ed25519Signer.generate())
+    path.chmod(mode)
+
+    with pytest.raises(KeyRefusedError, match=f"chmod 600 {path}"):
+        read_key(path)
+
+
+def test_a_key_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who may write to the directory can put a key of their own there, readable by themselves alone."""
+    path = tmp_path / "relay.key"
+    write_key(path, "root", Ed25519Signer.generate())
+    os.chown(path, 12345, -1) if os.geteuid() == 0 else monkeypatch.setattr(os, "geteuid", lambda: 12345)
+
+    with pytest.raises(KeyRefusedError, match="belongs to user"):
+        read_key(path)
+
+
+def test_a_key_behind_a_link_is_judged_by_the_file_itself(tmp_path: Path) -> None:
+    """A link has no permissions of its own that would mean anything."""
+    path, link = tmp_path / "open.key", tmp_path / "relay.key"
+    write_key(path, "root", Ed25519Signer.generate())
+    path.chmod(0o644)
+    link.symlink_to(path)
+
+    with pytest.raises(KeyRefusedError, match="chmod 600"):
+        read_key(link)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.errors import BatonpassError, InvalidValueError, StoreUnavailableError
+from batonpass.store.home import find_intruders, prepare_home
 from batonpass.store.memory import MemoryStore
 from batonpass.store.opening import home_by_default, open_store
 from batonpass.store.sqlite.store import SqliteStore
@@ -142,3 +143,21 @@ def test_what_is_no_ledger_is_not_asked_for_a_home() -> None:
     """Whoever names a bare file is told how a file is named, and not that something else is missing."""
     with pytest.raises(InvalidValueError, match="ledger: is none of sqlite:///PATH"):
         home_by_default("ledger.db")
+
+
+@pytest.mark.parametrize(
+    ("mode", "named"), [(0o777, True), (0o770, True), (0o702, True), (0o755, False), (0o700, False)]
+)
+def test_a_home_that_others_can_write_is_named(tmp_path: Path, mode: int, named: bool) -> None:  # noqa: FBT001 - a table
+    """Whoever can write there can put another ledger or another key in its place; who can only look cannot."""
+    home = tmp_path / ".batonpass"
+    prepare_home(home)
+    home.chmod(mode)
+
+    found = find_intruders(home)
+    assert named == (found is not None and f"chmod 700 {home}" in found)
+
+
+def test_a_home_that_is_not_there_has_no_intruders(tmp_path: Path) -> None:
+    """It is made for its owner alone."""
+    assert find_intruders(tmp_path / "none") is None

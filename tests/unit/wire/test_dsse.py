@@ -125,6 +125,14 @@ REFUSED: list[Any] = [
     pytest.param(lambda e: e["signatures"][0].update(keyid=ROOT.key), "signatures", id="a signature by another"),
     pytest.param(lambda e: e["signatures"][0].update(sig="AAAA"), "signatures", id="the relay's is too short"),
     pytest.param(lambda e: e["signatures"][1].update(sig="AAAA"), "signatures", id="the cosigner's is too short"),
+    pytest.param(
+        lambda e: e["signatures"][0].update(sig=e["signatures"][0]["sig"][:-3] + "h=="),
+        "envelope",
+        id="a signature with bits that no byte needs",
+    ),
+    pytest.param(
+        lambda e: e.update(payload=e["payload"][:8] + "\n" + e["payload"][8:]), "envelope", id="a payload in lines"
+    ),
     pytest.param(lambda e: e["signatures"][0].update(sig="!"), "envelope", id="a signature that is not base64"),
 ]
 

@@ -2,14 +2,19 @@
 
 import zlib
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 
 import pytest
+from hypothesis import given, strategies
 
 from batonpass.errors import GrantMalformedError, GrantTooLargeError
 from batonpass.model.grant import Signed, Statement
 from batonpass.wire.token import (
     LONGEST_TOKEN,
+    _from_text,
+    _to_text,
     decode_chain,
     decode_proof,
     encode_chain,
@@ -121,3 +126,36 @@ def test_one_proof_for_each_call() -> None:
 
     with pytest.raises(GrantMalformedError, match="more than one proof"):
         decode_proof(urlsafe_b64encode(frame(proof) * 2).rstrip(b"=").decode())
+
+
+SPELLED_OTHERWISE = {
+    "padded": lambda text: text + "=" * (-len(text) % 4 or 4),
+    "padded too much": lambda text: text + "====",
+    "a newline behind it": lambda text: text + "\n",
+    "a space before it": lambda text: " " + text,
+    "broken into lines": lambda text: text[:64] + "\r\n" + text[64:],
+    "the other alphabet": lambda text: (
+        text.replace("-", "+").replace("_", "/") if set("-_") & set(text) else text + "+"
+    ),
+    "more behind it": lambda text: text + "AAAA",
+    "a comment behind it": lambda text: text + "!",
+    "another last character": lambda text: text[:-1] + chr(ord(text[-1]) ^ 1),
+}
+
+
+@pytest.mark.parametrize("respell", SPELLED_OTHERWISE.values(), ids=SPELLED_OTHERWISE)
+def test_a_token_has_one_spelling(respell: Callable[[str], str]) -> None:
+    """The same bytes in another text are refused: whoever remembers tokens by their text must not meet two."""
+    chain, proof = split_token(TOKEN)
+
+    for read, text in ((decode_chain, chain), (decode_proof, proof)):
+        assert text != respell(text)
+        with pytest.raises(GrantMalformedError):
+            read(respell(text))
+
+
+@given(strategies.text(alphabet="ABQgw_-+/= \n.", max_size=12))
+def test_whatever_is_read_is_written_the_same(text: str) -> None:
+    """A text that is taken is the one that would be written for its bytes."""
+    with suppress(GrantMalformedError):
+        assert text == _to_text(_from_text(text))

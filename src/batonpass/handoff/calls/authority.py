@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from batonpass.errors import GrantDeniedError, GrantError, InvalidValueError, StoreError
 from batonpass.guard.authority import explain
+from batonpass.guard.limits import account_of
 from batonpass.handoff.calls.limits import Counting, find_revoked, read_used
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.tools import PLACE, ToolCall
@@ -15,9 +16,7 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.grant_terms import require_in_force
 from batonpass.model.call import Call, resolved
-from batonpass.model.charge import whole_of
 from batonpass.model.condition import Under
-from batonpass.model.grant import Terms
 from batonpass.model.ids import StreamId
 from batonpass.model.permit import Permit
 
@@ -85,11 +84,6 @@ def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[
             tried=str(tried),
             holder=None,
         )
-
-
-def account_of(terms: Terms) -> StreamId:
-    """Return where what is used under some terms is counted."""
-    return whole_of(terms.handoff or terms.root)
 
 
 def see(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call | None:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from hashlib import sha256
 from typing import Final, TypeAlias
 
 from batonpass.errors import (
@@ -14,9 +13,10 @@ from batonpass.errors import (
     GrantError,
     GrantRevokedError,
 )
-from batonpass.handoff.bounds import MILLION, Account, Bounds
+from batonpass.guard.limits import most_with, permit_account
+from batonpass.handoff.bounds import Account, Bounds
 from batonpass.handoff.desk import Desk
-from batonpass.model.charge import REVOKED, Charge, Unit, Within, is_revocation, part_of, whole_of
+from batonpass.model.charge import MILLION, REVOKED, Charge, Unit, Within, is_revocation, part_of, whole_of
 from batonpass.model.ids import StreamId
 from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import Permit
@@ -25,10 +25,6 @@ from batonpass.store.port import LedgerView
 # The rules by which a call is refused that something has no room for: of a brief, and of a grant.
 BUDGET: Final = "budget"
 LIMIT: Final = "limit"
-
-_DIGITS: Final = 16
-# Known before a call is made. All else is known after it: such a call is made as long as something is left.
-_BEFORE: Final = frozenset({Unit.CALLS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +182,6 @@ def revoked(bounds: Bounds, account: StreamId) -> GrantRevokedError:
     return GrantRevokedError(f"{what} was revoked; stop, and say what is done and what is not")
 
 
-def permit_account(account: StreamId, permit: Permit) -> StreamId:
-    """Return where the uses of one permit are counted."""
-    return part_of(account, sha256(permit.text.encode()).hexdigest()[:_DIGITS])
-
-
 def _charges(wanted: Iterable[tuple[StreamId, Unit, int]]) -> tuple[Charge, ...]:
     # A grant and a budget may limit the same handoff; what is used is used once.
     unique = {(account, unit): amount for account, unit, amount in wanted}
@@ -198,13 +189,11 @@ def _charges(wanted: Iterable[tuple[StreamId, Unit, int]]) -> tuple[Charge, ...]
 
 
 def _within(counted: Counted) -> tuple[Within, ...]:
-    found = []
-    for unit in Unit:
-        given = getattr(counted.limits, unit)
-        if given is not None:
-            most = int(Decimal(given) * MILLION) if unit is Unit.SPEND else int(given)
-            found.append(Within(account=counted.account, unit=unit, most=most if unit in _BEFORE else max(0, most - 1)))
-    return tuple(found)
+    return tuple(
+        Within(account=counted.account, unit=unit, most=most)
+        for unit in Unit
+        if (most := most_with(counted.limits, unit)) is not None
+    )
 
 
 def _overspent(unit: Unit, used: int, most: int) -> ConstraintViolatedError:

@@ -5,6 +5,7 @@ from batonpass.handoff.calls.begun import Begun
 from batonpass.handoff.calls.cache import cache_key
 from batonpass.handoff.calls.credential import key_of, told
 from batonpass.handoff.calls.edited_files import NOTHING, watch
+from batonpass.handoff.calls.judged import judged
 from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.policy_gates import tiers_of
@@ -87,6 +88,7 @@ def _words(pending: PendingCall) -> list[Content]:
         contents.append(desk.text(TARGET, shown))
     if pending.tried is not None:
         contents.append(desk.text(SCOPE, str(pending.tried)))
+        contents += judged(desk, pending.holding.bounds.terms, pending.tried)
     if pending.reasons:
         contents.append(desk.refusal("\n".join(dict.fromkeys(pending.reasons))))
     return contents

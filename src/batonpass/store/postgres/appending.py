@@ -21,6 +21,7 @@ from batonpass.errors import (
     UnknownApproverError,
     UnknownRelayError,
 )
+from batonpass.model.charge import is_revocation
 from batonpass.model.entry import Entry
 from batonpass.model.lifecycle import Carrier, Event, sources, target
 from batonpass.model.projection import HandoffMoved, Projection, enrols_itself
@@ -38,6 +39,7 @@ _ADD_CACHED: Final = QUERIES["add_cached"]
 _ADD_HELD_CALL: Final = QUERIES["add_held_call"]
 _ADD_DECIDED_CALL: Final = QUERIES["add_decided_call"]
 _REQUIRE_APPROVER: Final = QUERIES["require_approver"]
+_LOCK_RECEIPTS: Final = QUERIES["lock_receipts"]
 _COUNT_WRITTEN: Final = QUERIES["count_written"]
 _TAKEN: Final = re.compile(r"=\((?P<id>[^)]*)\)")
 
@@ -60,11 +62,16 @@ def require_fitting(entries: Sequence[Entry]) -> None:
 
 def write(connection: Connection, entries: Sequence[Entry]) -> None:
     """Write entries in one commit. Raises an error of the driver; `refusal` says what it means."""
-    if len(entries) == 1 and not any(_beside(entries[0].change)):
+    ends_grants = any(is_revocation(charge.account) for entry in entries for charge in entry.change.charges)
+    if len(entries) == 1 and not ends_grants and not any(_beside(entries[0].change)):
         connection.execute(_APPEND, _arguments(entries[0]), prepare=True)
         return
     # A pipeline sends all without waiting for answers, the commit too: after a refusal the server skips the rest.
     with connection.pipeline(), connection.transaction():
+        if ends_grants:
+            # As for a key that is revoked: calls that are under way commit first and get lower numbers, and those that
+            # come later wait here and then see it. So no call stands behind a revocation that it did not see.
+            connection.execute(_LOCK_RECEIPTS)
         for entry in entries:
             connection.execute(_APPEND, _arguments(entry), prepare=True)
             for query, row in _beside(entry.change):

@@ -38,6 +38,33 @@ INSERT INTO ledger ("only", id, root_key) VALUES (1, %(id)s, %(root_key)s) ON CO
 INSERT INTO keys (id, role, public_key, relay, status, principal)
 VALUES (%(id)s, %(role)s, %(public_key)s, %(relay)s, %(status)s, %(principal)s);
 
+-- Our tables are those that our migrations make; others in the same schema are somebody else's business. Not the constraints
+-- of PostgreSQL 18 for what must not be null: columns say that as well, in every version.
+-- name: read_parts
+WITH ours AS (
+    SELECT oid, relname, relrowsecurity FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relname = ANY (%(tables)s)
+)
+SELECT 'trigger on ' || relname || ' ' || tgname FROM pg_trigger JOIN ours ON ours.oid = tgrelid WHERE NOT tgisinternal
+UNION ALL
+SELECT 'rule on ' || relname || ' ' || rulename FROM pg_rewrite JOIN ours ON ours.oid = ev_class WHERE rulename <> '_RETURN'
+UNION ALL
+SELECT 'row security of ' || relname FROM ours WHERE relrowsecurity
+UNION ALL
+SELECT 'index on ' || relname || ' ' || indexes.indexname
+FROM pg_indexes AS indexes JOIN ours ON ours.relname = indexes.tablename WHERE indexes.schemaname = current_schema()
+UNION ALL
+SELECT 'constraint on ' || relname || ' ' || conname FROM pg_constraint JOIN ours ON ours.oid = conrelid WHERE contype <> 'n'
+UNION ALL
+SELECT 'column of ' || relname || CASE WHEN attnotnull THEN ' required ' ELSE ' ' END || attname
+FROM pg_attribute JOIN ours ON ours.oid = attrelid WHERE attnum > 0 AND NOT attisdropped
+UNION ALL
+SELECT 'function ' || md5(prosrc) || ' ' || proname FROM pg_proc
+WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'batonpass%%';
+
+-- name: lock_receipts
+LOCK TABLE receipts IN SHARE ROW EXCLUSIVE MODE;
+
 -- name: append
 SELECT batonpass_append(
     new_stream => %(stream)b,

@@ -14,6 +14,7 @@ from batonpass.model.ids import AgentId
 from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
+from batonpass.store import rows
 from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo
 from batonpass.store.postgres import leasing, schema
@@ -33,6 +34,7 @@ class PostgresStore:
     """Keeps a ledger in a database that any number of machines share."""
 
     largest_content: int | None = LARGEST_CONTENT
+    confirm_every: float = 1.0
 
     def __init__(self, url: str, *, connections: int = _CONNECTIONS, wait_for: timedelta = _WAIT_FOR) -> None:
         address = parse_address(url)
@@ -169,7 +171,7 @@ def _found(connection: Connection, info: LedgerInfo, first: Entry) -> LedgerInfo
 
 def _read_info(connection: Connection) -> LedgerInfo | None:
     row = connection.execute(QUERIES["read_ledger"]).fetchone()
-    return None if row is None else LedgerInfo(id=row[0], root_key=row[1])
+    return None if row is None else rows.info(row)
 
 
 def _keep(connection: Connection, seal: Seal) -> bool:

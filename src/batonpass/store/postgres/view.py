@@ -35,6 +35,7 @@ from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
 from batonpass.store.postgres.connections import QUERIES, Connection
 from batonpass.store.postgres.failures import translated
 from batonpass.store.postgres.leasing import QUERIES as LEASING
+from batonpass.store.postgres.parts import find_alterations
 
 Value = TypeVar("Value")
 
@@ -64,7 +65,7 @@ class PostgresView:
         row = self._first("read_ledger")
         if row is None:
             raise NotALedgerError(f"nothing has been recorded in {self._where} yet")
-        return LedgerInfo(id=row[0], root_key=row[1])
+        return rows.info(row)
 
     def counts(self) -> Counts:
         """Return how much there is."""
@@ -180,7 +181,7 @@ class PostgresView:
 
     def find_touched_paths(self, ending: str) -> Iterator[str]:
         """Yield the paths that end so."""
-        return self._all("find_touched_paths", {"ending": ending}, lambda row: str(row[0]))
+        return self._all("find_touched_paths", {"ending": ending}, rows.path)
 
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
         """Yield the results that are kept under a key, the latest first, or all."""
@@ -221,9 +222,14 @@ class PostgresView:
         """Yield seals by size."""
         return self._all("find_seals", _NOTHING, rows.seal)
 
+    def find_alterations(self) -> Iterator[tuple[str, str]]:
+        """Yield what somebody has changed in the schema."""
+        with self._translated():
+            yield from find_alterations(self._connection)
+
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""
-        return self._stream("find_ids", {"prefix": prefix, "ending": ending}, lambda row: str(row[0]))
+        return self._stream("find_ids", {"prefix": prefix, "ending": ending}, rows.identifier)
 
     def _receipt(self, given: str, place: Mapping[str, object]) -> StoredReceipt:
         found = next(self._all("find_receipts", {**_values(ReceiptQuery()), **place}, rows.receipt), None)

@@ -17,6 +17,9 @@ SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations';
 -- name: has_tables
 SELECT 1 FROM sqlite_master LIMIT 1;
 
+-- name: read_schema
+SELECT type, name, tbl_name, sql FROM sqlite_master;
+
 -- name: read_ledger
 SELECT id, root_key FROM ledger;
 
@@ -221,7 +224,7 @@ INSERT INTO charged (account, unit, used) VALUES (?, ?, ?)
 ON CONFLICT (account, unit) DO UPDATE SET used = used + excluded.used;
 
 -- name: get_used
-SELECT used FROM charged WHERE account = ? AND unit = ?;
+SELECT account, unit, used FROM charged WHERE account = ? AND unit = ?;
 
 -- name: find_charged
 SELECT account, unit, used FROM charged WHERE account = ? ORDER BY unit;

@@ -50,6 +50,7 @@ class SqliteStore:
     """Keeps a ledger in one file, and what is too large for it beside it."""
 
     largest_content: int | None = None
+    confirm_every: float = 0.0
 
     def __init__(self, path: Path, *, wait_for: float = _WAIT_SECONDS) -> None:
         self.url = f"sqlite:///{path}"
@@ -86,7 +87,7 @@ class SqliteStore:
         def apply(connection: apsw.Connection) -> LedgerInfo:
             row = connection.execute(QUERIES["read_ledger"]).fetchone()
             if row is not None:
-                return LedgerInfo(id=row[0], root_key=row[1])
+                return rows.info(row)
             connection.execute(QUERIES["add_ledger"], (info.id, info.root_key))
             add_key(connection, root_key(info.root_key))
             write_entry(connection, first)
@@ -153,7 +154,7 @@ class SqliteStore:
     def migrations(self) -> tuple[AppliedMigration, ...]:
         """Return the steps of this store's schema, and when each was applied."""
         with self._reading() as reader:
-            applied = {row[0]: rows.moment(row[2]) for row in reader.execute(QUERIES["read_applied"])}
+            applied = dict(map(rows.applied, reader.execute(QUERIES["read_applied"])))
         return tuple(AppliedMigration(step.version, step.name, applied.get(step.version)) for step in self._migrations)
 
     def migrate(self) -> None:

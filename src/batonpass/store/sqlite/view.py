@@ -37,6 +37,7 @@ from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import translated
 from batonpass.store.sqlite.leasing import QUERIES as LEASING
+from batonpass.store.sqlite.schema import find_alterations
 from batonpass.store.sqlite.writing import MOVES, QUERIES
 
 Value = TypeVar("Value")
@@ -66,7 +67,7 @@ class SqliteView:
         row = self._first("read_ledger", ())
         if row is None:
             raise NotALedgerError(f"nothing has been recorded in {self._path} yet")
-        return LedgerInfo(id=row[0], root_key=row[1])
+        return rows.info(row)
 
     def counts(self) -> Counts:
         """Return how much there is."""
@@ -210,7 +211,7 @@ class SqliteView:
 
     def find_touched_paths(self, ending: str) -> Iterator[str]:
         """Yield the paths that end so."""
-        return self._find("find_touched_paths", (ending,), lambda row: str(row[0]))
+        return self._find("find_touched_paths", (ending,), rows.path)
 
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
         """Yield the results that are kept under a key, the latest first, or all."""
@@ -250,10 +251,16 @@ class SqliteView:
         """Yield seals by size."""
         return self._find("find_seals", (), rows.seal)
 
+    def find_alterations(self) -> Iterator[tuple[str, str]]:
+        """Yield what somebody has changed in the schema."""
+        try:
+            yield from find_alterations(self._connection)
+        except apsw.Error as error:
+            raise translated(error, self._path) from None
+
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""
-        for row in self._rows(_IDS[prefix], (ending,)):
-            yield row[0]
+        return map(rows.identifier, self._rows(_IDS[prefix], (ending,)))
 
     def _content(self, row: tuple[Any, ...]) -> StoredContent:
         content = rows.content(row)

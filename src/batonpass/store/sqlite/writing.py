@@ -89,7 +89,7 @@ def write_entry(connection: apsw.Connection, entry: Entry) -> None:
     _apply(connection, change, entry.token)
     for limit in entry.within:
         row = connection.execute(_GET_USED, (limit.account, limit.unit)).fetchone()
-        require_within(0 if row is None else row[0], limit)
+        require_within(0 if row is None else rows.charged(row).used, limit)
 
 
 def is_blob(content: Content) -> bool:

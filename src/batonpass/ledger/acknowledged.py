@@ -1,0 +1,129 @@
+"""What a store has acknowledged, remembered outside of it: a store that no longer has it was put back in time.
+
+A head that is remembered for each stream shows a loss in that stream. A backup that is restored loses whole streams,
+and whoever begins a new one would notice nothing. So a relay remembers the latest receipt that was acknowledged to it,
+in whichever stream, and asks for that before it writes again: in this process, and across processes in a file beside
+its key. The file is written when the relay is closed and now and then, and never waited for: after a crash it is
+older than it could be, and what it says is still true.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from batonpass.errors import NotFoundError, RewoundError
+from batonpass.model.ids import Digest, LedgerId, StreamId
+from batonpass.model.receipt import SignedReceipt
+from batonpass.store.port import LedgerStore, LedgerView
+from batonpass.wire.canonical import digest
+
+FILE: Final = "acknowledged.json"
+_WRITTEN_EVERY: Final = 64
+
+
+class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One receipt that was acknowledged."""
+
+    ledger: LedgerId
+    stream: StreamId
+    seq: int
+    head: Digest
+    at: datetime
+
+
+_MARKS: Final = msgspec.json.Decoder(Mark)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is remembered: the latest, and the one that was the latest when the store was last asked."""
+
+    latest: Mark | None = None
+    asked: Mark | None = None
+
+
+class Acknowledged:
+    """Remembers the latest receipt that a store acknowledged to one relay. Safe to use from many threads."""
+
+    def __init__(self, store: LedgerStore, home: Path | None = None) -> None:
+        self._store = store
+        self._path = None if home is None else home / FILE
+        self._lock = threading.Lock()
+        self._ledger: LedgerId | None = None
+        self._known = _Known()
+        self._asked_at: float | None = None
+        self._since_written = 0
+
+    def require(self) -> None:
+        """Refuse to go on if the store lacks what it had acknowledged. Raises `RewoundError`."""
+        now = time.monotonic()
+        if self._asked_at is not None and now - self._asked_at < self._store.confirm_every:
+            return
+        known = self._known
+        with self._store.view() as view:
+            if self._ledger is None:
+                self._ledger = view.info().id
+                known.asked = self._read()
+            latest = known.latest
+            # Where the store is asked each time, the latest is enough. Else something may have been written to a store
+            # that was put back meanwhile: the latest is there then, and what was there before that is not.
+            marks = (latest,) if latest is not None and not self._store.confirm_every else (latest, known.asked)
+            for mark in dict.fromkeys(marks):
+                if mark is not None:
+                    self._require(view, mark)
+        known.asked, self._asked_at = latest or known.asked, now
+
+    def take(self, signed: SignedReceipt) -> None:
+        """Remember a receipt that was acknowledged just now."""
+        receipt = signed.receipt
+        if self._ledger is None:
+            return
+        self._known.latest = Mark(
+            ledger=self._ledger, stream=receipt.stream, seq=receipt.seq, head=signed.digest, at=receipt.at
+        )
+        self._since_written += 1
+        if self._since_written >= _WRITTEN_EVERY:
+            self.write()
+
+    def write(self) -> None:
+        """Write down what is remembered, for the next process; what another one wrote later stays."""
+        mark, path = self._known.latest, self._path
+        if mark is None or path is None:
+            return
+        with self._lock:
+            self._since_written = 0
+            found = self._read()
+            if found is not None and found.at > mark.at:
+                return
+            waiting = path.with_name(f"{path.name}.{os.getpid()}")
+            # A disk that is full or read-only takes nothing from what is recorded: only this net is thinner.
+            with contextlib.suppress(OSError):
+                waiting.write_bytes(msgspec.json.encode(mark))
+                waiting.replace(path)
+
+    def _read(self) -> Mark | None:
+        """Return what was written down for this ledger; None if nothing was, or it cannot be read."""
+        if self._path is None:
+            return None
+        with contextlib.suppress(OSError, msgspec.DecodeError, RecursionError):
+            found = _MARKS.decode(self._path.read_bytes())
+            return found if found.ledger == self._ledger else None
+        return None
+
+    def _require(self, view: LedgerView, mark: Mark) -> None:
+        try:
+            stream = view.get_stream(mark.stream)
+            head = stream.head
+            if stream.seq > mark.seq:
+                head = digest(view.get_receipt_at(mark.stream, mark.seq).payload)
+        except NotFoundError:
+            raise RewoundError(mark.stream, mark.seq, 0, remembered=self._path) from None
+        if stream.seq < mark.seq or head != mark.head:
+            raise RewoundError(mark.stream, mark.seq, stream.seq, remembered=self._path)
