@@ -63,6 +63,8 @@ def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
         if enforced:
             raise _in_words(holding, call, refusal) from None
         guarded.flags, guarded.reason = (WOULD_DENY,), str(_in_words(holding, call, refusal))
+        if isinstance(refusal, InvalidValueError):
+            guarded.tried = None  # it has no form in which a grant could name it, so none is written down
     except Exception as error:
         if enforced:
             raise GuardFailedError(call.declared.name, f"{type(error).__name__}: {error}") from error

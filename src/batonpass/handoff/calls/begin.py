@@ -239,8 +239,7 @@ def _request(
         return body, [*contents, *permits]
 
     recorded = write_counted(desk, holding, call, planned.guarded.counting, requested, described=described)
-    if planned.guarded.tried is not None:
-        holding.use.make(planned.guarded.tried)
+    holding.use.make(planned.guarded.tried, planned.flags)
     if recorded and not declared.reads:
         holding.effects.append(identifier)
     if target is not None:

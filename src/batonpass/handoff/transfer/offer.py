@@ -28,16 +28,14 @@ from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.starting import find_statements
 from batonpass.handoff.transfer.asked import Asked
 from batonpass.handoff.transfer.free_text import take_context
-from batonpass.handoff.transfer.grant_terms import WOULD_DENY, kept, terms_of_offer
+from batonpass.handoff.transfer.grant_terms import Given, give, kept
 from batonpass.handoff.transfer.lineage import read_lineage
 from batonpass.handoff.transfer.read_offer import BRIEF, TASK, Offer, author_of, read_offer
 from batonpass.handoff.transfer.verdict import find_unverified
-from batonpass.ledger.standing import TRIED_OUT
 from batonpass.model.baton import Baton, Brief, missing_parts
 from batonpass.model.bodies import Gate, HandoffFailed, HandoffInitiated, Part
 from batonpass.model.charge import whole_of
 from batonpass.model.content import Content
-from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item
 from batonpass.model.label import Label, SourceType, named_sources
@@ -150,7 +148,7 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
             missing=missing,
             unverified=unverified,
         )
-        terms, told = _grant(desk, holding, asked, handoff)
+        given = give(desk, holding, asked.grant, to=asked.to, handoff=handoff, deadline=asked.deadline)
     except (PolicyRefusedError, GrantError) as refusal:
         _record_refusal(desk, holding, asked, refusal)
         raise
@@ -161,7 +159,7 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         desk.text(TASK, asked.task),
         *(content for _, content in noted),
         *context.contents,
-        *_besides(desk, asked, terms),
+        *_besides(desk, asked, given),
     )
     body = HandoffInitiated(
         handoff=handoff,
@@ -177,12 +175,12 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         carries=tuple(ref_of(item) for item in items),
         missing=missing,
         unverified=unverified,
-        flags=(*flags, *told),
+        flags=(*flags, *given.flags),
         rule=None if decision is None else decision.rule,
         gate=None if decision is None else decision.gate,
         until=hold_until(desk) if state is State.HELD else None,
         proven=state is State.HELD and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
-        terms=None if terms is None else terms.digest,
+        terms=None if given.terms is None else given.terms.digest,
     )
     with holding.taint.lock:
         body = _labelled(holding, body)
@@ -215,23 +213,9 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         baton=_baton(holding, asked, body, items),
         receipt=signed.receipt.id,
         taint=body.taint,
-        terms=terms,
+        terms=given.terms,
     )
     return Offered(handoff=opened, offer=offer)
-
-
-def _grant(
-    desk: Desk, holding: Holding, asked: Asked, handoff: HandoffId
-) -> tuple[Signed[Terms] | None, tuple[str, ...]]:
-    """Return what is granted with an offer, and where a grant is only tried out, that it is, or would be refused."""
-    tried_out = (TRIED_OUT,) if holding.bounds.tried_out else ()
-    try:
-        terms = terms_of_offer(desk, holding, asked.grant, to=asked.to, handoff=handoff, deadline=asked.deadline)
-    except GrantError:
-        if not tried_out:
-            raise
-        return None, (*tried_out, WOULD_DENY)
-    return terms, tried_out
 
 
 def _labelled(holding: Holding, body: HandoffInitiated) -> HandoffInitiated:
@@ -243,19 +227,21 @@ def _labelled(holding: Holding, body: HandoffInitiated) -> HandoffInitiated:
     return replace(body, label=label, taint=sources)
 
 
-def _besides(desk: Desk, asked: Asked, terms: Signed[Terms] | None) -> Iterator[Content]:
-    """Yield what an offer says of its task beyond the task, and what it grants."""
+def _besides(desk: Desk, asked: Asked, given: Given) -> Iterator[Content]:
+    """Yield what an offer says of its task beyond the task, and what it grants, or would have been refused."""
     if asked.brief != Brief():
         yield desk.json(BRIEF, encode_brief(asked.brief))
-    if terms is not None:
-        yield kept(desk, TERMS, terms)
+    if given.terms is not None:
+        yield kept(desk, TERMS, given.terms)
+    if given.refusal is not None:
+        yield desk.refusal(given.refusal)
 
 
 def _record_offer(
     desk: Desk, holding: Holding, asked: Asked, body: HandoffInitiated, contents: tuple[Content, ...]
 ) -> SignedReceipt:
-    """Record an offer, unless the grant that it is made under was revoked. Raises `GrantRevokedError`."""
-    line = holding.bounds.line if holding.bounds.chain else ()
+    """Record an offer, unless the grant that it is held to was revoked. Raises `GrantRevokedError`."""
+    line = holding.bounds.line if holding.bounds.chain and not holding.bounds.tried_out else ()
     try:
         return desk.recording.record(holding.working, body, contents, within=revocations(line))
     except BudgetExhaustedError as refused:
