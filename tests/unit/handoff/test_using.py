@@ -8,7 +8,14 @@ import pytest
 
 from batonpass.accounts.grants import read_chain
 from batonpass.accounts.why import explain
-from batonpass.errors import GrantDeniedError, GrantDepthError, GrantExpiredError, InvalidValueError, NotFoundError
+from batonpass.errors import (
+    GrantDeniedError,
+    GrantDepthError,
+    GrantExpiredError,
+    GrantRevokedError,
+    InvalidValueError,
+    NotFoundError,
+)
 from batonpass.model.bodies import Body, HandoffInitiated, Kind
 from batonpass.model.call import Call
 from batonpass.model.grant import Terms
@@ -282,6 +289,31 @@ class TestGoingOn:
         clock.tick(timedelta(hours=2))
         with pytest.raises(GrantExpiredError):
             relay.resume_session(lead.id, by=ANA)
+
+
+    def test_one_that_was_revoked_does_not_come_back(self, relay: Relay) -> None:
+        """Going on is no way around whoever took it away."""
+        lead = relay.start("Fix it", by=ANA, may=["write:**"])
+        relay.revoke_grant(lead.id, by=ANA, reason="no")
+        lead.close()
+        with pytest.raises(GrantRevokedError):
+            relay.resume_session(lead.id, by=ANA)
+
+    def test_one_that_was_only_tried_out_keeps_nobody_from_going_on(self, places: Places, disk: Disk) -> None:
+        """Ended or revoked, it stopped nobody before, and does not now."""
+        clock = FrozenClock()
+        relay = places.relay(clock=clock)
+        lead = relay.start("x", by=ANA, may=["write:a"], until=clock.now() + timedelta(hours=1), mode="observed")
+        relay.revoke_grant(lead.id, by=ANA, reason="no")
+        lead.close()
+        again = relay.resume_session(lead.id, by=ANA)
+        again.call(disk.write, "b", "")
+        again.close()
+        clock.tick(timedelta(hours=2))
+        relay.resume_session(lead.id, by=ANA).call(disk.write, "c", "")
+
+        assert ["b", "c"] == [path for path, _ in disk.written]
+        assert [TOLD, ()] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]
 
 
 class TestDepth:
