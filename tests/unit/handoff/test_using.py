@@ -290,7 +290,6 @@ class TestGoingOn:
         with pytest.raises(GrantExpiredError):
             relay.resume_session(lead.id, by=ANA)
 
-
     def test_one_that_was_revoked_does_not_come_back(self, relay: Relay) -> None:
         """Going on is no way around whoever took it away."""
         lead = relay.start("Fix it", by=ANA, may=["write:**"])
