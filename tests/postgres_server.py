@@ -30,9 +30,9 @@ fsync = off
 scram_iterations = 1
 max_connections = 200
 """
-_HOST_BASED: Final = f"""
+_HOST_BASED: Final = """
 host all postgres 127.0.0.1/32 trust
-host all {USER}   127.0.0.1/32 scram-sha-256
+host all all      127.0.0.1/32 scram-sha-256
 """
 _STARTS_WITHIN: Final = 30.0
 _MEMORY: Final = "/dev/shm"  # noqa: S108 - mkdtemp makes a directory of its own there

@@ -166,7 +166,7 @@ class TestScopeDrift:
         for row in (
             "\ninherited   write:.github/**, write:src/**\n",
             "\ngranted     write:src/** (granted by lead)\n",
-            "\nused        write src/a.py\n",
+            "\nused        write src/a.py · by write:src/**\n",
             "scope: narrower than lead's\n",
             "denied: write: grant\n",
         ):

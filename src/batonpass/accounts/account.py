@@ -7,13 +7,17 @@ from typing import Any, Final
 
 from batonpass.accounts.acting_as import Acted, find_acted
 from batonpass.accounts.effects import EffectTold, read_effects
-from batonpass.accounts.granted import grants, terms_in
+from batonpass.accounts.granted import given_by, grants, terms_in
+from batonpass.accounts.scope_used import ScopeUsed, read_scope_used
 from batonpass.accounts.sources import run_between, timed
 from batonpass.audit.lookup import Tasks, Text, find_ancestors, read_contents, read_receipt, read_task, read_texts
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.credential import CREDENTIAL
 from batonpass.handoff.calls.past_calls import ARGUMENTS, Resumption, read_runs
+from batonpass.handoff.calls.room import PERMIT
+from batonpass.handoff.desk import REASON
 from batonpass.handoff.transfer.read_offer import BRIEF, REPORT, Offer, read_offer
+from batonpass.handoff.using import BEYOND, SCOPE, USE
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffCompleted,
@@ -74,6 +78,21 @@ class CallSeen:
     content: Mapping[str, ContentRef]
     target: Text | None = None
     arguments: Text | None = None
+    scope: Text | None = None  # what it does to what, as a grant sees it
+    permits: Text | None = None  # by which permit of each hop it was made, its own run's first
+
+    @property
+    def permit(self) -> str | None:
+        """Return the permit of its own run by which it was made; None if it was made by none."""
+        if self.permits is None:
+            return None
+        # Each line is `AGENT may PERMIT`, and no agent has a space in its name.
+        return (self.permits.words or "").partition("\n")[0].partition(" may ")[2] or None
+
+    @property
+    def is_beyond(self) -> bool:
+        """Return whether it did more than its run was granted: its grant stopped nobody, or a command wrote more."""
+        return not BEYOND.isdisjoint(self.flags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +147,9 @@ class Account:
     acts: tuple[Act, ...]
     children: tuple[Child, ...]
     unverified: tuple[Handoff, ...]  # results that it or its sender built on and nobody had verified
+    used: ScopeUsed | None = None  # what it was granted against what it used; None if nobody granted anything
+    refusal: Text | None = None  # why the offer would have been refused, had a grant been enforced
+    given_by: str = ""  # who gave it what it was granted
     acted: tuple[Acted, ...] = ()  # credentials with which its attempts acted, and who else of the tree did
     mark: str | None = None  # that it was imported
 
@@ -238,6 +260,9 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         offered=told.receipts[0],
         mark=told.mark,
         acted=_acted(view, handoff, attempts),
+        used=read_scope_used(view, [(attempt.run, attempt.texts.get(USE)) for attempt in attempts]),
+        refusal=read_texts(view, offered).get(REASON),
+        given_by=given_by(terms_in(view, offered), parent.agent, parent.principal),
         task=read_task(view, handoff),
         lineage=lineage,
         intent=Tasks(view).find(lineage[-1]),
@@ -378,8 +403,16 @@ def _with_texts(view: LedgerView, calls: Sequence[CallSeen]) -> tuple[CallSeen, 
     silent = [call for call in calls if ARGUMENTS in call.content and (TARGET not in call.content or not call.outcome)]
     silent.sort(key=lambda call: call.outcome is not None)
     wanted |= {f"{call.id} {ARGUMENTS}": call.content[ARGUMENTS] for call in silent[:_ARGUMENTS_READ]}
+    for name in (SCOPE, PERMIT):
+        wanted |= {f"{call.id} {name}": call.content[name] for call in calls if name in call.content}
     texts = read_contents(view, wanted)
     return tuple(
-        replace(call, target=texts.get(f"{call.id} {TARGET}"), arguments=texts.get(f"{call.id} {ARGUMENTS}"))
+        replace(
+            call,
+            target=texts.get(f"{call.id} {TARGET}"),
+            arguments=texts.get(f"{call.id} {ARGUMENTS}"),
+            scope=texts.get(f"{call.id} {SCOPE}"),
+            permits=texts.get(f"{call.id} {PERMIT}"),
+        )
         for call in calls
     )

@@ -5,7 +5,7 @@ from batonpass.errors import BatonpassError
 from batonpass.handoff.bounds import TERMS
 from batonpass.model.bodies import HandoffAccepted, RunStarted
 from batonpass.model.grant import Terms
-from batonpass.model.ids import RunId, StreamId
+from batonpass.model.ids import PrincipalId, RunId, StreamId
 from batonpass.model.receipt import Receipt
 from batonpass.store.port import LedgerView
 from batonpass.wire.token import decode_part
@@ -32,6 +32,11 @@ def may_under(view: LedgerView, receipt: Receipt, asked: tuple[str, ...] | None)
         return asked
     terms = terms_in(view, receipt)
     return None if terms is None else terms.may.lines
+
+
+def given_by(terms: Terms | None, sender: str, principal: PrincipalId) -> str:
+    """Return who gave what an offer grants: its sender; one that holds no grant itself, on behalf of its principal."""
+    return f"{sender} for {principal}" if terms is not None and terms.parent is None else sender
 
 
 def has_grant(view: LedgerView, run: RunId) -> bool:

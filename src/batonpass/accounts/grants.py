@@ -36,6 +36,7 @@ class Held:
     """One hop of a chain: its terms, what is used of them, and whether they were revoked."""
 
     terms: Signed[Terms]
+    by: str  # who gave it: the agent that handed it on; of a root, whoever it works for
     account: StreamId
     used: tuple[Charged, ...]
     permits: Mapping[str, tuple[Charged, ...]]  # of those that have limits of their own, by their text
@@ -64,7 +65,8 @@ def find_widened(chain: tuple[Held, ...]) -> Iterator[str]:
 
 def _chain(view: LedgerView, account: StreamId) -> tuple[Signed[Terms], ...]:
     if not account.startswith(HANDOFF):
-        return read_bounds(view, view.get_run(RunId(account))).chain
+        bounds = read_bounds(view, view.get_run(RunId(account)))
+        return bounds.chain if bounds.is_granted else ()
     handoff = view.get_handoff(HandoffId(account))
     above: Bounds = read_bounds(view, view.get_run(handoff.parent))
     offered = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
@@ -76,6 +78,7 @@ def _held(view: LedgerView, terms: Signed[Terms]) -> Held:
     account = account_of(terms.said)
     return Held(
         terms=terms,
+        by=_giver(view, terms.said),
         account=account,
         used=tuple(view.find_charged(account)),
         permits={
@@ -85,6 +88,12 @@ def _held(view: LedgerView, terms: Signed[Terms]) -> Held:
         },
         revoked=find_revocation(view, account),
     )
+
+
+def _giver(view: LedgerView, terms: Terms) -> str:
+    if terms.handoff is None:
+        return terms.principal
+    return view.get_run(view.get_handoff(terms.handoff).parent).agent
 
 
 def find_revocation(view: LedgerView, account: StreamId) -> Revocation | None:

@@ -12,6 +12,7 @@ from batonpass.accounts.trail_words import REASON
 from batonpass.accounts.why_calls import explain_call
 from batonpass.accounts.why_constraints import explain_result
 from batonpass.accounts.why_hops import (
+    GONE,
     decision,
     find_acts,
     handoff_hops,
@@ -22,11 +23,12 @@ from batonpass.accounts.why_hops import (
     quoted,
     read_hops,
 )
+from batonpass.accounts.why_outside import explain_outside
 from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import LAST, Text, ending, read_receipt, read_texts
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.transfer.read_offer import QUESTION
-from batonpass.ledger.standing import mode_of_child
+from batonpass.ledger.standing import TRIED_OUT, mode_of_child
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffApproved,
@@ -171,7 +173,8 @@ def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
     principal, intent = principal_of(view, parent)
     result = None
     if handoff.run is not None and handoff.state in _ENDED:
-        result = explain_result(view, view.get_run(handoff.run))
+        run = view.get_run(handoff.run)
+        result = explain_result(view, run) or explain_outside(view, run)
     if result is not None:
         verdict, answer = result.verdict, result.answer
     return Why(
@@ -204,11 +207,13 @@ def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, a
     if approvals := [receipt.body for receipt, _ in acts if isinstance(receipt.body, HandoffApproved)]:
         return Verdict.ALLOWED, f"{approvals[-1].by} approved {who} ({proof_of(approvals[-1])})"
     taken = "" if handoff.attempt else "; nobody has taken it yet"
-    grant = _grant(mode, granted=body.terms is not None)
+    grant = _grant(mode, granted=body.terms is not None, tried_out=TRIED_OUT in body.flags)
     return Verdict.ALLOWED, f"{name_of(parent)} offered {who}, and nobody had to approve it; {grant}{taken}"
 
 
-def _grant(mode: Mode, *, granted: bool) -> str:
+def _grant(mode: Mode, *, granted: bool, tried_out: bool) -> str:
+    if tried_out and not granted:
+        return "it was given no grant, and is tried out against what those above may delegate: nothing was enforced"
     if granted:
         return "held to its grant" if mode is Mode.ENFORCED else "its grant is only tried out: nothing was enforced"
     return "no grant: observed, so nothing was enforced" if mode is Mode.OBSERVED else "enforced; no grant is recorded"
@@ -238,12 +243,12 @@ def _decisive(state: State, who: str, acts: Acts) -> tuple[Verdict, str] | None:
 def _handoff_facts(view: LedgerView, handoff: Handoff, acts: Acts) -> Iterator[Fact]:
     """Yield what led to its being worked on, or not."""
     offer, body = offer_of(view, handoff)
-    yield from _offer_facts(offer, body, view.get_run(handoff.parent))
+    yield from _offer_facts(offer, body, view.get_run(handoff.parent), read_texts(view, offer).get(REASON))
     yield from _acceptances(view, handoff)
     yield from (fact for receipt, texts in acts if (fact := decision(receipt, texts)) is not None)
 
 
-def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run) -> Iterator[Fact]:
+def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run, refusal: Text | None) -> Iterator[Fact]:
     yield Fact(label="offered", text=f"by {name_of(parent)} · {body.relation}", receipt=offer.id, at=offer.at)
     if body.state is State.HELD:
         rule = "" if body.rule is None else f" by rule {body.rule}; who lets it go on: {body.gate}"
@@ -251,6 +256,9 @@ def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run) -> Iterato
         yield Fact(label="held", text=f"from the beginning{rule}{limit}", receipt=offer.id, at=offer.at)
     if body.flags:
         yield Fact(label="flagged", text=", ".join(body.flags), receipt=offer.id, at=offer.at)
+    if refusal is not None:
+        told = f"would have been refused: {refusal.words or GONE}"
+        yield Fact(label="grant", text=told, receipt=offer.id, at=offer.at)
     if body.taint:
         named = ", ".join(ending(source) for source in body.taint)
         yield Fact(label="from outside", text=f"its sender knew {named}", receipt=offer.id, at=offer.at)
@@ -277,7 +285,9 @@ def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
 def _explain_run(view: LedgerView, run: Run) -> Why:
     first = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
     principal, intent = principal_of(view, run)
-    grant = _grant(first.mode, granted=has_grant(view, run.id))
+    known = None if run.handoff is None else offer_of(view, view.get_handoff(run.handoff))[1]
+    tried_out = known is not None and TRIED_OUT in known.flags
+    grant = _grant(first.mode, granted=has_grant(view, run.id), tried_out=tried_out)
     facts: tuple[Fact, ...] = ()
     if run.handoff is None:
         answer = f"{run.principal} asked {name_of(run)} for it; {grant}"
@@ -285,7 +295,7 @@ def _explain_run(view: LedgerView, run: Run) -> Why:
         handoff = view.get_handoff(run.handoff)
         facts = tuple(_handoff_facts(view, handoff, list(find_acts(view, handoff))))
         answer = f"{name_of(run)} is attempt {run.attempt} at what {_sender(view, run)} handed off; {grant}"
-    result = explain_result(view, run)
+    result = explain_result(view, run) or explain_outside(view, run)
     return Why(
         verdict=Verdict.ALLOWED if result is None else result.verdict,
         answer=answer if result is None else result.answer,

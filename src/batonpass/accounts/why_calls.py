@@ -13,6 +13,7 @@ from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line
 from batonpass.accounts.why_constraints import constraint_fact, quoted_sentence
 from batonpass.accounts.why_hops import GONE, brief_of, decision, name_of, offer_of, principal_of, quoted, read_hops
 from batonpass.accounts.why_outcome import outcome_facts
+from batonpass.accounts.why_outside import is_outside, outside_facts
 from batonpass.accounts.why_values import Fact, Verdict, Why
 from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
 from batonpass.errors import NotFoundError
@@ -86,6 +87,11 @@ class _Case:
         return self.body.tool
 
     @property
+    def exceeded(self) -> bool:
+        """Return whether it is a command that changed what its run may not write."""
+        return any(is_outside(each) and getattr(each.body, "call", None) == self.body.call for each in self.after)
+
+    @property
     def arguments(self) -> dict[str, Any] | None:
         """Return what it was called with; None if that is gone or cannot be read."""
         text = self.texts.get(ARGUMENTS)
@@ -132,7 +138,7 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
     denied = isinstance(body, ToolDenied | ToolHeld)
     principal, intent = principal_of(view, run)
     return Why(
-        verdict=_verdict(body),
+        verdict=_verdict(case),
         answer=_denied(case, decided[0]) if denied else _allowed(case),
         kind="call",
         id=body.call,
@@ -144,6 +150,7 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
             Fact(label="tried" if denied else "called", text=case.what, receipt=receipt.id, at=receipt.at),
             *(fact for each in decided for fact in each.facts),
             *_permitted(case),
+            *outside_facts(view, case.after, body.call),
             *_labelled(case),
             *_settled(case),
             *_decided(case),
@@ -176,10 +183,12 @@ def _labelled(case: _Case) -> Iterator[Fact]:
         yield Fact(label="arguments", text=f"contain words of {whose}", receipt=case.receipt.id, at=case.receipt.at)
 
 
-def _verdict(body: ToolRequested | ToolDenied | ToolHeld) -> Verdict:
-    if isinstance(body, ToolHeld):
+def _verdict(case: _Case) -> Verdict:
+    if isinstance(case.body, ToolHeld):
         return Verdict.HELD
-    return Verdict.DENIED if isinstance(body, ToolDenied) else Verdict.ALLOWED
+    if isinstance(case.body, ToolDenied):
+        return Verdict.DENIED
+    return Verdict.EXCEEDED if case.exceeded and case.receipt.mode is Mode.ENFORCED else Verdict.ALLOWED
 
 
 def _denied(case: _Case, decided: _Decided) -> str:
@@ -193,6 +202,9 @@ def _allowed(case: _Case) -> str:
     told = [flag.partition(".") for flag in flags]
     would = [f"{_WOULD[what]} by rule {rule}" for what, _, rule in told if what in _WOULD]
     scope = case.texts.get(SCOPE) if has_grant(case.view, case.run.id) else None
+    if scope is not None and case.exceeded:
+        how = "" if case.receipt.mode is Mode.ENFORCED else "; its grant is only tried out, so nothing was enforced"
+        return f"{called}; its grant covers {scope.words or GONE}, and not all that the command changed{how}"
     if scope is not None and not would:
         return f"{called}; its grant covers {scope.words or GONE}, and nothing else stood against it"
     if case.receipt.mode is Mode.ENFORCED:

@@ -25,7 +25,7 @@ _MOST: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenResult:
-    """A result that breaks a constraint: what to say of it, and what that rests on."""
+    """A result that breaks a constraint, or a run that did more than it may: what to say, and what that rests on."""
 
     verdict: Verdict
     answer: str

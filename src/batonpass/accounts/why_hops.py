@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from batonpass.accounts.granted import may_under
+from batonpass.accounts.granted import given_by, may_under, terms_in
 from batonpass.accounts.trail_words import REASON, elapsed, first_line
 from batonpass.accounts.why_values import Fact, Hop
 from batonpass.audit.lookup import Found, Tasks, Text, ending, find_ancestors, read_contents, read_receipt, read_texts
@@ -152,6 +152,7 @@ def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> Hop:
 
 def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: ContentId | None) -> Hop:
     offer, body = offer_of(view, handoff)
+    parent = view.get_run(handoff.parent)
     brief = brief_of(view, offer)
     approvals = [
         fact
@@ -168,7 +169,8 @@ def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: Cont
         mode=mode_of_child(offer),
         may=may_under(view, offer, None if brief is None else brief.may),
         granted=body.terms is not None,
-        asked_by=name_of(view.get_run(handoff.parent)),
+        granted_by=None if body.terms is None else given_by(terms_in(view, offer), name_of(parent), parent.principal),
+        asked_by=name_of(parent),
         task=read_texts(view, offer).get(TASK),
         offer=offer.id,
         carried=None if item is None else any(carried.item == item for carried in body.carries),

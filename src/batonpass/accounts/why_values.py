@@ -19,6 +19,7 @@ class Verdict(StrEnum):
     DECLINED = "declined"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    EXCEEDED = "exceeded"  # it was allowed, and did more than that
     RECORDED = "recorded"  # nothing was asked for: it is a fact
 
 
@@ -45,6 +46,7 @@ class Hop:
     task: Text | None
     offer: ReceiptId | None
     granted: bool = False  # what it may is signed, and it is held to it
+    granted_by: str | None = None  # who gave it that; None for a root, and if nothing was granted
     carried: bool | None = None  # whether it was given what decided this; None if nothing that travels did
     approvals: tuple[Fact, ...] = ()
 

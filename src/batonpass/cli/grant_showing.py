@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
+from batonpass.accounts.granted import given_by
 from batonpass.accounts.grants import Held, Revocation
 from batonpass.audit.lookup import ending, read_receipt
 from batonpass.cli.handoff_sheet import quoted
@@ -32,7 +33,7 @@ def say_chain(chain: tuple[Held, ...], mode: Mode, at: datetime) -> None:
     """Print the hops of a chain, the first first, and whether anybody is held to the last."""
     for number, held in enumerate(chain):
         terms = held.terms.said
-        by = terms.principal if number == 0 else chain[number - 1].terms.said.agent
+        by = held.by if terms.handoff is None else given_by(terms, held.by, terms.principal)
         standing = _standing(held, chain[:number], at)
         say(paint(name_of(held), bold=True), f" · granted by {by} · {moment(terms.at)}", standing)
         _say_scope("may", terms.may, held, "nothing itself")
@@ -81,7 +82,7 @@ def chain_facts(chain: tuple[Held, ...]) -> list[dict[str, object]]:
         {
             "agent": terms.agent,
             "principal": terms.principal,
-            "granted_by": terms.principal if number == 0 else chain[number - 1].terms.said.agent,
+            "granted_by": held.by,
             "at": exact(terms.at),
             "account": held.account,
             "terms": held.terms.digest,
@@ -94,7 +95,7 @@ def chain_facts(chain: tuple[Held, ...]) -> list[dict[str, object]]:
             "permits": {permit: _amounts(used) for permit, used in held.permits.items()},
             "revoked": None if held.revoked is None else _revocation(held.revoked),
         }
-        for number, held in enumerate(chain)
+        for held in chain
         for terms in (held.terms.said,)
     ]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from batonpass.accounts.account import OPEN, Account, Act, Attempt, CallSeen, Child
 from batonpass.audit.lookup import Text
-from batonpass.cli.handoff_use import use_of
+from batonpass.cli.handoff_use import scope_used_facts, use_of
 from batonpass.cli.showing import run_facts, text_facts
 from batonpass.cli.words import exact
 from batonpass.model.bodies import HandoffApproved, HandoffDenied, HandoffHeld
@@ -56,6 +56,7 @@ def account_facts(account: Account) -> dict[str, object]:
             "granted": None if account.granted is None else list(account.granted),
             "used": [_call(call) for call in account.calls if call.outcome != "denied"],
             "use": use_of(account),
+            "enough": scope_used_facts(account.used),
         },
         "credentials": [
             {
@@ -136,6 +137,9 @@ def _call(call: CallSeen) -> dict[str, object]:
         "reads": call.reads,
         "reversible": call.reversible,
         "flags": list(call.flags),
+        "scope": None if call.scope is None else text_facts(call.scope),
+        "permit": call.permit,
+        "beyond": call.is_beyond,
         "cost_millionths": call.cost,
         "took_us": call.took_us,
         "exit_code": call.exit_code,
@@ -153,6 +157,10 @@ def _policy(account: Account) -> dict[str, object]:
     return {
         "problems": [] if acceptance is None else list(acceptance.problems),
         "would_ask": acceptance is not None and acceptance.would_ask,
+        "offer": {
+            "flags": list(account.offer.initiated.flags),
+            "reason": None if account.refusal is None else text_facts(account.refusal),
+        },
         "flagged": [
             {"call": call.id, "tool": call.tool, "flags": list(call.flags)} for call in account.calls if call.flags
         ],

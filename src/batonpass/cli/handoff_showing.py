@@ -12,11 +12,12 @@ from batonpass.audit.lookup import Found, Text, ending
 from batonpass.cli.handoff_effects import effect_rows
 from batonpass.cli.handoff_judged import approval_rows, decision_rows, verdict_rows
 from batonpass.cli.handoff_sheet import Parts, Sheet, quoted, shorten
-from batonpass.cli.handoff_use import find_beyond, use_rows
+from batonpass.cli.handoff_use import enough_rows, find_beyond, permit_of, unused_rows
 from batonpass.cli.printing import Painted, paint
 from batonpass.cli.showing import took
 from batonpass.cli.words import counted, elapsed, moment
 from batonpass.handoff.calls.past_calls import Resumption
+from batonpass.handoff.transfer.grant_terms import WOULD_DENY
 from batonpass.handoff.transfer.read_offer import REPORT
 from batonpass.model.bodies import HandoffAnswered, HandoffAsked, Part, Settlement
 from batonpass.model.ids import CallId
@@ -174,13 +175,12 @@ def _say_scope(account: Account, sheet: Sheet) -> None:
         )
     if asked or by_terms:
         given = ", ".join(asked or ()) or "nothing to use itself"
-        sheet.row(
-            "granted", f"{shorten(given, 60)} ({'granted' if by_terms else 'asked for'} by {account.parent.agent})"
-        )
+        sheet.row("granted", f"{shorten(given, 60)} ({'granted' if by_terms else 'asked for'} by {account.given_by})")
     else:
         sheet.row("granted", _GONE if asked is None else "as inherited: nothing was asked for")
     sheet.rows("used", list(_used(account)) or [("nothing",)])
-    sheet.rows("enough", list(use_rows(account)))
+    sheet.rows("unused", list(unused_rows(account.used)))
+    sheet.rows("enough", list(enough_rows(account.used)))
 
 
 def _used(account: Account) -> Iterator[Parts]:
@@ -189,11 +189,11 @@ def _used(account: Account) -> Iterator[Parts]:
     unknown |= {call.id: "in doubt" for call in account.doubts} | {
         call: _SETTLED[settlement] for call, settlement in account.settled.items()
     }
-    ways = [(call.tool, what_of(call), _outcome(call, unknown)) for call in made]
-    for (tool, what, outcome), count in Counter(ways).items():
+    ways = [(call.tool, what_of(call), _outcome(call, unknown), permit_of(call)) for call in made]
+    for (tool, what, outcome, permit), count in Counter(ways).items():
         times = f" ×{count}" if count > 1 else ""
         colour = "red" if outcome == "failed" else "yellow"
-        yield (f"{tool} {what}".rstrip(), times, paint("" if outcome is None else f" · {outcome}", colour))
+        yield (f"{tool} {what}".rstrip(), times, paint("" if outcome is None else f" · {outcome}", colour), permit)
 
 
 def _outcome(call: CallSeen, unknown: Mapping[CallId, str]) -> str | None:
@@ -267,6 +267,8 @@ def _reasoning(account: Account) -> Iterator[str]:
 
 def _policy(account: Account) -> Iterator[Parts]:
     yield (_narrowed(account),)
+    if WOULD_DENY in account.offer.initiated.flags:
+        yield (paint(f"offer: {WOULD_DENY}: ", "yellow"), shorten(words_of(account.refusal)))
     changing = [call for call in account.calls if not call.reads and call.outcome != "denied"]
     if changing:
         undoable = sum(call.reversible for call in changing)

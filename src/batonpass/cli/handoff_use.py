@@ -1,11 +1,12 @@
-"""What a handoff was granted against what its latest attempt used of it, for one screen and as JSON."""
+"""What a handoff was granted against what its attempts used of it, for one screen and as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from batonpass.accounts.account import Account
+from batonpass.accounts.account import Account, CallSeen
+from batonpass.accounts.scope_used import ScopeUsed
 from batonpass.cli.handoff_sheet import Parts, shorten
-from batonpass.cli.printing import paint
+from batonpass.cli.printing import Painted, paint
 from batonpass.cli.words import counted
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.using import USE
@@ -24,21 +25,48 @@ def use_of(account: Account) -> Mapping[str, object] | None:
     return read if isinstance(read, dict) else None
 
 
-def use_rows(account: Account) -> Iterator[Parts]:
-    """Yield what would have been enough, and what was never used."""
-    use = use_of(account)
-    if use is None:
+def permit_of(call: CallSeen) -> Painted:
+    """Return by which permit a call was made, or that its grant does not cover it; nothing of one without a grant."""
+    if call.is_beyond:
+        return paint(" · beyond the grant", "yellow")
+    return Painted("") if call.permit is None else paint(f" · by {shorten(call.permit, 60)}", dim=True)
+
+
+def enough_rows(used: ScopeUsed | None) -> Iterator[Parts]:
+    """Yield what would have been enough for everything that was done, once nobody works on it any more."""
+    if used is None or not used.over:
         return
-    enough = ", ".join(f"{permit} ({counted(calls, 'call')})" for permit, calls in _permits(use, "least"))
-    yield (shorten(enough) if enough else "no grant at all: nothing was used",)
-    if unused := [permit for permit, calls in _permits(use, "may") if not calls]:
-        yield (paint("never used: ", "yellow"), shorten(", ".join(unused)))
+    if used.is_idle:
+        yield ("no grant at all: nothing was used",)
+    if used.least:
+        yield (shorten(_listed(used.least)),)
+    if used.beyond:
+        yield (paint("beyond the grant: ", "yellow"), shorten(_listed(used.beyond)))
+    if used.unnamed:
+        yield (paint("not covered: ", "yellow"), f"{counted(used.unnamed, 'call')} that no permit can name")
 
 
-def _permits(use: Mapping[str, object], name: str) -> Iterator[tuple[str, int]]:
-    listed = use.get(name)
-    for one in listed if isinstance(listed, list) else []:
-        yield str(one["permit"]), int(one["calls"])
+def unused_rows(used: ScopeUsed | None) -> Iterator[Parts]:
+    """Yield what was granted and never used, once nobody works on it any more."""
+    if used is not None and used.over and used.unused:
+        yield (shorten(", ".join(used.unused)),)
+
+
+def scope_used_facts(used: ScopeUsed | None) -> dict[str, object] | None:
+    """Return what was granted against what was used, for programs."""
+    if used is None:
+        return None
+    return {
+        "granted": dict(used.granted),
+        "unused": list(used.unused),
+        "least": dict(used.least),
+        "beyond": dict(used.beyond),
+        "unnamed": used.unnamed,
+    }
+
+
+def _listed(permits: Mapping[str, int]) -> str:
+    return ", ".join(f"{permit} ({counted(calls, 'call')})" for permit, calls in permits.items())
 
 
 def find_beyond(held: Sequence[str], asked: Sequence[str]) -> list[str]:

@@ -61,19 +61,32 @@ def say_json(value: Any, *, line: bool = False) -> None:  # noqa: ANN401 - whate
     click.echo(json.dumps(value, indent=None if line else 2))
 
 
-def table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = (), indent: str = "") -> None:
-    """Print rows in columns. On a terminal the last column is cut where the line ends; in a pipe nothing is cut."""
+def table(
+    rows: Sequence[Sequence[str]],
+    *,
+    header: Sequence[str] = (),
+    indent: str = "",
+    gap: str = _GAP,
+    fold: bool = False,
+) -> None:
+    """Print rows in columns. On a terminal the last column is cut where the line ends; in a pipe nothing is cut.
+
+    With `fold` it goes on in the next line, in its column, and nothing is cut anywhere.
+    """
     safe = [[cell if isinstance(cell, Painted) else Painted(visible(cell)) for cell in row] for row in rows]
     lines = [[paint(name, dim=True) for name in header], *safe] if header else safe
     if not lines:
         return
     widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
-    room = max(_LEAST, _room() - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1) - len(indent))
+    before = sum(widths[:-1]) + len(gap) * (len(widths) - 1)
+    room = max(_LEAST, _room() - before - len(indent))
     for line in lines:
         *cells, last = line
         padded = [Painted(cell + " " * (size - width(cell))) for cell, size in zip(cells, widths, strict=False)]
-        text = _GAP.join([*padded, cut(last, room)])
-        say(indent, Painted(text.rstrip()))
+        first, *others = folded(last, room) if fold else [cut(last, room)]
+        say(indent, Painted(gap.join([*padded, first]).rstrip()))
+        for other in others:
+            say(indent, " " * before, Painted(other))
 
 
 def width(text: str) -> int:
@@ -92,6 +105,30 @@ def cut(text: str, room: int) -> str:
             break
         kept += character
     return kept.rstrip() + _CUT
+
+
+def folded(text: str, room: int) -> list[str]:
+    """Return a text in lines that have room, broken between words, or within one that has none.
+
+    A coloured one keeps its colour only if all of it fits.
+    """
+    if width(text) <= room:
+        return [text]
+    lines = [""]
+    for word in click.unstyle(text).split(" "):
+        if width(f"{lines[-1]} {word}") <= room and lines != [""]:
+            lines[-1] += f" {word}"
+            continue
+        piece = ""
+        lines += [] if lines == [""] else [""]
+        for character in word:
+            if width(piece + character) > room:
+                lines[-1] = piece
+                lines.append("")
+                piece = ""
+            piece += character
+        lines[-1] = piece
+    return lines
 
 
 def is_terminal() -> bool:

@@ -23,6 +23,7 @@ _COLOURS: Final = {
     Verdict.DECLINED: "red",
     Verdict.CANCELLED: "magenta",
     Verdict.EXPIRED: "magenta",
+    Verdict.EXCEEDED: "red",
 }
 _MOST: Final = 5
 _LINE: Final = re.compile(r".+:\d+(?:-\d+)?", re.DOTALL)
@@ -51,15 +52,16 @@ def command(given: str, *, as_json: bool) -> None:
     if as_json:
         say_json(why_facts(why))
         return
-    say(paint(why.verdict, _COLOURS.get(why.verdict, "yellow"), bold=True), f": {why.answer}")
+    # Every word of an answer is one that somebody waits for: a narrow terminal gets more lines, and none is cut.
+    table([[paint(why.verdict, _COLOURS.get(why.verdict, "yellow"), bold=True), why.answer]], gap=": ", fold=True)
     rows = [_fact_row(fact) for fact in why.facts]
-    table([[paint(label, dim=True), text] for label, text in rows], indent="  ")
+    table([[paint(label, dim=True), text] for label, text in rows], indent="  ", fold=True)
     if why.hops:
         say()
         say(paint("hop by hop", bold=True))
         hops = [[paint(hop.name, bold=True), "; ".join(_hop_parts(hop))] for hop in why.hops]
         human = [paint(why.principal or "", bold=True), quoted(why.intent)]
-        table([*hops, human], indent="  ")
+        table([*hops, human], indent="  ", fold=True)
     say()
     at = "" if why.at is None else f" · {moment(why.at)}"
     rule = "" if why.rule is None else f" · rule {why.rule}"
@@ -72,12 +74,16 @@ def _fact_row(fact: Fact) -> tuple[str, Painted]:
     return fact.label, Painted(visible(fact.text) + paint(where, dim=True))
 
 
+def _by(hop: Hop) -> str:
+    return f"asked for by {hop.asked_by}" if hop.granted_by is None else f"granted by {hop.granted_by}"
+
+
 def _hop_parts(hop: Hop) -> list[str]:
     parts = []
     if hop.may is None:
         parts.append(f"may: {GONE}")
     elif hop.may:
-        whose = "" if hop.asked_by is None else f" ({'granted' if hop.granted else 'asked for'} by {hop.asked_by})"
+        whose = "" if hop.asked_by is None else f" ({_by(hop)})"
         parts.append(f"may {', '.join(hop.may[:_MOST])}{' …' * (len(hop.may) > _MOST)}{whose}")
     elif hop.asked_by is not None:
         parts.append(f"{hop.asked_by} asked for nothing in particular")
@@ -111,6 +117,7 @@ def why_facts(why: Why) -> dict[str, object]:
                 "mode": hop.mode,
                 "may": None if hop.may is None else list(hop.may),
                 "asked_by": hop.asked_by,
+                "granted_by": hop.granted_by,
                 "task": None if hop.task is None else text_facts(hop.task),
                 "offer": hop.offer,
                 "carried": hop.carried,

@@ -9,7 +9,7 @@ from batonpass.errors import InvalidValueError
 from batonpass.model.call import Call
 from batonpass.model.grant import Grant
 from batonpass.model.ids import AgentId
-from batonpass.model.pattern import ANY, Pattern
+from batonpass.model.pattern import ANY, Pattern, read_pattern
 from batonpass.model.permit import Permit
 from batonpass.model.scope import MOST_PERMITS, Scope
 
@@ -33,7 +33,7 @@ class LeastScope:
 
     agent: AgentId
     suggested: tuple[Suggestion, ...]
-    outside: tuple[str, ...]  # calls beyond the ceiling
+    outside: tuple[str, ...]  # calls beyond the ceiling, and those on what no permit can name
     delegable: tuple[Suggestion, ...] = ()  # what those did to whom it handed work
 
     @property
@@ -51,7 +51,7 @@ class Breadth:
 
     siblings: int = SIBLINGS  # so many different entries of one directory stand for all of it
     fixed: int = FIXED  # segments at the beginning that are never generalised
-    ceiling: Scope | None = None  # nothing beyond it is suggested
+    ceiling: Scope | None = None  # nothing beyond it is suggested; what it demands, and until when, is kept
     names: frozenset[str] = NAMES  # actions whose resources are never generalised
 
     def __post_init__(self) -> None:
@@ -87,25 +87,25 @@ def join_scopes(used: Iterable[LeastScope], passed_on: Iterable[LeastScope]) -> 
 
 def _of_agent(agent: AgentId, calls: list[Call], breadth: Breadth) -> LeastScope:
     exact = {Pattern(call.action, call.place.absolute, call.place.segments, more=False) for call in calls}
-    allowed = {pattern for pattern in exact if pattern.segments and _is_below(pattern, breadth.ceiling)}
     groups: dict[tuple[str, bool], set[tuple[str, ...]]] = defaultdict(set)
-    for pattern in allowed:
-        groups[pattern.action, pattern.absolute].add(pattern.segments)
+    for pattern in exact:
+        if is_readable(pattern) and _is_below(pattern, breadth.ceiling):
+            groups[pattern.action, pattern.absolute].add(pattern.segments)
     patterns = [
         pattern
         for (action, absolute), found in sorted(groups.items())
         for pattern in _generalise(Pattern(action, absolute, (), more=False), found, breadth)
     ]
-    if len(patterns) > MOST_PERMITS:
+    permits = [permit for pattern in patterns for permit in _permits(pattern, breadth.ceiling)]
+    if len(permits) > MOST_PERMITS:
         raise InvalidValueError(
-            "breadth", f"gives {len(patterns):,} permits for {agent}; let fewer siblings stand for a directory"
+            "breadth", f"gives {len(permits):,} permits for {agent}; let fewer siblings stand for a directory"
         )
     outside = {str(call) for call in calls if not any(_means(pattern, call) for pattern in patterns)}
     return LeastScope(
         agent=agent,
         suggested=tuple(
-            Suggestion(permit=Permit(pattern), calls=sum(_means(pattern, call) for call in calls))
-            for pattern in patterns
+            Suggestion(permit=permit, calls=sum(_means(permit.pattern, call) for call in calls)) for permit in permits
         ),
         outside=tuple(sorted(outside)),
     )
@@ -136,8 +136,28 @@ def _generalise(at: Pattern, found: set[tuple[str, ...]], breadth: Breadth) -> I
             yield from _generalise(exact, deeper, breadth)
 
 
+def is_readable(pattern: Pattern) -> bool:
+    """Return whether a pattern is the same once it is written down and read by somebody.
+
+    A call may act on a name that mixes letters which look alike; no grant that people read may name it.
+    """
+    try:
+        return read_pattern(str(pattern)) == pattern
+    except InvalidValueError:
+        return False
+
+
 def _is_below(pattern: Pattern, ceiling: Scope | None) -> bool:
-    return ceiling is None or ceiling.covers(Scope((Permit(pattern),)))
+    """Return whether a ceiling speaks about all that a pattern means, under whichever conditions."""
+    if ceiling is None:
+        return True
+    return Scope(tuple(Permit(one.pattern) for one in ceiling.permits)).covers(Scope((Permit(pattern),)))
+
+
+def _permits(pattern: Pattern, ceiling: Scope | None) -> tuple[Permit, ...]:
+    """Return the permits for a pattern that is below a ceiling, with what the ceiling demands of such calls."""
+    wanted = Scope((Permit(pattern),))
+    return wanted.permits if ceiling is None or ceiling.covers(wanted) else ceiling.meet(wanted).permits
 
 
 def _means(pattern: Pattern, call: Call) -> bool:

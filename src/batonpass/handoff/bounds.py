@@ -13,7 +13,7 @@ from batonpass.model.baton import Brief, Budget
 from batonpass.model.bodies import HandoffInitiated, RunStarted
 from batonpass.model.charge import MILLION
 from batonpass.model.grant import Signed, Terms
-from batonpass.model.ids import AgentId, KeyId, RunId, StreamId
+from batonpass.model.ids import AgentId, HandoffId, KeyId, RunId, StreamId
 from batonpass.model.key import Key, KeyStatus
 from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import earlier
@@ -21,6 +21,7 @@ from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.run import Run
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerView
+from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.statements import signing_bytes
 from batonpass.wire.token import decode_part
@@ -64,6 +65,11 @@ class Bounds:
             found = earlier(found, signed.said.until)
         return found
 
+    @property
+    def is_granted(self) -> bool:
+        """Return whether somebody gave it what it is held to: only then can it be proven, or handed on."""
+        return bool(self.chain and self.chain[-1].signature)
+
 
 def bounds_of_root(run: RunId, terms: Signed[Terms] | None, mode: Mode) -> Bounds:
     """Return what a root run is held to."""
@@ -88,7 +94,11 @@ class Hop:
 
 
 def below(bounds: Bounds, hop: Hop) -> Bounds:
-    """Return what holds whoever takes an offer, given what holds whoever made it. Raises `GrantChainError`."""
+    """Return what holds whoever takes an offer, given what holds whoever made it.
+
+    Where a grant is only tried out and nothing was given, all that could have been given is tried instead. Raises
+    `GrantChainError`.
+    """
     chain = bounds.chain
     if hop.terms is not None:
         above = chain[-1].digest if chain else None
@@ -96,7 +106,7 @@ def below(bounds: Bounds, hop: Hop) -> Bounds:
             raise GrantChainError(f"the terms of {hop.agent} do not hang from those of whoever handed off")
         chain = (*chain, hop.terms)
     elif bounds.tried_out:
-        chain = ()  # enforced, nothing would have been handed over: nobody can say what it would have been held to
+        chain = (*chain, _most(chain[-1], hop))
     elif chain:
         raise GrantChainError(f"{hop.agent} was handed work by a run with a grant, and was given none itself")
     budget = () if hop.brief.budget is None else (_budgeted(hop, hop.brief.budget),)
@@ -107,6 +117,17 @@ def below(bounds: Bounds, hop: Hop) -> Bounds:
         tried_out=bounds.tried_out,
         known_at=bounds.known_at,
     )
+
+
+def _most(above: Signed[Terms], hop: Hop) -> Signed[Terms]:
+    """Return all that whoever made an offer could have given, without a signature: nobody gave it.
+
+    Enforced, nothing would have been handed over. Its calls are tried against this, so that none goes without a word.
+    """
+    held = above.said
+    handoff = HandoffId(hop.account)
+    said = replace(held, may=held.may_delegate, agent=hop.agent, handoff=handoff, run=None, parent=None)
+    return Signed(said, b"", b"", digest(b""))
 
 
 def read_bounds(view: LedgerView, run: Run) -> Bounds:

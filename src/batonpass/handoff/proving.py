@@ -19,7 +19,7 @@ def prove_call(desk: Desk, holding: Holding, call: Call, *, audience: str) -> st
     and `KeyMissingError` where nobody kept what the root key says of a relay, and that key is not here.
     """
     bounds = holding.bounds
-    if not bounds.chain:
+    if not bounds.is_granted:
         raise NotFoundError("grant of", holding.id)
     now = require_working(desk, holding)
     for _ in authorise_here(desk, holding, call):

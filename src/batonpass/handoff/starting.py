@@ -17,7 +17,7 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.remembering import is_memory
 from batonpass.handoff.sessions import carried_from, find_said_outside, inherit, read_session, resumed
-from batonpass.handoff.tables import held_root
+from batonpass.handoff.tables import has_ended, held_root
 from batonpass.handoff.transfer.accept import taint_of
 from batonpass.handoff.transfer.grant_terms import Beginning, regrant
 from batonpass.handoff.transfer.read_offer import read_items, read_offer, statement_item
@@ -199,6 +199,8 @@ def resume_session(
         terms = read_terms(view, first, {key.id: key for key in view.find_keys()})
         if terms is not None and first.mode is Mode.ENFORCED:
             require_unrevoked(view, bounds_of_root(last.id, terms, first.mode))
+        elif terms is not None and has_ended(terms.said, desk.clock.now()):
+            terms = None  # it was only tried out, and there is nothing left to try
         ref = first.content.get(Part.INTENT)
         words = None if ref is None else view.get_content(ref.id).body
     if intent is None and words is None:

@@ -2,17 +2,18 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from batonpass.errors import InvalidValueError
-from batonpass.guard.least import Breadth, LeastScope, least_scope
+from batonpass.guard.least import Breadth, Suggestion, is_readable, least_scope
 from batonpass.handoff.calls.written_files import SHELL, read_written
 from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolFailed, ToolRequested
 from batonpass.model.call import Call
 from batonpass.model.grant import Terms
 from batonpass.model.ids import CallId, RunId, StreamId
+from batonpass.model.pattern import Pattern
 from batonpass.model.permit import Permit
 from batonpass.model.scope import Scope
 from batonpass.store.port import LedgerView, ReceiptQuery
@@ -21,6 +22,8 @@ from batonpass.wire.codec import decode_receipt
 
 USE: Final = "use"
 SCOPE: Final = "scope"  # what a call does to what, as its grant sees it
+# What is told of a call that was made although its grant, were it enforced, would have stopped it.
+BEYOND: Final = frozenset({"would_deny.grant", "would_deny.limit", "would_deny.guard", "effect.outside-grant"})
 
 
 @dataclass(slots=True)
@@ -28,18 +31,33 @@ class Use:
     """What a run did to what, and by which rules it was refused something, each with how often."""
 
     made: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # tool, action, resource
+    beyond: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # those of them that the grant did not let
     refused: Counter[str] = field(default_factory=Counter)
+    unnamed: int = 0  # calls that were made, and on what no permit can name
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def make(self, call: Call) -> None:
-        """Count a call that is made."""
+    def make(self, call: Call | None, flags: Iterable[str] = ()) -> None:
+        """Count a call that is made; None stands for one on what has no form that could be granted."""
         with self._lock:
-            self.made[call.tool, call.action, call.resource] += 1
+            if call is None or not _is_nameable(call):
+                self.unnamed += 1
+                return
+            did = call.tool, call.action, call.resource
+            self.made[did] += 1
+            self.beyond[did] += not BEYOND.isdisjoint(flags)
 
     def refuse(self, rule: str) -> None:
         """Count a call that was refused."""
         with self._lock:
             self.refused[rule] += 1
+
+
+def _is_nameable(call: Call) -> bool:
+    try:
+        place = call.place
+    except InvalidValueError:
+        return False
+    return is_readable(Pattern(call.action, place.absolute, place.segments, more=False))
 
 
 def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
@@ -56,7 +74,9 @@ def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
                 commands |= {body.call} if body.tool == SHELL else set()
                 action, _, resource = (view.get_content(ref.id).body or b"").decode().partition(":")
                 if resource:
-                    use.make(Call(body.tool, action, resource))
+                    use.make(Call(body.tool, action, resource), body.flags)
+            case ToolRequested():
+                use.make(None)
             case ToolCompleted() | ToolFailed() as body if body.call in commands:
                 for call in read_written(view, receipt, lead):
                     use.make(call)
@@ -68,16 +88,43 @@ def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
 
 
 def describe_use(terms: Terms, use: Use) -> bytes:
-    """Return, as a document, what was granted against what was used of it."""
-    least = _least(terms, use)
-    exact = () if least is None else least.suggested
+    """Return, as a document, what was granted against what was used of it, and what was done beyond it."""
+    least = suggest_least(use, terms)
     return encode(
         {
             "may": _counted(terms.may, use),
             "denied": dict(sorted(use.refused.items())),
-            "least": [{"permit": one.permit.text, "calls": one.calls} for one in exact],
+            "least": [{"permit": one.permit.text, "calls": one.calls} for one in least.within],
+            **(
+                {"beyond": [{"permit": one.permit.text, "calls": one.calls} for one in least.beyond]}
+                if least.beyond
+                else {}
+            ),
+            **({"unnamed": least.unnamed} if least.unnamed else {}),
         }
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enough:
+    """What would have been enough: permits within what was granted, permits beyond it, and calls that none can name."""
+
+    within: tuple[Suggestion, ...] = ()
+    beyond: tuple[Suggestion, ...] = ()
+    unnamed: int = 0
+
+
+def suggest_least(use: Use, terms: Terms) -> Enough:
+    """Return the least permits for all that was done. What is beyond the grant was done where it stops nobody."""
+    within, beyond = [], []
+    for call, times in _calls(use):
+        covered = any(_means(permit, call) for permit in terms.may.permits)
+        more = use.beyond[call.tool, call.action, call.resource] if covered else times
+        within += [call] * (times - more)
+        beyond += [call] * more
+    granted, granted_left = _least(terms, within, Breadth(ceiling=terms.may))
+    others, others_left = _least(terms, beyond, Breadth())
+    return Enough(within=granted, beyond=others, unnamed=use.unnamed + granted_left + others_left)
 
 
 def _counted(granted: Scope, use: Use) -> list[Mapping[str, object]]:
@@ -88,14 +135,15 @@ def _counted(granted: Scope, use: Use) -> list[Mapping[str, object]]:
     ]
 
 
-def _least(terms: Terms, use: Use) -> LeastScope | None:
-    """Return the least permits, none beyond what was granted; None if nothing was done."""
-    made = [(terms.agent, call) for call, times in _calls(use) for _ in range(times)]
-    breadth = Breadth(ceiling=terms.may)
+def _least(terms: Terms, calls: Sequence[Call], breadth: Breadth) -> tuple[tuple[Suggestion, ...], int]:
+    """Return the least permits for some calls, and how many calls they leave out."""
     try:
-        return next(iter(least_scope(made, breadth)), None)
+        found = next(iter(least_scope(((terms.agent, call) for call in calls), breadth)), None)
     except InvalidValueError:
-        return None  # so many different places that no grant could name them
+        return (), len(calls)  # on so many different places that no grant could name them
+    if found is None:
+        return (), 0
+    return found.suggested, sum(str(call) in found.outside for call in calls)
 
 
 def _calls(use: Use) -> Iterator[tuple[Call, int]]:

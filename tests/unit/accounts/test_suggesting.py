@@ -2,9 +2,13 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from batonpass.accounts.scope_used import read_scope_used
 from batonpass.accounts.suggesting import suggest
 from batonpass.errors import GrantDeniedError, OutsideGrantError
 from batonpass.grants.resolving import WorkTree
@@ -112,6 +116,86 @@ def test_what_nothing_can_grant_is_not_suggested(place: Path) -> None:
 
     assert place.is_dir()
     assert '[grant.lead]\nmay = [\n    "read:plain",\n]\nmay_delegate = []\n' == suggested(relay)
+
+
+# Whoever does it, whether it writes, and to what; the last two names stand in no grant that people could read.
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["lead", "editor", "helper"]),
+        st.booleans(),
+        st.lists(st.sampled_from(["a", "b", "c", "a b", "where", "x;y", "pa\u0443", "a*b"]), min_size=1, max_size=3),
+    ),
+    min_size=1,
+    max_size=8,
+)
+Steps = list[tuple[str, bool, list[str]]]
+
+
+def do(relay: Relay, wanted: Steps, **terms: Any) -> set[tuple[str, bool, str]]:  # noqa: ANN401 - of a grant
+    """Let a lead, its editor and the editor's helper do this, and return what of it was refused."""
+    refused = set()
+    lead = relay.start("Fix it", by=ANA, **terms)
+    editor = lead.hand_off("editor", "Edit").accept()
+    helper = editor.hand_off("helper", "Help").accept()
+    for who, writes, segments in wanted:
+        run, path = {"lead": lead, "editor": editor, "helper": helper}[who], "/".join(segments)
+        try:
+            run.call(write if writes else read, path)
+        except GrantDeniedError:
+            refused.add((who, writes, path))
+    return refused
+
+
+def is_readable(path: str) -> bool:
+    """Return whether a grant that people read may name it."""
+    return not {"pa\u0443", "a*b"} & set(path.split("/"))
+
+
+@settings(max_examples=15, deadline=None)
+@given(steps)
+def test_any_work_passes_again_under_its_suggestion(wanted: Steps) -> None:
+    """For the whole tree, as it is pasted; what no grant can name is refused, and was counted as not covered."""
+    everybody = [(who, False, ["all"]) for who in ("lead", "editor", "helper")]
+    watched = Relay(open_store("memory:"))
+    assert set() == do(watched, [*everybody, *wanted])
+    with watched.store.view() as view:
+        uncovered = suggest(view).uncovered
+    held = Relay(open_store("memory:"), policy=policy_of(parse_document((ENFORCED + suggested(watched)).encode())))
+
+    unnamed = {(who, writes, "/".join(segments)) for who, writes, segments in wanted}
+    unnamed = {one for one in unnamed if not is_readable(one[2])}
+    assert unnamed == do(held, [*everybody, *wanted])
+    assert bool(unnamed) is bool(uncovered)
+    assert {("lead", True, "elsewhere/z")} == do(held, [("lead", True, ["elsewhere", "z"])])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    steps,
+    st.lists(
+        st.sampled_from(["write:a/**", "read:*", "write:*/*; at most 1 calls", 'read:** where path starts with "a"']),
+        max_size=3,
+    ),
+)
+def test_any_work_of_one_run_passes_again_under_what_it_says_was_enough(wanted: Steps, may: list[str]) -> None:
+    """Whatever the grant was that it tried out: what is within it and what is beyond it are all that it did."""
+    watched = Relay(open_store("memory:"))
+    mine = [("lead", writes, segments) for _, writes, segments in wanted]
+    lead = watched.start("Fix it", by=ANA, may=[*may, "call:nothing"], mode="observed")
+    for _, writes, segments in mine:
+        lead.call(write if writes else read, "/".join(segments))
+    lead.close()
+    with watched.store.view() as view:
+        used = read_scope_used(view, [(view.get_run(lead.id), None)])
+    assert used is not None
+    unnamed = [segments for _, _, segments in mine if not is_readable("/".join(segments))]
+    assert len(unnamed) == used.unnamed
+    again = Relay(open_store("memory:")).start("Fix it", by=ANA, may=[*used.least, *used.beyond, "call:nothing"])
+    for _, writes, segments in mine:
+        if is_readable("/".join(segments)):
+            again.call(write if writes else read, "/".join(segments))
+    with pytest.raises(GrantDeniedError):
+        again.call(write, "elsewhere/z")
 
 
 class TestCommands:

@@ -381,7 +381,14 @@ def test_what_was_granted_is_set_against_what_was_used(desk: Desk, relay: Relay)
 
     assert [
         ["read:**, write:src/** (granted by lead)"],
-        ["write:src/a.py (2 calls)", "never used: read:**"],
-        ["no grant at all: nothing was used", "never used: write:src/a.py"],
-    ] == [section(shown, "granted"), section(shown, "enough"), section(idle, "enough")]
+        ["write_file src/a.py ×2 · by write:src/**"],
+        ["read:**"],
+        ["write:src/a.py (2 calls)"],
+        ["nothing"],
+        ["write:src/a.py"],
+        ["no grant at all: nothing was used"],
+    ] == [
+        section(shown, "granted"),
+        *(section(one, label) for one in (shown, idle) for label in ("used", "unused", "enough")),
+    ]
     assert [{"permit": "write:src/a.py", "calls": 2}] == facts["scope"]["use"]["least"]

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from batonpass.errors import OutsideGrantError
+from batonpass.model.bodies import Kind
 from batonpass.model.items import Constraint
 from batonpass.relay import Relay
 from tests.unit.accounts.trees import find, tried
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk, tell
+from tests.unit.handoff.places import bodies
+from tests.unit.handoff.repositories import repository
 
 SIGMA = Constraint(key="threshold", operator="<=", value="3", unit="sigma", binds_to="call:find.threshold")
 
@@ -41,7 +45,7 @@ def test_the_first_line_is_the_answer(desk: Desk, relay: Relay) -> None:
     )
     assert [
         "hop by hop",
-        f"  finder {ends[1]}  may call:* (granted by lead {ends[0]}); {rest}",
+        f"  finder {ends[1]}  may call:* (granted by lead {ends[0]} for user:ana); {rest}",
         f"  lead {ends[0]}    enforced; no grant is recorded",
         '  user:ana     "Find what is off"',
     ] == lines[4:8]
@@ -106,3 +110,45 @@ def test_what_is_not_there_leads_to_what_is(desk: Desk, command: str) -> None:
         relay.start("Fix it", by="user:ana")
 
     assert re.search("`batonpass run list` shows? what there is", desk.run(command, "nope").stderr)
+
+
+def test_a_narrow_terminal_gets_every_word(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer, what it rests on and each hop go on in the next line; a word that has no room is broken."""
+    monkeypatch.setattr("batonpass.cli.printing.is_terminal", lambda: True)
+    lead = relay.start(
+        "Find what is off in the books of the north", by="user:ana", mode="enforced", constraints=[SIGMA]
+    )
+    finder = lead.hand_off("finder", "Find it", may=["call:*"]).accept()
+    tried(lambda: finder.call(find, 4))
+    monkeypatch.setenv("COLUMNS", "1000")
+    wide = desk.words("why", "last")
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = desk.words("why", "last")
+
+    assert "…" not in narrow
+    assert wide.split() == narrow.split()
+    assert all(len(line) <= 40 for line in narrow.splitlines()[:-1])  # ids stand in the last
+    assert narrow.startswith("denied: finder")
+
+
+def test_a_command_that_wrote_too_much_was_not_just_allowed(desk: Desk, tmp_path: Path) -> None:
+    """Of the run, the handoff and the call: what was granted was exceeded, by which files; tried out, it is told."""
+    place = repository(tmp_path / "work")
+    with Relay.open(f"sqlite:///{desk.ledger}", home=desk.ledger.parent, work_tree=place) as relay:
+        for mode in ("enforced", "observed"):
+            lead = relay.start("Tidy up", by="user:ana", may_delegate=["run:sh"], mode=mode)
+            child = lead.hand_off("tidier", f"Tidy up, {mode}", may=["run:sh"]).accept()
+            try:
+                child.shell(["sh", "-c", "echo tidy > list.txt"], cwd=place)
+                child.close()
+            except OutsideGrantError as error:
+                child.fail(error)
+            (place / "list.txt").unlink()
+            call = bodies(relay, Kind.TOOL_REQUESTED)[-1].call
+            told = [desk.answer("why", one) for one in (child.id, child._holding.scope, call)]
+            verdict = "exceeded" if mode == "enforced" else "allowed"
+
+            assert [verdict] * 3 == [one["verdict"] for one in told]
+            assert all("list.txt" in str(one["facts"]) for one in told)
+            tried_out = "its grant is only tried out, so nothing was enforced"
+            assert [mode == "observed"] * 3 == [tried_out in one["answer"] for one in told]

@@ -8,6 +8,7 @@ from batonpass.errors import InvalidValueError
 from batonpass.guard.least import Breadth, LeastScope, least_scope
 from batonpass.model.call import Call
 from batonpass.model.ids import AgentId
+from batonpass.model.scope import Scope
 from batonpass.model.scope_text import read_scope
 from tests.unit.model.scopes import NOON, plain_scopes
 
@@ -115,6 +116,70 @@ def test_every_call_is_covered_or_told(names: list[str], siblings: int, fixed: i
     for suggestion in found.suggested:
         assert len(suggestion.permit.pattern.segments) >= fixed or not suggestion.permit.pattern.more
     assert breadth.ceiling is None or breadth.ceiling.covers(found.grant.may)
+
+
+# Names that a grant has to quote, that look like the grammar of one, or that no grant may name at all.
+names = st.sampled_from(
+    ["a", "b", "c", "d", "a b", "where", "x; at most 1 calls", 'quo"te', "a,b", "pa\u0443", "\u0443\u0443"]
+)
+calls = st.lists(
+    st.builds(
+        lambda action, root, segments: Call("tool", action, root + "/".join(segments) or "."),
+        st.sampled_from(["read", "write", "call"]),
+        st.sampled_from(["", "/"]),
+        st.lists(names, min_size=0, max_size=3),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+ceilings = st.lists(
+    st.sampled_from(
+        [
+            "write:a/**",
+            "*:** where n <= 2",
+            "write:*; at most 3 calls",
+            "read:/**; until 2027-01-01T00:00:00Z",
+            "call:a/b",
+            "read:*/*",
+        ]
+    ),
+    max_size=4,
+).map(read_scope)
+
+
+@settings(max_examples=100)
+@given(calls, calls)
+def test_exact_suggestions_let_exactly_the_same_calls_pass(observed: list[Call], others: list[Call]) -> None:
+    """Written down and read by somebody: what was seen passes, and of all else nothing does."""
+    (found,) = least_scope(((EDITOR, call) for call in observed), Breadth(siblings=1000))
+    pasted = read_scope(found.grant.may.lines)
+    seen_before = {str(call) for call in observed} - set(found.outside)
+
+    for call in (*observed, *others):
+        assert pasted.allows(call, NOON) is (str(call) in seen_before)
+
+
+@settings(max_examples=100)
+@given(calls, ceilings)
+def test_a_ceiling_with_conditions_and_limits_is_kept(observed: list[Call], ceiling: Scope) -> None:
+    """What the ceiling speaks about is suggested, under what it demands; what it does not speak about is told."""
+    (found,) = least_scope(((EDITOR, call) for call in observed), Breadth(ceiling=ceiling))
+
+    assert ceiling.covers(found.grant.may)
+    for call in observed:
+        covered = any(permit.pattern.matches(call.action, call.place) for permit in found.grant.may.permits)
+        assert covered is not (str(call) in found.outside)
+        spoken_of = any(permit.pattern.matches(call.action, call.place) for permit in ceiling.permits)
+        assert covered is spoken_of or "pa\u0443" in call.resource
+
+
+def test_a_limited_permit_was_used_all_the_same() -> None:
+    """An exact permit without the limit would be more than was granted; with it, it is just enough."""
+    ceiling = read_scope(["write:src/**; at most 3 calls", "write:docs/** where n <= 2"])
+    found = seen("src/a", "src/a", "docs/b", breadth=Breadth(ceiling=ceiling))
+
+    assert {"write:docs/b where n <= 2": 1, "write:src/a; at most 3 calls": 2} == counted(found)
 
 
 def test_names_of_tools_stand_for_themselves() -> None:

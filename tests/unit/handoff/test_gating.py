@@ -19,6 +19,8 @@ from batonpass.errors import (
 from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
 from batonpass.model.baton import Budget
+from batonpass.model.bodies import HandoffFailed
+from batonpass.model.ids import StreamId
 from batonpass.model.kinds import Gate, Relation
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.rules import Demand, Policy, Posture, Requirement, Rule, Subject
@@ -26,7 +28,8 @@ from batonpass.model.run import RunState
 from batonpass.relay import Relay
 from batonpass.store.opening import open_store
 from batonpass.testing import FrozenClock
-from tests.unit.handoff.places import ANA, LONG, bodies, kinds
+from tests.house.tree import DOCS
+from tests.unit.handoff.places import ANA, LONG, bodies, kinds, receipts, words
 
 DONE: list[str] = []
 
@@ -151,6 +154,29 @@ def test_a_rule_denies_a_call() -> None:
             lead.call(deploy, "prod")
 
         assert ([], ["never-prod"]) == (DONE, [body.rule for body in bodies(relay, "tool.denied")])
+
+
+def test_a_rule_denies_a_handoff_as_the_specification_says() -> None:
+    """Enforced, one receipt in the sender's stream says that it failed, and why; else the offer is flagged."""
+    rule = Rule(name="no-helpers", on=Subject.HANDOFF, gate=Gate.DENY, agent="helper", line=3)
+    with a_relay(Policy(enforce=True, rules=(rule,))) as relay, relay.start("Ship it", by=ANA) as lead:
+        with pytest.raises(HandoffRefusedError) as refused:
+            lead.hand_off("helper", "Look", criteria=["seen"])
+        (failed,) = receipts(relay, "handoff.failed")
+        body = failed.body
+        assert isinstance(body, HandoffFailed)
+        assert (StreamId(lead.id), 0, "handoff.refused") == (failed.stream, body.attempt, body.error)
+        assert ("Look", str(refused.value)) == (words(relay, failed, "task"), words(relay, failed, "message"))
+        with relay.store.view() as view:
+            assert [] == [*view.find_handoffs(parent=lead.id)]
+        assert ["run.started", "handoff.failed"] == kinds(relay)
+    with a_relay(Policy(rules=(rule,))) as relay, relay.start("Ship it", by=ANA) as lead:
+        lead.hand_off("helper", "Look", criteria=["seen"])
+        assert "would_deny.no-helpers" in bodies(relay, "handoff.initiated")[0].flags
+
+    spec = (DOCS / "spec" / "policy.md").read_text(encoding="utf-8")
+    (row,) = [line for line in spec.splitlines() if line.startswith("| `deny` on a handoff")]
+    assert ["deny", "would_deny.RULE", "handoff.initiated", "handoff.failed", "handoff.refused"] == row.split("`")[1::2]
 
 
 def test_a_handoff_with_a_budget_of_its_own_is_confirmed() -> None:

@@ -172,6 +172,15 @@ class TestRunning:
 class TestGranting:
     """A grant names programs, and what they may be given; what they may change is what the run may write."""
 
+    def test_more_files_than_a_receipt_holds_are_said_to_be_cut(self, relay: Relay, place: Path) -> None:
+        """A thousand are listed; that there were more is a flag."""
+        assert place.is_dir()
+        lead = relay.start("Fix it", by=ANA)
+        lead.shell([sys.executable, "-c", "for n in range(1010): open(f'f{n}', 'w').write('x')"])
+        (done,) = bodies(relay, Kind.TOOL_COMPLETED)
+
+        assert (1000, True) == (len(done.changes), "changes.cut" in done.flags)
+
     def test_programs_are_granted_by_name(self, relay: Relay, place: Path) -> None:
         """Another program, other arguments and a file of the same name are other things."""
         (place / "src" / "git").write_text("#!/bin/sh\n", encoding="utf-8")

@@ -2,18 +2,33 @@
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from batonpass.accounts.grants import read_chain
 from batonpass.accounts.why import explain
-from batonpass.errors import GrantDeniedError, GrantDepthError, GrantExpiredError, InvalidValueError
-from batonpass.model.bodies import HandoffInitiated, Kind
+from batonpass.errors import (
+    GrantDeniedError,
+    GrantDepthError,
+    GrantExpiredError,
+    GrantRevokedError,
+    InvalidValueError,
+    NotFoundError,
+)
+from batonpass.model.bodies import Body, HandoffInitiated, Kind
+from batonpass.model.call import Call
+from batonpass.model.grant import Terms
+from batonpass.model.ids import StreamId
 from batonpass.model.lifecycle import Carrier
-from batonpass.model.receipt import Mode
+from batonpass.model.receipt import Mode, Receipt
 from batonpass.relay import Relay
 from batonpass.testing.clock import FrozenClock
+from batonpass.wire.token import decode_part
 from tests.unit.handoff.places import ANA, Disk, Places, bodies, denials, receipts, words, worker
+
+TOLD: Final = ("would_deny.grant",)
+WOULD_REFUSE: Final = ("grant.tried-out", "would_deny.grant")
 
 
 @pytest.fixture
@@ -33,9 +48,15 @@ def used(relay: Relay, kind: Kind = Kind.HANDOFF_COMPLETED) -> Any:  # noqa: ANN
     return json.loads(words(relay, receipts(relay, kind)[-1], "use"))
 
 
-def of_grants(body: HandoffInitiated) -> tuple[str, ...]:
+def of_grants(body: Body) -> tuple[str, ...]:
     """Return what an offer's flags say of grants; others are about what it leaves unsaid."""
+    assert isinstance(body, HandoffInitiated)
     return tuple(flag for flag in body.flags if "grant" in flag)
+
+
+def granted(relay: Relay, offer: Receipt) -> Terms:
+    """Return the terms that an offer carries."""
+    return decode_part(relay.read(offer.content["terms"].id), Terms).said
 
 
 class TestUsing:
@@ -119,17 +140,89 @@ class TestTryingOut:
         assert "only tried out, so nothing was enforced; it would have been denied by rule grant" in call.answer
         assert any("worker may write:src/c.py, tried write:c.py" in fact.text for fact in call.facts)
 
-    def test_an_offer_that_would_be_refused_is_made(self, relay: Relay, disk: Disk) -> None:
-        """It is flagged and has no terms; nobody below begins a grant that would stop them."""
+    def test_who_asks_for_too_much_is_tried_against_what_could_be_given(
+        self, places: Places, relay: Relay, disk: Disk
+    ) -> None:
+        """The offer is made and says why it would be refused; here and in another process, calls are told beyond it."""
         lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"], mode="observed")
-        with lead.hand_off("editor", "Edit", may=["write:**"]) as editor:
-            editor.call(disk.write, "b.py", "")
-            with editor.hand_off("helper", "Help", may=["write:docs/**"]) as helper:
-                helper.call(disk.write, "b.py", "")
-        wide, below = bodies(relay, Kind.HANDOFF_INITIATED)
+        editor = lead.hand_off("editor", "Edit", may=["write:**", "read:**"]).accept()
+        editor.call(disk.write, "src/a.py", "")
+        editor.call(disk.write, "b.py", "")
+        editor.close()
+        lead.hand_off("worker", "Edit", may=["write:**"], carrier=Carrier.WORKER)
+        child = worker(places.relay())
+        child.call(disk.write, "src/c.py", "")
+        child.call(disk.write, "d.py", "")
+        child.close()
 
-        assert ((None, ("grant.tried-out", "would_deny.grant")), None) == ((wide.terms, of_grants(wide)), below.terms)
-        assert [("b.py", "")] * 2 == disk.written
+        assert ["src/a.py", "b.py", "src/c.py", "d.py"] == [path for path, _ in disk.written]
+        assert [(), TOLD, (), TOLD] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]
+        offers = receipts(relay, Kind.HANDOFF_INITIATED)
+        assert [WOULD_REFUSE] * 2 == [of_grants(offer.body) for offer in offers]
+        assert "lead cannot give may read:**; may write:**: it may delegate write:src/**" in words(
+            relay, offers[0], "reason"
+        )
+        assert [("write:src/**",)] * 2 == [granted(relay, offer).may.lines for offer in offers]
+        assert [] == denials(relay)
+
+    @pytest.mark.parametrize(
+        ("held", "asked"),
+        [
+            pytest.param(
+                {"may_delegate": ["write:docs/**"]}, {"may": ["write:src/**"]}, id="nothing of it can be given"
+            ),
+            pytest.param({"may_delegate": ["write:docs/**"]}, {}, id="nobody says what it may"),
+            pytest.param(
+                {"may_delegate": ["write:docs/**"], "max_depth": 0}, {"may": ["write:docs/**"]}, id="it is too deep"
+            ),
+        ],
+    )
+    def test_who_can_be_given_nothing_is_tried_against_all_that_is_held(
+        self, places: Places, relay: Relay, disk: Disk, held: dict[str, Any], asked: dict[str, Any]
+    ) -> None:
+        """No terms are signed, in which case nothing can be proven or handed on; and still each call is told."""
+        lead = relay.start("Fix it", by=ANA, may=["write:**"], mode="observed", **held)
+        editor = lead.hand_off("editor", "Edit", **asked).accept()
+        editor.call(disk.write, "docs/a.md", "")
+        editor.call(disk.write, "src/a.py", "")
+        helper = editor.hand_off("helper", "Help", may=["write:src/**"]).accept()
+        helper.call(disk.write, "src/b.py", "")
+        again = places.relay().resume(helper.id)
+        again.call(disk.write, "src/c.py", "")
+        offers = receipts(relay, Kind.HANDOFF_INITIATED)
+
+        assert ["docs/a.md", "src/a.py", "src/b.py", "src/c.py"] == [path for path, _ in disk.written]
+        assert [(), TOLD, TOLD, TOLD] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]
+        assert [(False, WOULD_REFUSE)] * 2 == [("terms" in offer.content, of_grants(offer.body)) for offer in offers]
+        assert all(words(relay, offer, "reason") for offer in offers)
+        with pytest.raises(NotFoundError, match="grant of"):
+            editor.prove(Call("write", "write", "docs/a.md"), audience="disk")
+        with relay.store.view() as view, pytest.raises(NotFoundError, match="grant of"):
+            read_chain(view, StreamId(editor.id))
+
+    def test_who_was_given_nothing_may_hand_on_what_could_have_been_given(self, relay: Relay, disk: Disk) -> None:
+        """What is within all that those above may delegate has no flag; nobody below begins a grant that stops them."""
+        lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"], mode="observed")
+        editor = lead.hand_off("editor", "Edit").accept()
+        helper = editor.hand_off("helper", "Help", may=["write:src/a.py"]).accept()
+        helper.call(disk.write, "src/a.py", "")
+        helper.call(disk.write, "b.py", "")
+        first, second = bodies(relay, Kind.HANDOFF_INITIATED)
+
+        assert (WOULD_REFUSE, ("grant.tried-out",)) == (of_grants(first), of_grants(second))
+        assert (None, None) == (first.terms, second.terms)
+        assert [(), TOLD] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]
+
+    def test_a_grant_with_far_too_many_permits_stops_nobody(self, relay: Relay, disk: Disk) -> None:
+        """What two scopes have in common may be more than anybody can hold; the offer is made all the same."""
+        held = [f"write:{name}/*/*/*" for name in range(100)]
+        lead = relay.start("Fix it", by=ANA, may_delegate=held, mode="observed")
+        asked = [f"*:*/{name}/*/*" for name in range(100)]
+        with lead.hand_off("editor", "Edit", may=asked) as editor:
+            editor.call(disk.write, "b.py", "")
+
+        assert [WOULD_REFUSE] == [of_grants(body) for body in bodies(relay, Kind.HANDOFF_INITIATED)]
+        assert [TOLD] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]
 
     def test_limits_revocation_and_the_end_are_told(self, places: Places) -> None:
         """Each is a flag of its own rule, and the calls are made."""
@@ -143,11 +236,26 @@ class TestTryingOut:
         lead.call(disk.write, "c", "")
         clock.tick(timedelta(hours=2))
         lead.call(disk.write, "d", "")
+        lead.hand_off("editor", "Edit")
 
+        assert [WOULD_REFUSE] == [of_grants(body) for body in bodies(relay, Kind.HANDOFF_INITIATED)]
         flags = [set(body.flags) for body in bodies(relay, Kind.TOOL_REQUESTED)]
         limit, grant = "would_deny.limit", "would_deny.grant"
         assert [set(), {limit}, {limit, grant}, {limit, grant}] == flags
         assert ["a", "b", "c", "d"] == [path for path, _ in disk.written]
+
+    def test_what_is_handed_on_under_a_revoked_grant_is_told(self, relay: Relay, disk: Disk) -> None:
+        """Enforced, the offer would be refused and so would each call; tried out, both say so, and why."""
+        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], mode="observed")
+        relay.revoke_grant(lead.id, by=ANA, reason="no")
+        with lead.hand_off("editor", "Edit", may=["write:**"]) as editor:
+            editor.call(disk.write, "a", "")
+        (offer,) = receipts(relay, Kind.HANDOFF_INITIATED)
+
+        assert WOULD_REFUSE == of_grants(offer.body)
+        assert "was revoked" in words(relay, offer, "reason")
+        assert [("a", "")] == disk.written
+        assert [TOLD] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]
 
     def test_a_guard_that_fails_is_told(self, relay: Relay, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
         """The call is made, and its receipt says that nobody could have let it pass."""
@@ -181,6 +289,30 @@ class TestGoingOn:
         clock.tick(timedelta(hours=2))
         with pytest.raises(GrantExpiredError):
             relay.resume_session(lead.id, by=ANA)
+
+    def test_one_that_was_revoked_does_not_come_back(self, relay: Relay) -> None:
+        """Going on is no way around whoever took it away."""
+        lead = relay.start("Fix it", by=ANA, may=["write:**"])
+        relay.revoke_grant(lead.id, by=ANA, reason="no")
+        lead.close()
+        with pytest.raises(GrantRevokedError):
+            relay.resume_session(lead.id, by=ANA)
+
+    def test_one_that_was_only_tried_out_keeps_nobody_from_going_on(self, places: Places, disk: Disk) -> None:
+        """Ended or revoked, it stopped nobody before, and does not now."""
+        clock = FrozenClock()
+        relay = places.relay(clock=clock)
+        lead = relay.start("x", by=ANA, may=["write:a"], until=clock.now() + timedelta(hours=1), mode="observed")
+        relay.revoke_grant(lead.id, by=ANA, reason="no")
+        lead.close()
+        again = relay.resume_session(lead.id, by=ANA)
+        again.call(disk.write, "b", "")
+        again.close()
+        clock.tick(timedelta(hours=2))
+        relay.resume_session(lead.id, by=ANA).call(disk.write, "c", "")
+
+        assert ["b", "c"] == [path for path, _ in disk.written]
+        assert [TOLD, ()] == [body.flags for body in bodies(relay, Kind.TOOL_REQUESTED)]
 
 
 class TestDepth:

@@ -42,6 +42,8 @@ def authorise(pending: PendingCall) -> None:
                 pending.counting.permits = tuple(authorise_here(desk, holding, pending.tried))
             except (GrantError, InvalidValueError) as refusal:
                 pending.refuse(GRANT, _in_words(holding, pending.call, refusal))
+                if isinstance(refusal, InvalidValueError):
+                    pending.tried = None  # it has no form in which a grant could name it, so none is written down
     try:
         pending.used = read_used(desk, pending.counting)
     except StoreError:

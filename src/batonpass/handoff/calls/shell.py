@@ -105,7 +105,7 @@ def _file_named(desk: Desk, path: str) -> str:
 
 
 def find_outside(desk: Desk, holding: Holding, changes: Iterable[FileChange]) -> tuple[str, ...]:
-    """Return the files that a command changed and its run may not write; what it may write counts as used."""
+    """Return the files that a command changed and its run may not write; whether or not, they count as written."""
     if not holding.bounds.chain:
         return ()
     return tuple(path for path in files_of(changes) if not _may_write(desk, holding, desk.files.root / path))
@@ -117,6 +117,7 @@ def _may_write(desk: Desk, holding: Holding, path: Path) -> bool:
     try:
         tuple(authorise_here(desk, holding, call))
     except (GrantDeniedError, InvalidValueError):
+        holding.use.make(call, (OUTSIDE,))
         return False
     holding.use.make(call)
     return True

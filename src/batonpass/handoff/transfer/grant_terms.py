@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from batonpass.errors import GrantExpiredError, GrantMissingError, InvalidValueError
+from batonpass.errors import GrantError, GrantExpiredError, GrantMissingError, InvalidValueError
+from batonpass.guard.narrowing import narrow
 from batonpass.handoff.bounds import CERTIFICATE, STATEMENT, TERMS, Bounds
+from batonpass.handoff.calls.limits import require_unrevoked
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.tables import table_of_offer
+from batonpass.handoff.tables import table_of_offer, within
 from batonpass.handoff.timing import later
-from batonpass.ledger.standing import Granted
+from batonpass.ledger.standing import TRIED_OUT, Granted
 from batonpass.model.content import Content, new_content
 from batonpass.model.grant import Certificate, Grant, Signed, Statement, Terms
 from batonpass.model.ids import AgentId, HandoffId, PrincipalId, PublicKey, RunId
@@ -108,6 +110,44 @@ def certify(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an offer gives to whoever takes it; where a grant is only tried out, also what it would have refused."""
+
+    terms: Signed[Terms] | None = None
+    flags: tuple[str, ...] = ()
+    refusal: str | None = None  # in words, why it would have been refused
+
+
+def give(
+    desk: Desk,
+    holding: Holding,
+    asked: Grant | None,
+    *,
+    to: AgentId,
+    handoff: HandoffId,
+    deadline: datetime | None,
+) -> Given:
+    """Return what an offer gives. Where the grant of its sender is only tried out, nothing is refused.
+
+    Whoever asks there for more than can be given is tried against the part that can; if there is no such part, against
+    all that could have been given (`bounds.below`). Raises as `terms_of_offer` does where the grant is enforced.
+    """
+    tried_out = holding.bounds.tried_out
+    try:
+        if tried_out:
+            # Enforced, the receipt of the offer itself is refused under a revoked grant: nobody is asked here.
+            with desk.store.view() as view:
+                require_unrevoked(view, holding.bounds)
+        terms = terms_of_offer(desk, holding, asked, to=to, handoff=handoff, deadline=deadline)
+    except (GrantError, InvalidValueError) as refusal:
+        if not tried_out:
+            raise
+        part = _part_of_offer(desk, holding, asked, to=to, handoff=handoff, deadline=deadline)
+        return Given(part, (TRIED_OUT, WOULD_DENY), str(refusal))
+    return Given(terms, (TRIED_OUT,) if tried_out else ())
+
+
 def terms_of_offer(
     desk: Desk,
     holding: Holding,
@@ -123,26 +163,54 @@ def terms_of_offer(
     of its principal, if it is asked to. Raises `GrantMissingError`, `GrantExceededError`, `GrantDepthError` and
     `GrantExpiredError`.
     """
+    bounds = holding.bounds
+    wanted = _wanted(desk, holding, asked, to, deadline)
+    if wanted is None:
+        return None
+    if not bounds.chain:
+        return desk.issuer.begin(wanted, agent=to, principal=holding.principal, root=holding.root, handoff=handoff)
+    above, depth = bounds.chain[-1], len(bounds.chain) - 1
+    if not bounds.is_granted:
+        # The sender was given nothing itself. What it asks for is judged; no terms can hang from what nobody signed.
+        narrow(above.said, wanted, depth=depth)
+        return None
+    return desk.issuer.hand_off(above, wanted, depth=depth, agent=to, handoff=handoff, run=holding.id)
+
+
+def _part_of_offer(
+    desk: Desk, holding: Holding, asked: Grant | None, *, to: AgentId, handoff: HandoffId, deadline: datetime | None
+) -> Signed[Terms] | None:
+    """Return the part of what is asked for that can be given; None if there is none."""
+    bounds = holding.bounds
+    above, depth = bounds.chain[-1], len(bounds.chain) - 1
+    try:
+        wanted = _wanted(desk, holding, asked, to, deadline)
+        part = None if wanted is None else within(wanted, above.said)
+        if part is None or not (part.may or part.may_delegate) or not bounds.is_granted:
+            return None
+        return desk.issuer.hand_off(above, part, depth=depth, agent=to, handoff=handoff, run=holding.id)
+    except (GrantError, InvalidValueError):
+        return None
+
+
+def _wanted(desk: Desk, holding: Holding, asked: Grant | None, to: AgentId, deadline: datetime | None) -> Grant | None:
+    """Return what is to be granted with an offer, before it is narrowed; None where nobody is held to a grant."""
     card = desk.cards.get(to)
     ceiling = None if card is None else card.most
     bounds = holding.bounds
     if asked is None:
         asked = table_of_offer(desk, holding, to)
-    if not bounds.chain and (asked is None or bounds.tried_out):
+    if not bounds.chain and asked is None:
         return None
     require_in_force(bounds, holding.present(desk.clock))
-    wanted = _within_ceiling(_wanted(holding, asked, to, ceiling), ceiling, to)
+    wanted = _within_ceiling(_asked_or_ceiling(holding, asked, to, ceiling), ceiling, to)
     # A deadline that is later than the parent's own end asks for no more time: the grant ends first.
     held = bounds.ends
     in_time = None if deadline is None or (held is not None and deadline > held) else deadline
-    limited = replace(wanted, until=earlier(wanted.until, in_time))
-    if not bounds.chain:
-        return desk.issuer.begin(limited, agent=to, principal=holding.principal, root=holding.root, handoff=handoff)
-    depth = len(bounds.chain) - 1
-    return desk.issuer.hand_off(bounds.chain[-1], limited, depth=depth, agent=to, handoff=handoff, run=holding.id)
+    return replace(wanted, until=earlier(wanted.until, in_time))
 
 
-def _wanted(holding: Holding, asked: Grant | None, to: AgentId, ceiling: Scope | None) -> Grant:
+def _asked_or_ceiling(holding: Holding, asked: Grant | None, to: AgentId, ceiling: Scope | None) -> Grant:
     if asked is not None:
         return asked
     held = holding.bounds.chain[-1].said.may_delegate

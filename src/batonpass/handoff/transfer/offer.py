@@ -26,18 +26,16 @@ from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.starting import find_statements
 from batonpass.handoff.transfer.asked import Asked
 from batonpass.handoff.transfer.free_text import take_context
-from batonpass.handoff.transfer.grant_terms import WOULD_DENY, kept, terms_of_offer
+from batonpass.handoff.transfer.grant_terms import Given, give, kept
 from batonpass.handoff.transfer.lineage import read_lineage
 from batonpass.handoff.transfer.pending import PendingOffer
 from batonpass.handoff.transfer.policy_gates import hold_until, judge_offer
 from batonpass.handoff.transfer.read_offer import BRIEF, TASK, Offer, author_of, read_offer
 from batonpass.handoff.transfer.verdict import find_unverified
-from batonpass.ledger.standing import TRIED_OUT
 from batonpass.model.baton import Baton, Brief, missing_parts
 from batonpass.model.bodies import Gate, HandoffInitiated, Part
 from batonpass.model.charge import whole_of
 from batonpass.model.content import Content
-from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import Digest, HandoffId
 from batonpass.model.items import Item
 from batonpass.model.label import Label, SourceType, named_sources
@@ -186,22 +184,16 @@ def _pass_gates(pending: PendingOffer) -> None:
 
 def _grant(pending: PendingOffer) -> None:
     """Note what is granted; where a grant is only tried out, that it is, or would be refused. Raises `GrantError`."""
-    asked, tried_out = pending.asked, pending.holding.bounds.tried_out
-    if tried_out:
-        pending.flags.append(TRIED_OUT)
-    try:
-        pending.terms = terms_of_offer(
-            pending.desk,
-            pending.holding,
-            asked.grant,
-            to=asked.to,
-            handoff=pending.handoff,
-            deadline=asked.deadline,
-        )
-    except GrantError:
-        if not tried_out:
-            raise
-        pending.flags.append(WOULD_DENY)
+    asked = pending.asked
+    pending.given = give(
+        pending.desk,
+        pending.holding,
+        asked.grant,
+        to=asked.to,
+        handoff=pending.handoff,
+        deadline=asked.deadline,
+    )
+    pending.flags += pending.given.flags
 
 
 def _write(pending: PendingOffer) -> Offered:
@@ -215,7 +207,7 @@ def _write(pending: PendingOffer) -> Offered:
     contents = (
         desk.text(TASK, asked.task),
         *pending.contents,
-        *_besides(desk, asked, pending.terms),
+        *_besides(desk, asked, pending.given),
         *pending.beside,
     )
     # Under the lock from the label to its receipt: what comes in meanwhile is in the label, or comes after it.
@@ -251,7 +243,7 @@ def _write(pending: PendingOffer) -> Offered:
         baton=_baton(holding, asked, body, pending.items),
         receipt=signed.receipt.id,
         taint=body.taint,
-        terms=pending.terms,
+        terms=pending.given.terms,
     )
     return Offered(handoff=opened, offer=offer)
 
@@ -282,18 +274,20 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         gate=None if decision is None else decision.gate,
         until=hold_until(desk) if held else None,
         proven=held and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
-        terms=None if pending.terms is None else pending.terms.digest,
+        terms=None if pending.given.terms is None else pending.given.terms.digest,
         label=taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base,
         taint=sources,
     )
 
 
-def _besides(desk: Desk, asked: Asked, terms: Signed[Terms] | None) -> Iterator[Content]:
-    """Yield what an offer says of its task beyond the task, and what it grants."""
+def _besides(desk: Desk, asked: Asked, given: Given) -> Iterator[Content]:
+    """Yield what an offer says of its task beyond the task, and what it grants, or would have been refused."""
     if asked.brief != Brief():
         yield desk.json(BRIEF, encode_brief(asked.brief))
-    if terms is not None:
-        yield kept(desk, TERMS, terms)
+    if given.terms is not None:
+        yield kept(desk, TERMS, given.terms)
+    if given.refusal is not None:
+        yield desk.refusal(given.refusal)
 
 
 def _record_offer(pending: PendingOffer, body: HandoffInitiated, contents: tuple[Content, ...]) -> SignedReceipt:

@@ -11,10 +11,10 @@ from batonpass.handoff.desk import MESSAGE, Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.asked import Asked
 from batonpass.handoff.transfer.free_text import Context
+from batonpass.handoff.transfer.grant_terms import Given
 from batonpass.handoff.transfer.read_offer import TASK
 from batonpass.model.bodies import HandoffFailed
 from batonpass.model.content import Content
-from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item
 from batonpass.model.policy import UNRULED, HandoffPolicy
@@ -40,7 +40,7 @@ class PendingOffer:
     unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody verified
     lineage: Lineage | None = None  # read only where a policy asks for it
     decision: Decision | None = None  # what holds it
-    terms: Signed[Terms] | None = None
+    given: Given = field(default_factory=Given)  # what is granted with it
     flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
 
     def __post_init__(self) -> None:

@@ -199,7 +199,7 @@ def test_a_watched_session_tries_its_table_out(project: Path, relay: Relay) -> N
 
     assert [None] * 4 == answers
     requested = [one["body"]["flags"] for one in receipts(relay, "tool.requested")]
-    assert [[], ["would_deny.grant"], []] == requested
+    assert [[], ["would_deny.grant"], ["would_deny.grant"]] == requested
     assert ["would_deny.method.lead-to-worker", "grant.tried-out", "would_deny.grant"] == receipts(
         relay, "handoff.initiated"
     )[0]["body"]["flags"]
