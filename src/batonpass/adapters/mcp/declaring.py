@@ -20,6 +20,9 @@ from batonpass.policy.document import MCP, Document, Place, read_document
 
 RESOURCE: Final = "mcp-resource"
 PROMPT: Final = "mcp-prompt"
+SUBSCRIPTION: Final = "mcp-subscription"
+COMPLETION: Final = "mcp-completion"
+METHOD: Final = "mcp-method"
 
 _LISTS: Final = ("reads", "reversible", "irreversible", "costly", "idempotent")
 _KEYS: Final = ("local", *_LISTS, "targets")
@@ -68,8 +71,12 @@ class Server:
         return resource_of_mcp(self.name, recorded_name("", tool))
 
     def declare_reading(self, what: str) -> Declared:
-        """Return what is declared about reading a resource, or asking for a prompt."""
+        """Return what is declared about reading resources or hearing of them, and asking for prompts or completions."""
         return Declared(name=f"{what}__{self.name}", reads=True, external=not self.local)
+
+    def declare_unknown(self, what: str) -> Declared:
+        """Return what is declared about a request whose method nobody knows: nothing."""
+        return Declared(name=f"{what}__{self.name}", external=not self.local)
 
 
 @dataclass(slots=True)

@@ -143,7 +143,11 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
     target_key = None if target is None else desk.secrets.digest(holding.root, b"target", target.encode())
     unchanged = target_key if past is None else None
     with judging(desk, holding, call, described):
-        flags = (*guarded.flags, *_check(desk, holding, call, described, unchanged, counting=guarded.counting))
+        flags = (
+            *call.flags,
+            *guarded.flags,
+            *_check(desk, holding, call, described, unchanged, counting=guarded.counting),
+        )
     planned = _Planned(described, number, key, target, target_key, flags, guarded)
     with holding.taint.lock:
         cleared = _clear(desk, holding, call, planned)
