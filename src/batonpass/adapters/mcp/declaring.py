@@ -27,6 +27,7 @@ METHOD: Final = "mcp-method"
 _LISTS: Final = ("reads", "reversible", "irreversible", "costly", "idempotent")
 _KEYS: Final = ("local", *_LISTS, "targets")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}")
+_LONGEST: Final = 48
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_TOOL: Final = 60
 _DIGITS: Final = 6
@@ -135,7 +136,19 @@ def require_name(name: str) -> str:
 
 def name_for(words: str) -> str:
     """Return a name for a server that nobody named, from what it is reached by."""
-    return _STRANGE.sub("-", words).strip("._-")[:48] or "server"
+    return _STRANGE.sub("-", words).strip("._-")[:_LONGEST] or "server"
+
+
+def distinct_name(words: str) -> str:
+    """Return a name for a server as its client calls it: as it is, if it has the form of a name.
+
+    Else what does not fit becomes a dash, and a piece of a digest keeps two such servers apart: they must not share
+    rules and records. It depends on nothing but the words, so it stays when other servers come and go.
+    """
+    if _NAME.fullmatch(words):
+        return words
+    digest = sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{name_for(words)[: _LONGEST - _DIGITS - 1]}-{digest}"
 
 
 def recorded_name(before: str, given: str) -> str:
