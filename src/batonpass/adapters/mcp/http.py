@@ -52,6 +52,7 @@ class HttpBackend:
         timeout = Timeout(_CONNECT, read=None)
         try:
             async with (
+                self._stop,
                 AsyncClient(headers=self._headers, timeout=timeout) as client,
                 streamable_http_client(self._url, http_client=client, max_sse_event_size=None) as (reading, writing),
                 anyio.create_task_group() as group,

@@ -66,7 +66,10 @@ class JsonLine:
 
     def write(self, part: object) -> bytes:
         """Return a part of it on a line of its own, each number as it was spelled."""
-        return write_json(part) if self.spelled else _PLAIN.encode(part).encode("ascii")
+        try:
+            return write_json(part) if self.spelled else _PLAIN.encode(part).encode("ascii")
+        except RecursionError:
+            return write_json(part)
 
 
 def read_json(line: bytes, *, constants: bool = False) -> JsonLine:
@@ -160,33 +163,25 @@ def fits_doubles(value: object) -> bool:
 
 def write_json(document: object) -> bytes:
     """Return a document on one line of ASCII, each number as it was spelled: no reader finds a place to split it."""
-    written: list[str] = []
-    _write(document, written)
-    return "".join(written).encode("ascii")
-
-
-def _write(value: object, to: list[str]) -> None:
-    match value:
-        case str():
-            to.append(_ESCAPED(value))
-        case SpelledFloat() | UnfitNumber():
-            to.append(value.spelling)
-        case Mapping():
-            before = "{"
-            for key, item in value.items():
-                to.append(f"{before}{_ESCAPED(key)}:")
-                _write(item, to)
-                before = ","
-            to.append("}" if value else "{}")
-        case list():
-            before = "["
-            for item in value:
-                to.append(before)
-                _write(item, to)
-                before = ","
-            to.append("]" if value else "[]")
-        case _:
-            to.append(_PLAIN.encode(value))
+    written: list[bytes] = []
+    waiting: list[object] = [document]
+    while waiting:  # not by recursion: whoever nests deep must not end the proxy
+        match waiting.pop():
+            case bytes() as done:
+                written.append(done)
+            case str() as text:
+                written.append(_ESCAPED(text).encode("ascii"))
+            case SpelledFloat() | UnfitNumber() as number:
+                written.append(number.spelling.encode("ascii"))
+            case dict() as table:
+                parts = [part for key, item in table.items() for part in (b",", key, b":", item)]
+                waiting += [b"}", *reversed(parts[1:]), b"{"]
+            case list() as items:
+                parts = [part for item in items for part in (b",", item)]
+                waiting += [b"]", *reversed(parts[1:]), b"["]
+            case other:
+                written.append(_PLAIN.encode(other).encode("ascii"))
+    return b"".join(written)
 
 
 @dataclass(slots=True)

@@ -283,7 +283,7 @@ class Proxy:
 
         What came of a call is not known then, so it stays in doubt.
         """
-        self._recorder.complain(ValueError(f"a line of the server is not passed on: {message.fault}"))
+        self._recorder.warn(f"a line of the server is not passed on: {message.fault}")
         if (waiting := self._take_waiting(message)) is not None:
             sentence = f"the answer of the server is not passed on: {message.fault}"
             self._to_client(messages.failure(waiting.message.id, messages.CONNECTION_CLOSED, sentence))

@@ -234,6 +234,10 @@ class Recorder:
     def complain(self, error: Exception) -> None:
         """Say that something is not on record; once, as a store that is gone is gone for every call."""
         said = str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}"
-        if said != self._complained:
-            self._complained = said
-            self._tell(f"not recorded: {said}")
+        self.warn(f"not recorded: {said}")
+
+    def warn(self, sentence: str) -> None:
+        """Say something to whoever reads our messages; not twice in a row."""
+        if sentence != self._complained:
+            self._complained = sentence
+            self._tell(sentence)
