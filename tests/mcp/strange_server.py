@@ -51,7 +51,7 @@ for line in sys.stdin:
             say({"id": message["id"], "result": {"tools": [said, {"name": "a\u0000\u001b[2Jb"}]}})
         case "tools/call":
             act(message["id"], message["params"]["name"], message["params"].get("arguments", {}))
-        case "leave":
+        case "logging/setLevel":
             sys.exit(7)
         case _ if "id" in message:
             say({"id": message["id"], "result": {}})

@@ -125,6 +125,7 @@ def test_a_subscription_and_a_task_pass_under_a_grant(place: Path) -> None:
     assert "tea" in report
     with opened(place) as relay:
         assert [
+            ("mcp-subscription__all", "completed"),
             ("mcp__all__toggle-subscriber-updates", "completed"),
             ("mcp-resource__all", "completed"),
             ("mcp__all__toggle-subscriber-updates", "completed"),

@@ -118,7 +118,7 @@ def test_a_server_that_is_killed_leaves_its_call_in_doubt(strange: list[str], tm
 def test_a_server_that_leaves_is_told_with_its_exit_code(strange: list[str], tmp_path: Path) -> None:
     """Nothing was called, so nothing is recorded; the client's next request fails cleanly or finds nobody."""
     with Wire(strange, tmp_path) as wire:
-        wire.begin("leave")
+        wire.begin("logging/setLevel", level="info")
         answer = wire.receive()
         code, _ = wire.leave()
 

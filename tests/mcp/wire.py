@@ -29,8 +29,12 @@ class Wire:
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message."""
+        self.send_line(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def send_line(self, line: bytes) -> None:
+        """Send whatever it is, and the end of a line."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.write(line + b"\n")
         self.process.stdin.flush()
 
     def ask(self, method: str, **params: object) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Final
 import click
 
 from batonpass.adapters.claude_code.settings import (
-    Edit,
     Scope,
     find_installed,
     hook_command,
@@ -15,6 +14,7 @@ from batonpass.adapters.claude_code.settings import (
     plan_removal,
     settings_path,
 )
+from batonpass.adapters.settings_edit import Edit
 from batonpass.cli.exits import NO
 from batonpass.cli.init_ledger import ledger_word, make_ledger
 from batonpass.cli.init_mcp import mcp

@@ -9,6 +9,7 @@ import click
 
 from batonpass.adapters.mcp.clients import Client, Config, config_of, find_backup, find_configs, plan
 from batonpass.adapters.mcp.wrapping import PROGRAM, Entry, Wrapper
+from batonpass.adapters.settings_edit import apply_all
 from batonpass.cli.exits import NO
 from batonpass.cli.init_ledger import ledger_word, make_ledger
 from batonpass.cli.options import ledger_option, project_option
@@ -54,8 +55,9 @@ def mcp(
 ) -> None:
     """Record what MCP clients call: their servers are started behind `batonpass mcp-proxy`.
 
-    Prints the difference in the clients' settings. Twice is once. Comments, other settings and servers that cannot be
-    reached for the client stay as they are. --undo brings the file back byte for byte, unless it was changed since.
+    Prints the difference in the clients' settings. Twice is once. Comments, other settings, servers that cannot be
+    reached for the client and those that you put behind the proxy yourself stay as they are. All files are written, or
+    none. --undo brings them back byte for byte, unless they were changed since.
     """
     if file is not None and (client is not None or user):
         raise click.UsageError("--config names a file; --client and --user look for theirs")
@@ -68,11 +70,19 @@ def mcp(
         tell(f"there is none of {', '.join(str(config.path) for config in configs)}")
         click.get_current_context().exit(NO)
     wrapper = None if undo else _wrapper(found, user=user, shared=shared, enforce=enforce)
+    planned = [plan(config, find_backup(found.home, config.path), wrapper) for config in there]
     if wrapper is not None and not user and not dry_run:
         make_ledger(found)
-    changed = [_change(config, found, wrapper, dry_run=dry_run) for config in there]
-    _tell(there, wrapper, changed=any(changed), enforce=enforce, undo=undo, dry_run=dry_run)
-    if undo and not any(changed):
+    changed = [(edit, backup) for edit, backup in planned if edit.is_change]
+    if not dry_run:
+        # What is kept comes first: what is not kept cannot be brought back.
+        kept = [backup.edit(found.home) for _, backup in changed] if wrapper is not None and found.home else []
+        apply_all([*kept, *(edit for edit, _ in changed)])
+    for edit, _ in changed:
+        for line in edit.diff().splitlines():
+            say(line)
+    _tell(there, wrapper, changed=bool(changed), enforce=enforce, undo=undo, dry_run=dry_run)
+    if undo and not changed:
         click.get_current_context().exit(NO)
     if wrapper is not None and not shared and not dry_run:
         _tell_seen(there)
@@ -89,17 +99,6 @@ def _wrapper(found: Settings, *, user: bool, shared: bool, enforce: bool) -> Wra
 def _program() -> str:
     beside = Path(sys.executable).with_name(PROGRAM)
     return str(beside) if beside.exists() else shutil.which(PROGRAM) or PROGRAM
-
-
-def _change(config: Config, found: Settings, wrapper: Wrapper | None, *, dry_run: bool) -> bool:
-    edit, backup = plan(config, find_backup(found.home, config.path), wrapper)
-    if edit.is_change and not dry_run:
-        if wrapper is not None and found.home is not None:
-            backup.keep(found.home)  # first: what is not kept cannot be brought back
-        edit.apply()
-    for line in edit.diff().splitlines():
-        say(line)
-    return edit.is_change
 
 
 def _tell(

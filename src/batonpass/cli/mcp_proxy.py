@@ -13,6 +13,7 @@ from batonpass.adapters.mcp.deciding import Guard
 from batonpass.adapters.mcp.declaring import name_for, read_server, require_name
 from batonpass.adapters.mcp.recorder import Origin, Recorder
 from batonpass.adapters.mcp.serving import serve
+from batonpass.adapters.mcp.wrapping import MARK
 from batonpass.cli.exits import BROKEN
 from batonpass.cli.opening import settings
 from batonpass.cli.options import checked, ledger_option
@@ -75,6 +76,7 @@ _LOADERS: Final = frozenset({"npx", "uvx", "uv", "node", "python", "python3", "b
     show_envvar=True,
     help="Work on this handoff, within what it grants, and not for itself.",
 )
+@click.option(MARK, "from_init", is_flag=True, help="Written by `batonpass init mcp`, which may take it back.")
 @click.option("--session", metavar="NAME", help="The session that the run belongs to.")
 @click.option("--series", metavar="NAME", help="The series that the run belongs to.")
 @ledger_option
@@ -89,6 +91,7 @@ def command(
     agent: str | None,
     may: tuple[str, ...],
     handoff: str | None,
+    from_init: bool,  # noqa: ARG001 - for whoever reads the settings, not for us
     session: str | None,
     series: str | None,
 ) -> None:

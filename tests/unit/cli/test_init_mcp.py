@@ -48,7 +48,18 @@ def test_servers_go_behind_the_proxy_and_record_in_the_projects_ledger(shop: Pat
     ledger = str(shop / ".batonpass" / "ledger.db")
     assert (
         0,
-        ["mcp-proxy", "--name", "time", "--ledger", ledger, "--", "mcp-server-time", "--local-timezone", "UTC"],
+        [
+            "mcp-proxy",
+            "--from-init",
+            "--name",
+            "time",
+            "--ledger",
+            ledger,
+            "--",
+            "mcp-server-time",
+            "--local-timezone",
+            "UTC",
+        ],
     ) == (
         done.exit_code,
         server["args"],
@@ -100,9 +111,9 @@ def test_a_shared_file_holds_no_path_of_this_machine(shop: Path) -> None:
     """Whoever has batonpass on the PATH can use it."""
     init("--shared")
 
-    assert {"command": "batonpass", "args": ["mcp-proxy", "--name", "time", "--"]} == {
+    assert {"command": "batonpass", "args": ["mcp-proxy", "--from-init", "--name", "time", "--"]} == {
         "command": server_in(shop / ".mcp.json")["command"],
-        "args": server_in(shop / ".mcp.json")["args"][:4],
+        "args": server_in(shop / ".mcp.json")["args"][:5],
     }
 
 
@@ -122,7 +133,10 @@ def test_a_persons_own_servers_are_theirs_in_every_project(shop: Path, tmp_path:
 
     found = json.loads(path.read_text(encoding="utf-8"))
     places = [found["mcpServers"]["time"]["args"], found["projects"][str(shop)]["mcpServers"]["time"]["args"]]
-    assert (0, [["mcp-proxy", "--name", "time", "--"]] * 2) == (done.exit_code, [args[:4] for args in places])
+    assert (0, [["mcp-proxy", "--from-init", "--name", "time", "--"]] * 2) == (
+        done.exit_code,
+        [args[:5] for args in places],
+    )
 
 
 def test_one_file_can_be_named(shop: Path) -> None:
@@ -137,6 +151,92 @@ def test_one_file_can_be_named(shop: Path) -> None:
         (shop / ".mcp.json").read_text(encoding="utf-8"),
         "mcp-proxy" in other.read_text(encoding="utf-8"),
     )
+
+
+@pytest.fixture
+def three(shop: Path) -> list[Path]:
+    """Return the settings of three clients, the last of which cannot be written: its name has no room beside it."""
+    paths = [shop / ".mcp.json", shop / ".cursor" / "mcp.json", shop / ".vscode" / "mcp.json"]
+    long = shop / ("x" * 250)
+    long.write_text(TEXT.replace("mcpServers", "servers"), encoding="utf-8")
+    for path in paths[1:]:
+        path.parent.mkdir()
+    paths[1].write_text(TEXT, encoding="utf-8")
+    paths[2].symlink_to(long)
+    return paths
+
+
+def test_all_files_are_written_or_none(shop: Path, three: list[Path]) -> None:
+    """If the third of three cannot be written, the first two are as they were, and nothing is left beside them."""
+    before = {path: path.read_bytes() for path in three}
+
+    done = init()
+
+    assert (2, before, True) == (
+        done.exit_code,
+        {path: path.read_bytes() for path in three},
+        "nothing was changed" in done.stderr,
+    )
+    left = [path.name for path in shop.rglob("*") if ".mcp.json." in path.name or ".batonpass/mcp/" in str(path)]
+    assert ([], "") == (left, done.stdout)
+
+
+def test_a_file_that_is_wrong_keeps_the_others_from_being_written(shop: Path, three: list[Path]) -> None:
+    """Also the ledger is not made: whoever corrects the file starts anew."""
+    three[2].unlink()
+    three[2].write_text("{", encoding="utf-8")
+
+    done = init()
+
+    assert (2, TEXT, TEXT, False) == (
+        done.exit_code,
+        three[0].read_text(encoding="utf-8"),
+        three[1].read_text(encoding="utf-8"),
+        (shop / ".batonpass").exists(),
+    )
+
+
+def test_an_undoing_that_fails_leaves_all_behind_the_proxy(shop: Path, three: list[Path]) -> None:
+    """And once it can be done it brings every byte back: what was kept is not lost either."""
+    long = three[2].resolve()
+    short = shop / "short.json"
+    long.rename(short)
+    three[2].unlink()
+    three[2].symlink_to(short)
+    init()
+    wrapped = {path: path.read_bytes() for path in three}
+    short.rename(long)
+    three[2].unlink()
+    three[2].symlink_to(long)
+
+    failed = init("--undo").exit_code
+    enforced = init("--enforce").exit_code
+    still = {path: path.read_bytes() for path in three}
+    long.rename(short)
+    three[2].unlink()
+    three[2].symlink_to(short)
+    undone = init("--undo").exit_code
+
+    assert (2, 2, wrapped, 0) == (failed, enforced, still, undone)
+    assert [TEXT, TEXT, TEXT.replace("mcpServers", "servers")] == [path.read_text(encoding="utf-8") for path in three]
+
+
+def test_a_server_that_was_put_behind_the_proxy_by_hand_is_left_there(shop: Path) -> None:
+    """By init, by undoing, and by undoing on a machine that knows of nothing."""
+    by_hand = {"command": "batonpass", "args": ["mcp-proxy", "--name", "mine", "--may", "call:mine/*", "--", "x"]}
+    (shop / ".mcp.json").write_text(json.dumps({"mcpServers": {"mine": by_hand, "time": {"command": "y"}}}), "utf-8")
+
+    init()
+    wrapped = server_in(shop / ".mcp.json", "mine")
+    first = init("--undo")
+    second = init("--undo")
+
+    assert (by_hand, by_hand, {"command": "y"}) == (
+        wrapped,
+        server_in(shop / ".mcp.json", "mine"),
+        server_in(shop / ".mcp.json"),
+    )
+    assert (0, 1) == (first.exit_code, second.exit_code)
 
 
 @pytest.mark.parametrize(

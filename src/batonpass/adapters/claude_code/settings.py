@@ -4,13 +4,10 @@ Outside of `hooks` a file keeps its bytes; inside, everybody else's entries keep
 """
 
 import copy
-import difflib
 import json
-import os
 import re
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +17,7 @@ from typing import Any, Final
 from batonpass.adapters.claude_code.hooks import client
 from batonpass.adapters.claude_code.hooks.events import EVENTS
 from batonpass.adapters.claude_code.places import config_directory
+from batonpass.adapters.settings_edit import Edit, read_settings
 from batonpass.errors import InvalidValueError
 
 PROGRAM: Final = "batonpass-hook"
@@ -53,54 +51,6 @@ class Installed:
         except ValueError:
             return []
         return next((words[at + 1 :] for at, word in enumerate(words) if _OURS.search(word)), [])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """What becomes of a settings file; None is no file."""
-
-    path: Path
-    before: str | None
-    after: str | None
-
-    @property
-    def is_change(self) -> bool:
-        """Return whether anything would be different."""
-        return self.before != self.after
-
-    def diff(self) -> str:
-        """Return the difference as people read it."""
-        old, new = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
-        name, gone = str(self.path), "/dev/null"
-        lines = difflib.unified_diff(
-            old,
-            new,
-            fromfile=gone if self.before is None else name,
-            tofile=gone if self.after is None else name,
-        )
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-    def apply(self) -> None:
-        """Write the file in one step. Raises `InvalidValueError` if somebody else wrote to it meanwhile."""
-        target = self.path.resolve()
-        if _read(target) != self.before:
-            raise InvalidValueError(str(self.path), "was changed by somebody else meanwhile; try again")
-        if self.after is None:
-            target.unlink()
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o7777 if self.before is not None else 0o666 & ~_umask()
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(self.after)
-                file.flush()
-                os.fchmod(file.fileno(), mode)
-                os.fsync(file.fileno())
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
 
 
 def settings_path(scope: Scope, project: Path) -> Path:
@@ -226,7 +176,7 @@ def _load(path: Path, within: Path | None) -> tuple[str | None, dict[str, Any]]:
     real = path.resolve()
     if within is not None and not real.is_relative_to(within.resolve()):
         raise InvalidValueError(str(path), f"leads to {real}, out of the project; edit that file by hand")
-    text = _read(real)
+    text = read_settings(real)
     if text is None or not text.strip():
         return text, {}
     try:
@@ -236,15 +186,6 @@ def _load(path: Path, within: Path | None) -> tuple[str | None, dict[str, Any]]:
     if not isinstance(document, dict):
         raise InvalidValueError(str(path), "holds no object; correct it first")
     return text, document
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValueError(str(path), f"cannot be read: {error}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -315,9 +256,3 @@ def _cut(text: str, members: list[tuple[str, int, int, int]]) -> str:
 def _skip(text: str, at: int) -> int:
     found = _BLANK.match(text, at)
     return at if found is None else found.end()
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from batonpass.adapters.claude_code.settings import Edit
 from batonpass.adapters.mcp.wrapping import Entry, Keys, Wrapper, find_entries, unwrap, wrap
+from batonpass.adapters.settings_edit import Edit, read_settings
 from batonpass.errors import InvalidValueError
 
 BACKUPS: Final = "mcp"  # in the ledger's home: settings as they were before us
@@ -34,13 +34,7 @@ class Config:
 
     def read(self) -> str | None:
         """Return what is in it; None if there is no such file. Raises `InvalidValueError` if it cannot be read."""
-        try:
-            text = self.path.read_bytes().decode("utf-8")
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidValueError(str(self.path), f"cannot be read: {error}") from None
-        return text
+        return read_settings(self.path)
 
     def entries(self, text: str) -> list[Entry]:
         """Return the servers in it. Raises `InvalidValueError` for what is no JSON."""
@@ -81,13 +75,12 @@ class Backup:
     before: str = ""
     after: str = ""
 
-    def keep(self, directory: Path) -> Path:
-        """Write it down, for nobody but its owner: settings hold secrets."""
+    def edit(self, directory: Path) -> Edit:
+        """Return the edit that writes it down, for nobody but its owner: settings hold secrets."""
         place = _place(directory, self.path)
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        place.touch(mode=0o600)
-        place.write_text(json.dumps({"before": self.before, "after": self.after}), encoding="utf-8")
-        return place
+        kept = json.dumps({"before": self.before, "after": self.after})
+        return Edit(path=place, before=read_settings(place), after=kept, private=True)
 
 
 def find_backup(directory: Path | None, path: Path) -> Backup:

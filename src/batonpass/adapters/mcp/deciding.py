@@ -75,7 +75,7 @@ class Guard:
 
     def _judge(self, call: ProxiedCall) -> Decision:
         """Ask one thing after the other. What the relay asks, constraints and gates, comes last, with the record."""
-        if self._home is not None and (named := find_protected(call.kwargs, self._home)) is not None:
+        if self._home is not None and (named := find_protected(call.mentioned, self._home)) is not None:
             # Watched or enforced: whoever can change the record could make all of this worthless.
             self._recorder.deny(call, PROTECTED)
             return Denied(

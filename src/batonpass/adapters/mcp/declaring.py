@@ -20,10 +20,14 @@ from batonpass.policy.document import MCP, Document, Place, read_document
 
 RESOURCE: Final = "mcp-resource"
 PROMPT: Final = "mcp-prompt"
+SUBSCRIPTION: Final = "mcp-subscription"
+COMPLETION: Final = "mcp-completion"
+METHOD: Final = "mcp-method"
 
 _LISTS: Final = ("reads", "reversible", "irreversible", "costly", "idempotent")
 _KEYS: Final = ("local", *_LISTS, "targets")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}")
+_LONGEST: Final = 48
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_TOOL: Final = 60
 _DIGITS: Final = 6
@@ -68,8 +72,12 @@ class Server:
         return resource_of_mcp(self.name, recorded_name("", tool))
 
     def declare_reading(self, what: str) -> Declared:
-        """Return what is declared about reading a resource, or asking for a prompt."""
+        """Return what is declared about reading resources or hearing of them, and asking for prompts or completions."""
         return Declared(name=f"{what}__{self.name}", reads=True, external=not self.local)
+
+    def declare_unknown(self, what: str) -> Declared:
+        """Return what is declared about a request whose method nobody knows: nothing."""
+        return Declared(name=f"{what}__{self.name}", external=not self.local)
 
 
 @dataclass(slots=True)
@@ -128,7 +136,19 @@ def require_name(name: str) -> str:
 
 def name_for(words: str) -> str:
     """Return a name for a server that nobody named, from what it is reached by."""
-    return _STRANGE.sub("-", words).strip("._-")[:48] or "server"
+    return _STRANGE.sub("-", words).strip("._-")[:_LONGEST] or "server"
+
+
+def distinct_name(words: str) -> str:
+    """Return a name for a server as its client calls it: as it is, if it has the form of a name.
+
+    Else what does not fit becomes a dash, and a piece of a digest keeps two such servers apart: they must not share
+    rules and records. It depends on nothing but the words, so it stays when other servers come and go.
+    """
+    if _NAME.fullmatch(words):
+        return words
+    digest = sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{name_for(words)[: _LONGEST - _DIGITS - 1]}-{digest}"
 
 
 def recorded_name(before: str, given: str) -> str:

@@ -22,7 +22,9 @@ from mcp.shared.inbound import (
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from batonpass.adapters.mcp.messages import CONNECTION_CLOSED, VERSION, Message, failure, read_messages
+from batonpass.adapters.mcp.hidden_messages import read_messages
+from batonpass.adapters.mcp.json_text import fits_doubles
+from batonpass.adapters.mcp.messages import CONNECTION_CLOSED, VERSION, Message, failure
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -50,6 +52,7 @@ class HttpBackend:
         timeout = Timeout(_CONNECT, read=None)
         try:
             async with (
+                self._stop,
                 AsyncClient(headers=self._headers, timeout=timeout) as client,
                 streamable_http_client(self._url, http_client=client, max_sse_event_size=None) as (reading, writing),
                 anyio.create_task_group() as group,
@@ -74,14 +77,19 @@ class HttpBackend:
         """Hand it a message. Raises `OSError` if it is gone."""
         if self._serving.done():
             raise BrokenPipeError
+        for found in read_messages(line):
+            self._send(found)
+
+    def _send(self, found: Message) -> None:
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = jsonrpc_message_adapter.validate_json(found.line, by_name=False)
         except ValueError:
-            for found in read_messages(line):
-                self._found.put(failure(found.id, CONNECTION_CLOSED, "this is no message that can be sent by HTTP"))
+            message = None
+        # The SDK sends null for a number that no double holds, and rounds others: not what was judged.
+        if message is None or not fits_doubles(found.body):
+            self._found.put(failure(found.id, CONNECTION_CLOSED, "this is no message that can be sent by HTTP"))
             return
-        headers = next((self._stamps.headers(found) for found in read_messages(line)), {})
-        wrapped = SessionMessage(message, ClientMessageMetadata(headers=headers))
+        wrapped = SessionMessage(message, ClientMessageMetadata(headers=self._stamps.headers(found)))
         try:
             self._portal.call(self._sender.send, wrapped)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, RuntimeError):

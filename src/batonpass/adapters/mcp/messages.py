@@ -1,12 +1,13 @@
-"""JSON-RPC messages as they stand on a line: read only as far as needed, passed on byte for byte."""
+"""JSON-RPC messages: what one says, and how ours are written."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from batonpass.adapters.mcp.json_text import UnfitNumber, write_json
+
 # The protocol's own names for what a request says of its sender, from the revision of 2026-07-28 on.
-_META: Final = "_meta"
+META: Final = "_meta"
 _PREFIX: Final = "io.modelcontextprotocol/"
 VERSION: Final = f"{_PREFIX}protocolVersion"
 CLIENT_INFO: Final = f"{_PREFIX}clientInfo"
@@ -16,18 +17,32 @@ COMPLETE: Final = "complete"
 INPUT_REQUIRED: Final = "input_required"
 
 PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+INVALID_PARAMS: Final = -32602
 CONNECTION_CLOSED: Final = -32000
 REFUSED: Final = -32010  # the range from -32000 to -32019 is for implementations
+
+# The protocol's own keys: of a message, and of what it says. A server that does not mind case reads others as these.
+OWN_KEYS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+OWN_PARAMS: Final = frozenset(
+    {
+        *(META, "name", "arguments", "uri", "ref", "argument", "context", "notifications", "cursor", "level"),
+        *("task", "taskId", "requestId", "requestState", "inputResponses", "progressToken"),
+        *("protocolVersion", "capabilities", "clientInfo"),
+    }
+)
 
 Key = tuple[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One line, and what it says if it is an object in JSON."""
+    """One message, the line that it goes on as, and what is wrong with it."""
 
     line: bytes
     body: Mapping[str, Any] | None
+    fault: str | None = None  # why an enforced proxy does not pass it on
+    flags: tuple[str, ...] = ()  # what is odd about how it came
 
     @property
     def method(self) -> str | None:
@@ -40,7 +55,9 @@ class Message:
         """Return what tells this request, or the request that this answers, from others: 1 is not "1"."""
         if self.body is None or "id" not in self.body or isinstance(self.body["id"], dict | list):
             return None
-        return type(self.body["id"]).__name__, self.body["id"]
+        given = self.body["id"]
+        # A server may well answer 1.0 with 1. And True, which Python takes for 1, is neither.
+        return "number" if is_number(given) else type(given).__name__, given
 
     @property
     def id(self) -> Any:  # noqa: ANN401 - a number or a text, as its sender chose
@@ -75,7 +92,7 @@ class Message:
     @property
     def meta(self) -> Mapping[str, Any]:
         """Return what is said about a request besides its arguments."""
-        return _table(self.params, _META)
+        return _table(self.params, META)
 
     @property
     def is_modern(self) -> bool:
@@ -83,26 +100,14 @@ class Message:
         return VERSION in self.meta
 
 
-def read_messages(line: bytes, *, strict: bool = False) -> Iterator[Message]:
-    """Yield what stands on a line: one message, or each of a batch; a batch must not carry a call past anybody.
-
-    If `strict`, a line with a key that stands twice is no message: two readers may read two things in it.
-    """
-    try:
-        found = json.loads(line, object_pairs_hook=_unique if strict else None)
-    except (ValueError, RecursionError):
-        yield Message(line, None)
-        return
-    if not isinstance(found, list):
-        yield Message(line, found if isinstance(found, dict) else None)
-        return
-    for each in found:
-        yield Message(encode(each), each if isinstance(each, dict) else None)
+def is_number(given: object) -> bool:
+    """Return whether a value is a number: to Python True is one, to JSON it is not."""
+    return isinstance(given, int | float | UnfitNumber) and not isinstance(given, bool)
 
 
 def encode(document: object) -> bytes:
     """Return a message as a line, without its end."""
-    return json.dumps(document, ensure_ascii=True, separators=(",", ":")).encode()
+    return write_json(document)
 
 
 def request(identifier: str, method: str, params: Mapping[str, Any]) -> bytes:
@@ -131,13 +136,6 @@ def tool_failure(to: Message, sentence: str) -> bytes:
     if to.is_modern:
         result["resultType"] = COMPLETE
     return answer(to, result)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError
-    return found
 
 
 def _table(around: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:

@@ -1,11 +1,13 @@
-"""The proxy between one client and one server: everything passes as it is; calls are recorded, and may be held.
+"""The proxy between one client and one server: calls are judged and recorded, everything else passes.
 
-What comes from the client is handled by one thread, what comes from the server by another, each in its order.
+Where it only watches, lines pass as they came. Where it enforces, what passes is what was read, written anew. What
+comes from the client is handled by one thread, what comes from the server by another, each in its order.
 """
 
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,18 +23,19 @@ from batonpass.adapters.mcp.asking import (
     read_verdict,
     sentence_declined,
 )
+from batonpass.adapters.mcp.calls import CALL, find_wrong_params, is_call, read_call
 from batonpass.adapters.mcp.deciding import Denied, GoOn, Guard, Held, Known
-from batonpass.adapters.mcp.declaring import PROMPT, RESOURCE, Server, name_for
-from batonpass.adapters.mcp.messages import Key, Message, read_messages
+from batonpass.adapters.mcp.declaring import Server, name_for
+from batonpass.adapters.mcp.hidden_messages import find_hidden, read_messages
+from batonpass.adapters.mcp.messages import Key, Message
 from batonpass.adapters.mcp.outcomes import Outcomes, Waiting
-from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder, proxied
+from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
+from batonpass.adapters.mcp.strict_messages import read_from_client, read_from_server
 from batonpass.adapters.mcp.toolbox import Toolbox
 from batonpass.errors import BatonpassError
 from batonpass.handoff.transfer.decision_sheet import Material
 from batonpass.model.ids import AgentId
 
-CALL: Final = "tools/call"
-_READINGS: Final = {"resources/read": (RESOURCE, "uri"), "prompts/get": (PROMPT, "name")}
 _OLDEST: Final = "2024-11-05"  # of the protocol: what a client speaks that has not said so yet
 
 
@@ -82,35 +85,67 @@ class Proxy:
         self._outcomes = Outcomes(recorder)
         self._waiting: dict[Key, Waiting] = {}
         self._asked: dict[str, _Asked] = {}  # by the id of our question, or by the state that comes back with an answer
+        self._passed: list[bytes] = []  # of the line that is being taken from the client: what goes on to the server
         self._lock = threading.Lock()
 
     def from_client(self, line: bytes) -> None:
         """Take a line from the client."""
-        for message in read_messages(line, strict=self._recorder.enforced):
+        self._passed = []
+        if self._recorder.enforced:
+            for message in read_from_client(line):
+                self._take_strictly(message)
+        else:
+            self._watch(line)
+        for passed in self._passed:
+            self._to_server(passed)
+
+    def _take_strictly(self, message: Message) -> None:
+        if message.fault is not None:
+            # The server might read another call than we do, or one where we read none.
+            sentence = f"not passed on: {message.fault}"
+            self._to_client(messages.failure(message.id, messages.PARSE_ERROR, sentence))
+        elif message.is_request and self._is_open(message):
+            # Two answers with one id: nobody could say which call had which outcome.
+            sentence = "not passed on: a request with this id is open already"
+            self._to_client(messages.failure(None, messages.INVALID_REQUEST, sentence))
+        elif is_call(message) and (wrong := find_wrong_params(message)) is not None:
+            self._to_client(messages.failure(message.id, messages.INVALID_PARAMS, f"not passed on: {wrong}"))
+        else:
             self._take_from_client(message)
 
+    def _watch(self, line: bytes) -> None:
+        """Record every call that a server may find in a line. The line passes as it is, unless one must not be made."""
+        found = [*read_messages(line), *filter(is_call, find_hidden(line))]
+        for message in found:
+            self._take_from_client(message)
+        keys = Counter(message.key for message in found if message.is_request and message.key is not None)
+        with self._lock:
+            for key in (key for key, number in keys.items() if number > 1):
+                # Which of them the server answers cannot be known, so none of them gets its outcome.
+                self._waiting.pop(key, None)
+        if len(self._passed) == len(found):
+            self._passed = [line]
+        else:
+            # One of them must not be made: the others go on alone, if they can be nothing else.
+            self._passed = [one for one in self._passed if all(each.fault is None for each in read_from_client(one))]
+
     def _take_from_client(self, message: Message) -> None:
-        if message.method is None and not message.is_answer and self._recorder.enforced:
-            # The server might read a call where we read nothing.
-            self._to_client(messages.failure(None, messages.PARSE_ERROR, "this line is no message in JSON"))
-            return
         if message.is_answer and (asked := self._take_asked(str(message.id))):
             self._settle(asked, asked.message, read_verdict(message))
             return
         self._meet(message)
-        match message.method:
-            case "tools/call":
-                self._take_call(message)
-            case "resources/read" | "prompts/get" as method:
-                what, argument = _READINGS[method]
-                declared = self._server.declare_reading(what)
-                given = {argument: message.params.get(argument)}
-                self._send(message, proxied(declared, given, f"{self._server.name}/{method}"))
-            case "notifications/cancelled" if given_up := self._find_cancelled(message):
-                # The server never saw that call, and the person need not answer any more.
-                self._to_client(messages.notification("notifications/cancelled", {"requestId": given_up}))
-            case _:
-                self._pass_on(message, self._outcomes.about(message))
+        if message.method == CALL:
+            self._take_call(message)
+        elif is_call(message):
+            self._send(message, self._read_call(message))
+        elif message.method == "notifications/cancelled" and (given_up := self._find_cancelled(message)):
+            # The server never saw that call, and the person need not answer any more.
+            self._to_client(messages.notification("notifications/cancelled", {"requestId": given_up}))
+        else:
+            self._pass_on(message, self._outcomes.about(message))
+
+    def _read_call(self, message: Message) -> ProxiedCall:
+        return read_call(message, self._server, self._toolbox.hints)
 
     def _meet(self, message: Message) -> None:
         """Learn who the client is, from its first words or, where each request says it, from the first that does."""
@@ -129,11 +164,7 @@ class Proxy:
             self._recorder.meet(AgentId(name_for(name)))
 
     def _take_call(self, message: Message) -> None:
-        name, arguments = message.params.get("name"), message.params.get("arguments")
-        given = arguments if isinstance(arguments, dict) else {}
-        named = name if isinstance(name, str) else repr(name)
-        declared = self._server.declare(named, self._toolbox.hints)
-        call = proxied(declared, given, self._server.resource_of(named), local=self._server.local)
+        call = self._read_call(message)
         state = message.params.get("requestState")
         if isinstance(state, str) and (asked := self._take_asked(state)):
             self._settle_carried(asked, message, call)
@@ -201,10 +232,16 @@ class Proxy:
             self._to_client(messages.failure(message.id, messages.REFUSED, sentence))
 
     def _pass_on(self, message: Message, waiting: Waiting | None, *, line: bytes | None = None) -> None:
+        """Have a message sent, once all of its line is judged."""
         if message.is_request and message.key is not None:
             with self._lock:
                 self._waiting[message.key] = waiting or Waiting(message)
-        self._to_server(line or message.line)
+        self._passed.append(line or message.line)
+
+    def _is_open(self, message: Message) -> bool:
+        with self._lock:
+            asked = [each.message.key for each in self._asked.values() if not each.message.is_modern]
+            return message.key in self._waiting or message.key in asked
 
     def _take_asked(self, identifier: str) -> _Asked | None:
         with self._lock:
@@ -222,13 +259,38 @@ class Proxy:
 
     def from_server(self, line: bytes) -> None:
         """Take a line from the server. What came of a call is recorded before the client learns it."""
-        for message in read_messages(line):
-            if message.is_answer and message.key is not None:
-                with self._lock:
-                    waiting = self._waiting.pop(message.key, None)
-                if waiting is not None:
-                    self._recorder.attempt(partial(self._take_answer, message, waiting))
-            self._to_client(message.line)
+        if not self._recorder.enforced:
+            for message in (*read_messages(line), *find_hidden(line)):
+                self._learn(message)
+            self._to_client(line)
+            return
+        for message in read_from_server(line):
+            if message.fault is None:
+                self._learn(message)
+                self._to_client(message.line)
+            else:
+                self._keep_back(message)
+
+    def _learn(self, message: Message) -> None:
+        waiting = self._take_waiting(message)
+        if waiting is not None:
+            self._recorder.attempt(partial(self._take_answer, message, waiting))
+
+    def _keep_back(self, message: Message) -> None:
+        """Keep from a client what it may read otherwise than it is recorded; whoever waits for it is told.
+
+        What came of a call is not known then, so it stays in doubt.
+        """
+        self._recorder.warn(f"a line of the server is not passed on: {message.fault}")
+        if (waiting := self._take_waiting(message)) is not None:
+            sentence = f"the answer of the server is not passed on: {message.fault}"
+            self._to_client(messages.failure(waiting.message.id, messages.CONNECTION_CLOSED, sentence))
+
+    def _take_waiting(self, answer: Message) -> Waiting | None:
+        if not answer.is_answer or answer.key is None:
+            return None
+        with self._lock:
+            return self._waiting.pop(answer.key, None)
 
     def _take_answer(self, message: Message, waiting: Waiting) -> None:
         if waiting.message.method == "tools/list":

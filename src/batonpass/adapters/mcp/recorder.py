@@ -16,6 +16,7 @@ from batonpass.handoff.calls.finish import fail_call, finish_call
 from batonpass.handoff.calls.foreign import ForeignCall
 from batonpass.handoff.calls.receipts import deny_call
 from batonpass.handoff.calls.tools import Declared
+from batonpass.handoff.calls.values import describe
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.noting import attach
 from batonpass.handoff.starting import start_run
@@ -36,14 +37,31 @@ LARGEST = 16 * 1024 * 1024
 class ProxiedCall(ForeignCall):
     """A call that a client wants to make. A grant sees the tool, `call:SERVER/TOOL`, and its arguments."""
 
+    said: Any = None  # all that its message says besides the method; a path may stand anywhere in it
+
+    @property
+    def mentioned(self) -> Mapping[str, Any]:
+        """Return everything in which a path to what is protected may stand: names of arguments as well."""
+        return {"arguments": self.kwargs, "params": self.said}
+
     def is_same(self, other: "ProxiedCall") -> bool:
         """Return whether both ask for the same, to the last argument."""
-        return self.declared.name == other.declared.name and self.kwargs == other.kwargs
+        # As they are recorded: to Python, 1 is True and 1.0.
+        mine, theirs = (describe({"of": call.to, "arguments": call.arguments}) for call in (self, other))
+        return mine == theirs
 
 
-def proxied(declared: Declared, arguments: Mapping[str, Any], of: str, *, local: bool = False) -> ProxiedCall:
+def proxied(
+    declared: Declared,
+    arguments: Mapping[str, Any],
+    of: str,
+    *,
+    said: object = None,
+    local: bool = False,
+    flags: tuple[str, ...] = (),
+) -> ProxiedCall:
     """Return a call of a client's. What a server makes of its arguments only it knows, unless it is local."""
-    return ProxiedCall(declared, dict, (), arguments, to=of, local=local)
+    return ProxiedCall(declared, dict, (), arguments, flags=flags, to=of, local=local, said=said)
 
 
 class CallRefusedError(Exception):
@@ -217,6 +235,10 @@ class Recorder:
     def complain(self, error: Exception) -> None:
         """Say that something is not on record; once, as a store that is gone is gone for every call."""
         said = str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}"
-        if said != self._complained:
-            self._complained = said
-            self._tell(f"not recorded: {said}")
+        self.warn(f"not recorded: {said}")
+
+    def warn(self, sentence: str) -> None:
+        """Say something to whoever reads our messages; not twice in a row."""
+        if sentence != self._complained:
+            self._complained = sentence
+            self._tell(sentence)

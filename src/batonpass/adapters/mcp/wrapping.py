@@ -4,15 +4,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from batonpass.adapters.mcp import jsonc
-from batonpass.adapters.mcp.declaring import name_for
+from batonpass.adapters.mcp.declaring import distinct_name
 from batonpass.errors import InvalidValueError
 
 PROGRAM: Final = "batonpass"
 COMMAND: Final = "mcp-proxy"
+MARK: Final = "--from-init"  # says that we wrote this, and not a person, who may have written the same otherwise
 
 _OURS: Final = re.compile(rf"(?:^|[/\\]){PROGRAM}(?:\.exe)?$")
 _INDENT: Final = re.compile(r"\n([ \t]+)\S")
@@ -20,6 +22,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HTTP: Final = frozenset({"http", "streamable-http", "streamableHttp"})
 _VARIABLE: Final = "MCP_PROXY_HEADER_"
 _TYPE: Final = "type"
+_END: Final = "--"  # of our options; what follows is the server's command
 
 Keys = tuple[str, ...]
 Span = tuple[int, int, str]
@@ -56,8 +59,14 @@ class Entry:
 
     @property
     def is_wrapped(self) -> bool:
-        """Return whether it is behind the proxy."""
-        return len(self.words) > 1 and _OURS.search(self.words[0]) is not None and self.words[1] == COMMAND
+        """Return whether it is behind the proxy, whoever wrote that, and however the proxy is started."""
+        before = self.words[: self.words.index(_END)] if _END in self.words else self.words
+        return any(_OURS.search(word) and after == COMMAND for word, after in pairwise(before))
+
+    @property
+    def is_ours(self) -> bool:
+        """Return whether it says itself that we put it behind the proxy."""
+        return self.is_wrapped and self.words[1:3] == [COMMAND, MARK]
 
     @property
     def url(self) -> str | None:
@@ -85,12 +94,17 @@ def find_entries(text: str, places: Sequence[Keys]) -> Iterator[Entry]:
 
 
 def wrap(text: str, places: Sequence[Keys], wrapper: Wrapper) -> str:
-    """Return settings in which every server that can be is behind the proxy. None of them may be yet."""
+    """Return settings in which every server that can be is behind the proxy.
+
+    One that somebody put there stays as it is. Those that we put there have to be taken out before.
+    """
     spans: list[Span] = []
     for entry in find_entries(text, places):
-        words = [COMMAND, "--name", name_for(entry.name), *wrapper.options]
+        words = [COMMAND, MARK, "--name", distinct_name(entry.name), *wrapper.options]
+        if entry.is_wrapped:
+            continue
         if entry.words:
-            spans += _with_command(text, entry, wrapper.program, [*words, "--", *entry.words])
+            spans += _with_command(text, entry, wrapper.program, [*words, _END, *entry.words])
         elif entry.url is not None:
             spans.append(_without_url(text, entry, wrapper.program, [*words, "--url", entry.url]))
     return _replaced(text, spans)
@@ -99,7 +113,8 @@ def wrap(text: str, places: Sequence[Keys], wrapper: Wrapper) -> str:
 def unwrap(text: str, places: Sequence[Keys], before: str, after: str) -> str:
     """Return settings without the proxy: as they were, to the byte, as far as nobody has changed them since.
 
-    `before` and `after` are what was there when they were wrapped, and what became of it.
+    `before` and `after` are what was there when they were wrapped, and what became of it. What somebody else put behind
+    the proxy stays there.
     """
     if text == after:
         return before
@@ -113,17 +128,17 @@ def unwrap(text: str, places: Sequence[Keys], before: str, after: str) -> str:
         here = text[entry.node.start : entry.node.end]
         if was is not None and became is not None and after[became.start : became.end] == here:
             spans.append((entry.node.start, entry.node.end, before[was.start : was.end]))
-        else:
+        elif entry.is_ours:
             spans += _restored(text, entry)
     return _replaced(text, spans)
 
 
 def _restored(text: str, entry: Entry) -> list[Span]:
     words = entry.words[2:]
-    if "--" in words:
-        command, *arguments = words[words.index("--") + 1 :]
+    if _END in words[:-1]:
+        command, *arguments = words[words.index(_END) + 1 :]
         return list(_with_command(text, entry, command, arguments))
-    if "--url" not in words:
+    if "--url" not in words[:-1]:
         raise InvalidValueError(entry.name, "goes through the proxy in a way that we did not write; edit it by hand")
     environment = dict(entry.value.get("env") or {})
     pairs = [words[at + 1].partition("=") for at, word in enumerate(words) if word == "--header"]

@@ -57,6 +57,7 @@ def _requested(
 ) -> Body:
     declared = pending.declared
     flags = (
+        *pending.call.flags,
         *pending.flags,
         *(decision.flag for decision in pending.gates),
         *((UNTRUSTED_ARGUMENT,) if pending.untrusted else ()),

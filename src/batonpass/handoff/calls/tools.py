@@ -105,6 +105,7 @@ class ToolCall(Generic[Result]):
     function: Callable[..., Result]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    flags: tuple[str, ...] = field(default=(), kw_only=True)  # what is odd about how it came; its request tells them
 
     @cached_property
     def named(self) -> Mapping[str, Any]:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from batonpass.adapters.claude_code.hooks.events import EVENTS
 from batonpass.adapters.claude_code.settings import (
-    Edit,
     Scope,
     find_installed,
     hook_command,
@@ -20,6 +19,7 @@ from batonpass.adapters.claude_code.settings import (
     plan_removal,
     settings_path,
 )
+from batonpass.adapters.settings_edit import Edit
 from batonpass.errors import InvalidValueError
 
 COMMAND = "batonpass-hook"

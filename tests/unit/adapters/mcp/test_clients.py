@@ -20,6 +20,7 @@ from batonpass.adapters.mcp.clients import (
     find_wrapped,
     plan,
 )
+from batonpass.adapters.mcp.declaring import require_name
 from batonpass.adapters.mcp.wrapping import Wrapper, find_entries, unwrap, wrap
 from batonpass.errors import InvalidValueError
 
@@ -49,7 +50,7 @@ def test_servers_are_started_behind_the_proxy() -> None:
     """A command goes behind ours with all its words; an address becomes an option, headers go to the environment."""
     entries = {entry.name: entry.value for entry in find_entries(wrap(EDITED, PLACES, WRAPPER), PLACES)}
 
-    before = ["mcp-proxy", "--name"]
+    before = ["mcp-proxy", "--from-init", "--name"]
     assert {
         "time": {
             "type": "stdio",
@@ -152,10 +153,11 @@ def test_what_is_kept_is_for_its_owner_alone(tmp_path: Path) -> None:
     config = _written(tmp_path, EDITED)
     _, backup = plan(config, Backup(path=config.path), WRAPPER)
 
-    place = backup.keep(tmp_path / "home")
+    edit = backup.edit(tmp_path / "home")
+    edit.apply()
 
     assert (0o600, EDITED, "") == (
-        stat.S_IMODE(place.stat().st_mode),
+        stat.S_IMODE(edit.path.stat().st_mode),
         find_backup(tmp_path / "home", config.path).before,
         find_backup(tmp_path / "elsewhere", config.path).before,
     )
@@ -209,6 +211,53 @@ def test_how_many_servers_are_behind_the_proxy_is_counted(tmp_path: Path) -> Non
     wrong.path.write_text("{", encoding="utf-8")
 
     assert [(wrapped, 3, 4)] == list(find_wrapped([wrapped, wrong, config_of(tmp_path / "none.json")]))
+
+
+BY_HAND = [
+    pytest.param(["batonpass", "mcp-proxy", "--name", "shop", "--", "python", "shop.py"], id="as the guide says"),
+    pytest.param(["/opt/bin/batonpass", "mcp-proxy", "--enforce", "--url", "http://127.0.0.1:9/mcp"], id="by HTTP"),
+    pytest.param(["batonpass", "mcp-proxy"], id="not finished yet"),
+    pytest.param(["uvx", "batonpass", "mcp-proxy", "--", "python", "shop.py"], id="started by another program"),
+]
+
+
+@pytest.mark.parametrize("words", BY_HAND)
+def test_what_somebody_put_behind_the_proxy_stays_as_it_is(tmp_path: Path, words: list[str]) -> None:
+    """It is not wrapped twice, its options are not replaced, and undoing does not take it away."""
+    servers = {"mine": {"command": words[0], "args": words[1:]}, "other": {"command": "npx", "args": ["x"]}}
+    text = json.dumps({"mcpServers": servers}, indent=2)
+    config = _written(tmp_path, text)
+    before, _ = plan(config, Backup(path=config.path), None)
+    wrapped, backup = plan(config, Backup(path=config.path), WRAPPER)
+    wrapped.apply()
+
+    undone = [plan(config, kept, None)[0].after for kept in (backup, Backup(path=config.path))]
+
+    assert (False, [text, text]) == (before.is_change, undone)
+    entries = {entry.name: entry for entry in find_entries(wrapped.after or "", PLACES)}
+    assert (words, True, True) == (entries["mine"].words, entries["mine"].is_wrapped, entries["other"].is_ours)
+
+
+def test_what_somebody_put_behind_the_proxy_since_stays_there() -> None:
+    """Undoing takes away what is marked as ours, and nothing that was written beside it later."""
+    wrapped = wrap('{"mcpServers": {"a": {"command": "x", "args": []}}}', PLACES, WRAPPER)
+    later = '"b": {"command": "batonpass", "args": ["mcp-proxy", "--", "y"]}'
+
+    back = unwrap(wrapped.replace('"a": {', f'{later}, "a": {{'), PLACES, "", "")
+
+    assert f'{{"mcpServers": {{{later}, "a": {{"command": "x", "args": []}}}}}}' == back
+
+
+def test_servers_whose_names_look_alike_are_told_apart() -> None:
+    """Two names that are cleaned to the same are two servers, to rules and to receipts; a name that is one is kept."""
+    names = ["my-shop", "my shop", "my/shop", "-my-shop", "my.shop", "x" * 48, "x" * 49, "x" * 50, "é", "ü", ""]
+    text = json.dumps({"mcpServers": {name: {"command": "x"} for name in names}})
+
+    found = {entry.name: entry.words[4] for entry in find_entries(wrap(text, PLACES, WRAPPER), PLACES)}
+
+    assert len(names) == len(set(found.values()))
+    assert ["my-shop", "my.shop", "x" * 48] == [name for name in names if found[name] == name]
+    assert list(found.values()) == [require_name(name) for name in found.values()]
 
 
 VALUES = st.recursive(

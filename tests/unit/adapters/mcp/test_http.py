@@ -1,8 +1,8 @@
-"""What a message says in its headers as well."""
+"""What a message says in its headers as well, and what cannot be sent by HTTP."""
 
 import json
 
-from batonpass.adapters.mcp.http import Stamps
+from batonpass.adapters.mcp.http import HttpBackend, Stamps
 from batonpass.adapters.mcp.messages import CLIENT_INFO, VERSION, Message
 
 SCHEMA = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
@@ -45,3 +45,15 @@ def test_a_message_without_a_handshake_mirrors_what_it_asks_for() -> None:
         "Mcp-Param-Region": "eu",
     } == headers
     assert {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"} == listed
+
+
+def test_a_number_that_would_be_rounded_on_its_way_is_not_sent() -> None:
+    """What is judged and recorded is what the server gets, or nothing; each message of a line is told for itself."""
+    backend = HttpBackend("http://127.0.0.1:9/mcp", {})
+    line = b'[{"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"n": 1e400}}, {"id": 2}]'
+
+    backend.send(line)
+    told = [json.loads(next(backend.lines())) for _ in range(2)]
+    backend.close()
+
+    assert [(1, -32000), (2, -32000)] == [(each["id"], each["error"]["code"]) for each in told]

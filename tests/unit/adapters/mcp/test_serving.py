@@ -23,7 +23,7 @@ ECHO = """
 import json, sys
 for line in sys.stdin:
     said = json.loads(line)
-    if said["method"] == "leave":
+    if said["method"] == "ping":
         sys.exit(4)
     print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": {"content": []}}), flush=True)
 """
@@ -84,7 +84,7 @@ def test_a_server_that_ends_first_is_said_to_have() -> None:
     """With its exit code, to the client and to whoever started us."""
 
     def play(outlet: Outlet, receive: Lines) -> None:
-        outlet.send(call(1, "leave"))
+        outlet.send(call(1, "ping"))
         assert "the server ended with exit code 4" == receive()["error"]["message"]
 
     _, gone = between(ECHO, play)

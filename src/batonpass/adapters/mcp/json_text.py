@@ -1,0 +1,241 @@
+"""JSON on a line: read so that no two readers can differ about it, written so that no reader splits it.
+
+Python's own reader takes the last of two equal keys, guesses encodings and rounds numbers. Other readers take the
+first key, or one that differs by case, and keep all digits. Whoever judges a message and passes on its bytes has
+judged something that the next reader may not see. So an enforced proxy passes on what it judged, written anew.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NoReturn, Self, TypeAlias
+
+# What is recorded of arguments shows 60 levels. Nobody may hide a difference, or a path, below those.
+DEEPEST: Final = 50
+
+_LONGEST_INTEGER: Final = 4000  # digits; Python does not read much longer ones
+_ESCAPED: Final = json.encoder.encode_basestring_ascii
+_PLAIN: Final = json.JSONEncoder(separators=(",", ":"))
+_BLANK: Final = re.compile(r"\s*")
+# Where some reader of lines ends one: Node and Python at a carriage return, others at any of these.
+_BREAK: Final = re.compile("[\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+
+
+class SpelledFloat(float):
+    """A number that a double holds, and that Python would write otherwise: 1.50, 1e-7, -0."""
+
+    spelling: str
+
+    def __new__(cls, spelling: str) -> Self:
+        """Return the number of a spelling."""
+        number = super().__new__(cls, spelling)
+        number.spelling = spelling
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class UnfitNumber:
+    """A number that no double holds, such as 1e400, or one with more digits than a double has.
+
+    It is recorded by its spelling, and no condition about numbers is met by it: what the server makes of it is unknown.
+    """
+
+    spelling: str
+
+
+Number: TypeAlias = int | float | UnfitNumber
+
+
+class TwinKeys(dict[str, Any]):
+    """An object in which a key stands twice, or two keys differ only by case."""
+
+
+class JsonFaultError(ValueError):
+    """A text that is no JSON, or that two readers may read as two things."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """What one line holds, and what its reader noticed."""
+
+    value: Any
+    spelled: bool = True  # a number in it has a spelling of its own
+    repeated: bool = False  # a key in it stands twice, letter by letter
+
+    def write(self, part: object) -> bytes:
+        """Return a part of it on a line of its own, each number as it was spelled."""
+        try:
+            return write_json(part) if self.spelled else _PLAIN.encode(part).encode("ascii")
+        except RecursionError:
+            return write_json(part)
+
+
+def read_json(line: bytes, *, constants: bool = False) -> JsonLine:
+    """Return what a line holds, with the spelling of its numbers. Objects with keys that are twins are `TwinKeys`.
+
+    Raises `JsonFaultError` for what is not one value in JSON and UTF-8; with `constants`, NaN and infinities pass.
+    """
+    noticed = _Noticed()
+    try:
+        # Not from bytes: Python would try UTF-16 and UTF-32 as well, and take a mark at the beginning.
+        value = json.loads(
+            line.decode("utf-8"),
+            object_pairs_hook=noticed.read_object,
+            parse_float=noticed.read_number,
+            parse_int=noticed.read_number,
+            parse_constant=float if constants else _refuse_constant,
+        )
+    except UnicodeDecodeError:
+        raise JsonFaultError("it is not in UTF-8") from None
+    except json.JSONDecodeError as error:
+        follows = error.msg == "Extra data"
+        raise JsonFaultError("something follows after the message" if follows else "it is not JSON") from None
+    except RecursionError:
+        raise JsonFaultError("it is nested too deep") from None
+    return JsonLine(value, noticed.spelled, noticed.repeated)
+
+
+def read_generously(line: bytes, *, first: bool = False) -> Iterator[JsonLine]:
+    """Yield what the most generous reader finds in a line: one value, or several that follow each other.
+
+    Of a key that stands twice the last counts, or the first, as readers differ. Encodings are guessed as Python does
+    it, bytes that do not fit are replaced as Node does it, and control characters in texts pass. It ends where even
+    such a reader finds nothing more.
+    """
+    text = line.decode(json.detect_encoding(line), "replace").strip()
+    at = 0
+    while at < len(text):
+        noticed = _Noticed(first=first)
+        decoder = json.JSONDecoder(
+            strict=False,
+            object_pairs_hook=noticed.read_object,
+            parse_float=noticed.read_number,
+            parse_int=noticed.read_number,
+        )
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield JsonLine(value, noticed.spelled, noticed.repeated)
+        at = _skip(text, at)
+
+
+def split_line(line: bytes) -> list[bytes]:
+    """Return the lines that a reader finds in one that ends lines at more than the line feed; nothing if it is one."""
+    text = line.decode("utf-8", "replace")
+    return [] if _BREAK.search(text) is None else [piece.encode() for piece in text.splitlines()]
+
+
+def find_fault(value: object) -> str | None:
+    """Return why two readers may read two things in a value; None if they cannot."""
+    waiting: list[tuple[object, int]] = [(value, 1)]
+    while waiting:
+        each, depth = waiting.pop()
+        if depth > DEEPEST:
+            return f"it is nested deeper than {DEEPEST} levels"
+        if isinstance(each, TwinKeys):
+            return "a key in it stands twice, or differs from another only by case"
+        if isinstance(each, str):
+            if not _is_unicode(each):
+                return "a text in it is not Unicode"
+        elif isinstance(each, Mapping):
+            waiting += [(part, depth + 1) for pair in each.items() for part in pair]
+        elif isinstance(each, list):
+            waiting += [(part, depth + 1) for part in each]
+    return None
+
+
+def fits_doubles(value: object) -> bool:
+    """Return whether every number in a value survives a reader that has integers and doubles and nothing else."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, UnfitNumber):
+            return False
+        if isinstance(each, Mapping):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+    return True
+
+
+def write_json(document: object) -> bytes:
+    """Return a document on one line of ASCII, each number as it was spelled: no reader finds a place to split it."""
+    written: list[bytes] = []
+    waiting: list[object] = [document]
+    while waiting:  # not by recursion: whoever nests deep must not end the proxy
+        match waiting.pop():
+            case bytes() as done:
+                written.append(done)
+            case str() as text:
+                written.append(_ESCAPED(text).encode("ascii"))
+            case SpelledFloat() | UnfitNumber() as number:
+                written.append(number.spelling.encode("ascii"))
+            case dict() as table:
+                parts = [part for key, item in table.items() for part in (b",", key, b":", item)]
+                waiting += [b"}", *reversed(parts[1:]), b"{"]
+            case list() as items:
+                parts = [part for item in items for part in (b",", item)]
+                waiting += [b"]", *reversed(parts[1:]), b"["]
+            case other:
+                written.append(_PLAIN.encode(other).encode("ascii"))
+    return b"".join(written)
+
+
+@dataclass(slots=True)
+class _Noticed:
+    """Reads parts of one line, and notices what Python would not tell."""
+
+    spelled: bool = False
+    repeated: bool = False
+    first: bool = False  # of a key that stands twice, the first counts
+
+    def read_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(reversed(pairs)) if self.first else dict(pairs)
+        if len(found) < len(pairs):
+            self.repeated = True
+            return TwinKeys(found)
+        # Keys are unescaped here: `n\u0061me` is `name`. To some readers `Name` is as well, and so is one with a
+        # Kelvin sign or a long s for its letter.
+        return found if len({name.casefold() for name in found}) == len(pairs) else TwinKeys(found)
+
+    def read_number(self, spelling: str) -> Number:
+        number = _number(spelling)
+        if isinstance(number, SpelledFloat | UnfitNumber):
+            self.spelled = True
+        return number
+
+
+def _number(spelling: str) -> Number:
+    if spelling.removeprefix("-").isdigit() and spelling != "-0":
+        return int(spelling) if len(spelling) <= _LONGEST_INTEGER else UnfitNumber(spelling)
+    number = float(spelling)
+    shortest = repr(number)
+    if shortest == spelling:
+        return number
+    try:
+        # A double is meant if the digits say no more than the shortest spelling of the nearest one does.
+        fits = Decimal(spelling) == Decimal(shortest)
+    except InvalidOperation:
+        fits = False
+    return SpelledFloat(spelling) if fits else UnfitNumber(spelling)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return at if found is None else found.end()
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise JsonFaultError(f"{name} is no JSON")
+
+
+def _is_unicode(text: str) -> bool:
+    # Half of a pair of surrogates becomes one thing in one reader, and another thing in another.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,155 @@
+"""Edits of other programs' settings: shown as a difference, and written all together or not at all."""
+
+import difflib
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from batonpass.errors import InvalidValueError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What becomes of a settings file; None is no file."""
+
+    path: Path
+    before: str | None
+    after: str | None
+    private: bool = False  # if it is a new file, nobody but its owner may read it
+
+    @property
+    def is_change(self) -> bool:
+        """Return whether anything would be different."""
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """Return the difference as people read it."""
+        old, new = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
+        name, gone = str(self.path), "/dev/null"
+        lines = difflib.unified_diff(
+            old,
+            new,
+            fromfile=gone if self.before is None else name,
+            tofile=gone if self.after is None else name,
+        )
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+    def apply(self) -> None:
+        """Write the file in one step. Raises `InvalidValueError` if somebody else wrote to it meanwhile."""
+        apply_all([self])
+
+
+def apply_all(edits: Iterable[Edit]) -> None:
+    """Write all files, each in one step, or none of them.
+
+    Raises `InvalidValueError` if one cannot be written, or if somebody else wrote to it meanwhile.
+    """
+    staged: list[_Staged] = []
+    try:
+        # First everything that can fail for want of space or of rights. What is left is to rename.
+        for edit in edits:
+            if edit.is_change:
+                staged.append(_Staged.of(edit))  # noqa: PERF401 - if the next one fails, those so far are cleared
+        for each in staged:
+            each.replace()
+    except BaseException as error:
+        if left := [each for each in reversed(staged) if not each.put_back()]:
+            staged = [each for each in staged if each not in left]
+            where = ", ".join(f"{each.target} is kept in {each.old}" for each in left)
+            raise InvalidValueError("some files", f"are changed and cannot be put back; {where}") from error
+        if isinstance(error, OSError):
+            what = error.filename or "one of the files"
+            raise InvalidValueError(str(what), f"cannot be written: {error.strerror}; nothing was changed") from None
+        raise
+    finally:
+        for each in staged:
+            each.clear()
+
+
+def read_settings(path: Path) -> str | None:
+    """Return what is in a file; None if there is none. Raises `InvalidValueError` if it cannot be read."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValueError(str(path), f"cannot be read: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A file as it is to be and as it was, both written beside it: neither way needs more than a rename."""
+
+    target: Path
+    new: Path | None
+    old: Path | None
+
+    @classmethod
+    def of(cls, edit: Edit) -> "_Staged":
+        target = edit.path.resolve()
+        if read_settings(target) != edit.before:
+            raise InvalidValueError(str(edit.path), "was changed by somebody else meanwhile; try again")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = 0o600 if edit.private else 0o666 & ~_umask()
+        mode = made if edit.before is None else target.stat().st_mode & 0o7777
+        old = _written(target, edit.before, mode)
+        try:
+            return cls(target, _written(target, edit.after, mode), old)
+        except BaseException:
+            _remove(old)
+            raise
+
+    def replace(self) -> None:
+        if self.new is None:
+            self.target.unlink()
+        else:
+            self.new.replace(self.target)
+
+    @property
+    def is_replaced(self) -> bool:
+        # The new text stands beside its place until it takes it.
+        return not self.target.exists() if self.new is None else not self.new.exists()
+
+    def put_back(self) -> bool:
+        """Let the file be as it was. Return whether it is."""
+        try:
+            if self.is_replaced and self.old is None:
+                self.target.unlink(missing_ok=True)
+            elif self.is_replaced and self.old is not None:
+                self.old.replace(self.target)
+        except OSError:
+            return False
+        return True
+
+    def clear(self) -> None:
+        for path in (self.new, self.old):
+            _remove(path)
+
+
+def _remove(path: Path | None) -> None:
+    if path is not None:
+        path.unlink(missing_ok=True)
+
+
+def _written(target: Path, text: str | None, mode: int) -> Path | None:
+    if text is None:
+        return None
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
