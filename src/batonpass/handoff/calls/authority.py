@@ -14,8 +14,8 @@ from batonpass.errors import (
     InvalidValueError,
 )
 from batonpass.guard.authority import explain
+from batonpass.handoff.calls.call_reach import find_touched
 from batonpass.handoff.calls.limits import Counting
-from batonpass.handoff.calls.protected_paths import paths_in
 from batonpass.handoff.calls.tools import PLACE, ToolCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
@@ -153,11 +153,7 @@ def _from(desk: Desk, place: str, path: str) -> str:
 
 
 def _protect(desk: Desk, call: ToolCall[Any], *, enforced: bool) -> None:
-    """Refuse a call that would touch the record. Raises `CallProtectedError`."""
-    here = os.getcwd()  # noqa: PTH109 - a text is wanted
-    reads, own = call.declared.reads, {"path": call.path, "aim": call.aim}
-    targets = () if reads or not enforced else frozenset(paths_in(own, here))
-    named = paths_in({"": call.mentioned, **own} if enforced else own, here)
-    what = desk.protected.find(named, reads=reads, enforced=enforced, targets=targets)
-    if what is not None:
-        raise CallProtectedError(call.declared.name, what)
+    """Refuse a call that would touch what is protected. Raises `CallProtectedError`."""
+    found = find_touched(desk.protected, call, enforced=enforced)
+    if found is not None:
+        raise CallProtectedError(call.declared.name, found.does, found.instead)

@@ -279,7 +279,7 @@ def test_no_call_names_the_place_of_the_record(tmp_path: Path, arguments: dict[s
     stage.call(1, arguments=json.loads(json.dumps(arguments).replace("{home}", str(home))))
 
     (denied,) = stage.bodies(ToolDenied)
-    assert ([], "mcp.protected", True) == (stage.to_server, denied.rule, said(stage).startswith("Denied, and not made"))
+    assert ([], "protected", True) == (stage.to_server, denied.rule, said(stage).startswith("Denied, and not made"))
 
 
 def test_words_about_the_place_of_the_record_pass(tmp_path: Path) -> None:

@@ -1,46 +1,92 @@
 """May this call be made? In an enforced session, before each one: what is protected, then the rules for its agent.
 
-In a session that is only observed, nothing is refused but tampering with the record itself. In an enforced one,
-everybody is kept from the ledger, the hook settings, the rules and Batonpass itself; which other tools a sub-agent may
-use stands in `batonpass.toml`. What a shell is told is read as text, see `shell`: a net and not a wall.
+What is protected is the same at every door, and decided in `batonpass.handoff.calls.call_reach`: here is only said
+what the arguments of Claude Code's tools are. Which other tools a sub-agent may use stands in `batonpass.toml`.
 """
 
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from batonpass.adapters.claude_code.hooks.protecting import PROGRAMS, Places, resolved
 from batonpass.adapters.claude_code.hooks.rules import (
     DELEGATES,
+    FILES,
     SHELLS,
     Pattern,
     Rules,
     read_rules,
 )
-from batonpass.adapters.claude_code.hooks.running import DESTROYERS, Process, Refusal, refuse_place, refuse_text
-from batonpass.adapters.claude_code.hooks.shell import Command, read_commands
-from batonpass.errors import InvalidValueError
+from batonpass.adapters.claude_code.telling import as_agent, is_reading
+from batonpass.errors import CallProtectedError, InvalidValueError
 from batonpass.guard.patterns import glob
+from batonpass.handoff.calls.call_reach import find_touched
+from batonpass.handoff.calls.foreign import ForeignCall
+from batonpass.handoff.calls.protected_paths import RUNS, Process, Protected, program_files
+from batonpass.handoff.calls.shell_text import Command, read_commands
+from batonpass.handoff.calls.tools import Declared
 from batonpass.policy.document import FILE_NAME
+from batonpass.store.opening import SQLITE
 
 _PATHS: Final = ("file_path", "notebook_path", "path")
-_TEXTS: Final = ("command", "cmd", "script")
-_READERS: Final = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
-_LONGEST_PATH: Final = 4096
+_COMMAND: Final = "command"
+# What each tool of Claude Code's own takes besides paths is text; of other tools nobody knows.
+_NAMED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(FILES, _PATHS),
+    "Glob": (*_PATHS, "pattern"),
+    "Grep": (*_PATHS, "glob"),
+    "LS": _PATHS,
+    **dict.fromkeys(SHELLS, (_COMMAND,)),
+    **dict.fromkeys(
+        (
+            *DELEGATES,
+            "AskUserQuestion",
+            "BashOutput",
+            "ExitPlanMode",
+            "KillShell",
+            "TodoWrite",
+            "ToolSearch",
+            "WebFetch",
+            "WebSearch",
+        ),
+        (),
+    ),
+}
 _ELSE: Final = "Do it in another way that is allowed, or tell the user what you could not do."
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call must not be made: the rule, and a sentence that the model can act on."""
+
+    rule: str
+    sentence: str
+
+
+def declare(tool: str, given: Mapping[str, Any], place: str) -> Declared:
+    """Return what is known of a tool of Claude Code's: where it works, and which of its arguments are only text."""
+    named_by = _NAMED_BY.get(tool)
+    content = () if named_by is None else tuple(name for name in given if name and name not in named_by)
+    scripts = (_COMMAND,) if tool in SHELLS else ()
+    reads = tool in _NAMED_BY and is_reading(tool)
+    return Declared(name=as_agent(tool), reads=reads, place=place, content=content, scripts=scripts)
+
+
+def protected_in(project: Path, *, home: Path, ledger: Path | None = None) -> Protected:
+    """Return what is protected in a project, this process included: it is the one that records."""
+    url = "" if ledger is None else f"{SQLITE}{ledger}"
+    process = Process(os.getpid(), tuple(sys.orig_argv))
+    return Protected.around(home, url, project, program=program_files(), process=process)
 
 
 class Judge:
     """Answers for one project. The rules are read again when their file changes."""
 
     def __init__(self, project: Path, *, home: Path, ledger: Path | None = None) -> None:
-        package = Path(__file__).resolve().parents[3]
-        beside = (Path(sys.executable).with_name(name) for name in PROGRAMS)
-        self._places = Places(project, home=home, ledger=ledger, program=(package, *beside))
-        self._process = Process(os.getpid(), tuple(sys.orig_argv))
+        self._protected = protected_in(project, home=home, ledger=ledger)
         self._file = project / FILE_NAME
         self._rules: tuple[object, Rules | InvalidValueError] | None = None
 
@@ -52,7 +98,7 @@ class Judge:
                 "claude-code.rules",
                 f"No call can be judged, because {FILE_NAME} is wrong: {rules}. Ask the user to correct it.",
             )
-        return judge(event, rules, self._places, self._process)
+        return judge(event, rules, self._protected)
 
     def _current(self) -> Rules | InvalidValueError:
         try:
@@ -69,58 +115,40 @@ class Judge:
 
 
 class Keeper:
-    """Answers for one project that is only observed: whatever changes the ledger behind our back is refused."""
+    """Answers for one project that is only observed: whatever changes the ledger or reads its keys is refused."""
 
     def __init__(self, project: Path, *, home: Path, ledger: Path | None = None) -> None:
-        self._places = Places(project, home=home, ledger=ledger)
+        self._protected = protected_in(project, home=home, ledger=ledger)
 
     def __call__(self, event: Mapping[str, Any]) -> Refusal | None:
         """Return why the call in an event would tamper with the record; None if it would not."""
-        return _Call(event, self._places, None).tampers()
+        return _Call(event, self._protected).touches(enforced=False)
 
 
-def judge(event: Mapping[str, Any], rules: Rules, places: Places, process: Process | None = None) -> Refusal | None:
+def judge(event: Mapping[str, Any], rules: Rules, protected: Protected) -> Refusal | None:
     """Return why the call in a PreToolUse event must not be made; None if it may."""
-    call = _Call(event, places, process)
-    return call.touches() or call.exceeds(rules)
+    call = _Call(event, protected)
+    return call.touches(enforced=True) or call.exceeds(rules)
 
 
 class _Call:
-    def __init__(self, event: Mapping[str, Any], places: Places, process: Process | None) -> None:
+    def __init__(self, event: Mapping[str, Any], protected: Protected) -> None:
         given = event.get("tool_input")
         self._tool = str(event.get("tool_name"))
         self._input: Mapping[str, Any] = given if isinstance(given, dict) else {}
-        self._base = str(event.get("cwd") or places.project)
+        self._base = str(event.get("cwd") or protected.work_tree)
         self._agent = str(event.get("agent_type") or "") if event.get("agent_id") is not None else None
-        self._places = places
-        self._process = process
+        self._protected = protected
 
-    def touches(self) -> Refusal | None:
+    def touches(self, *, enforced: bool) -> Refusal | None:
         """Return the refusal of what nobody may do."""
-        for path in self._paths():
-            if place := self._places.find(path, self._base, reads=self._tool in _READERS):
-                return refuse_place(place)
-        for name in _TEXTS:
-            if isinstance(text := self._input.get(name), str):
-                found = refuse_text(text, base=self._base, places=self._places, process=self._process)
-                if found is not None:
-                    return found
-        return None
-
-    def tampers(self) -> Refusal | None:
-        """Return the refusal of what changes or removes the ledger; reading it, and all else, is let through."""
-        if self._tool in _READERS:
+        declared = declare(self._tool, self._input, self._base)
+        call = ForeignCall(declared, dict, (), self._input)
+        found = find_touched(self._protected, call, enforced=enforced)
+        if found is None:
             return None
-        found = [self._places.find(path, self._base) for path in self._paths()]
-        found += [
-            self._places.find_word(word, [self._base], destroys=True)
-            for name in _TEXTS
-            if isinstance(text := self._input.get(name), str)
-            for command in read_commands(text)
-            if command.program in DESTROYERS
-            for word in command.words[1:]
-        ]
-        return next((refuse_place(place) for place in found if place is not None and place.secret), None)
+        rule = "claude-code.batonpass" if found.what == RUNS else "claude-code.protected"
+        return Refusal(rule, str(CallProtectedError(declared.name, found.does, found.instead)))
 
     def exceeds(self, rules: Rules) -> Refusal | None:
         """Return the refusal of what the rules for this agent do not let it do."""
@@ -138,12 +166,6 @@ class _Call:
             return None
         may = ", ".join(pattern.text for pattern in allowed) or "nothing"
         return Refusal("claude-code.not-allowed", f"{FILE_NAME} allows {who} only: {may}. {_ELSE}")
-
-    def _paths(self) -> Iterator[str]:
-        yield from (path for name in _PATHS if isinstance(path := self._input.get(name), str))
-        if self._tool.startswith("mcp__"):
-            # Which of its strings is a path, only the server knows.
-            yield from _strings(self._input)
 
     def _is_denied_by(self, pattern: Pattern) -> bool:
         if not pattern.covers(self._tool):
@@ -174,25 +196,22 @@ class _Call:
             wanted = pattern.removeprefix("domain:").lower()
             yield host == wanted or host.endswith(f".{wanted}")
         else:
-            project = str(self._places.project)
+            project = self._protected.work_tree
             roots = {os.path.normpath(project), os.path.realpath(project)}
             for path in (given for name in _PATHS if isinstance(given := self._input.get(name), str)):
-                for spelled in resolved(path, self._base):
+                for spelled in _resolved(path, self._base):
                     yield any(
                         glob(_absolute(pattern, root), blind=blind).fullmatch(spelled) is not None for root in roots
                     )
 
 
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        if len(value) <= _LONGEST_PATH:
-            yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _strings(inner)
+def _resolved(path: str, base: str) -> Iterator[str]:
+    """Yield where a path leads: as it is written, without `.` and `..`, and after every symbolic link."""
+    if "\0" in path:
+        return
+    whole = os.path.join(base, os.path.expanduser(path))  # noqa: PTH111, PTH118 - pathlib would drop what we look for
+    yield os.path.normpath(whole)
+    yield os.path.realpath(whole)
 
 
 def _host(url: str) -> str:

@@ -10,9 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper, judge
-from batonpass.adapters.claude_code.hooks.protecting import Places
 from batonpass.adapters.claude_code.hooks.rules import Rules, read_rules
-from batonpass.adapters.claude_code.hooks.running import Process
+from batonpass.handoff.calls.protected_paths import Process, Protected
 from tests.unit.adapters.claude_code.hooks.commands import ORDINARY, OURS, PROTECTED
 
 RECORDER = Process(4711, ("/opt/venv/bin/python3.11", "-I", "-m", "batonpass.adapters.claude_code.hooks.resident"))
@@ -33,15 +32,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def places(project: Path) -> Places:
+def places(project: Path) -> Protected:
     """Return what is protected there."""
     program = [project.parent / "site-packages" / "batonpass"]
-    return Places(
+    return Protected.around(
+        project / ".batonpass",
+        f"sqlite:///{project.parent}/kept/all.db",
         project,
-        home=project / ".batonpass",
-        ledger=project.parent / "kept" / "all.db",
         environment={"CLAUDE_CONFIG_DIR": str(project.parent / "config")},
         program=program,
+        process=RECORDER,
     )
 
 
@@ -50,9 +50,9 @@ def a_call(project: Path, tool: str, *, by: str | None = None, **given: object) 
     return event if by is None else {**event, "agent_id": "a1", "agent_type": by}
 
 
-def rule_of(places: Places, event: Mapping[str, Any], rules: Rules | None = None) -> str | None:
+def rule_of(places: Protected, event: Mapping[str, Any], rules: Rules | None = None) -> str | None:
     """Return the rule by which a call is refused; None if it may be made."""
-    refusal = judge(event, rules or Rules(), places, RECORDER)
+    refusal = judge(event, rules or Rules(), places)
     return None if refusal is None else refusal.rule
 
 
@@ -86,7 +86,7 @@ def rules_of(folder: Path, text: str) -> Rules:
         "../site-packages/batonpass/adapters/claude_code/hooks/client.py",
     ],
 )
-def test_nobody_writes_to_what_is_protected(project: Path, places: Places, tool: str, path: str) -> None:
+def test_nobody_writes_to_what_is_protected(project: Path, places: Protected, tool: str, path: str) -> None:
     """By whatever spelling, in the main conversation and in sub-agents."""
     given = {EDITED_BY[tool]: path.format(project=project)}
 
@@ -97,12 +97,12 @@ def test_nobody_writes_to_what_is_protected(project: Path, places: Places, tool:
 @pytest.mark.parametrize(
     "path", ["src/invoice.py", ".claude/agents/editor.md", "docs/batonpass.md", "settings.json", ".batonpass.md"]
 )
-def test_everything_else_can_be_written(project: Path, places: Places, path: str) -> None:
+def test_everything_else_can_be_written(project: Path, places: Protected, path: str) -> None:
     """Neighbours and namesakes of what is protected are not."""
     assert None is rule_of(places, a_call(project, "Write", file_path=str(project / path)))
 
 
-def test_keys_are_not_even_read_and_settings_are(project: Path, places: Places) -> None:
+def test_keys_are_not_even_read_and_settings_are(project: Path, places: Protected) -> None:
     """Whoever can read a key can sign; whoever reads the settings learns only how things are."""
     found = [
         rule_of(places, a_call(project, "Read", file_path=name)) for name in (".batonpass/relay.key", "batonpass.toml")
@@ -112,7 +112,7 @@ def test_keys_are_not_even_read_and_settings_are(project: Path, places: Places) 
     assert "claude-code.protected" == rule_of(places, a_call(project, "Grep", pattern="x", path="src/record"))
 
 
-def test_any_string_of_a_foreign_tool_may_be_a_path(project: Path, places: Places) -> None:
+def test_any_string_of_a_foreign_tool_may_be_a_path(project: Path, places: Protected) -> None:
     """Only the server knows which argument is one."""
     given: dict[str, Any] = {"operations": [{"to": "src/../.claude/settings.json"}], "text": "about .batonpass/\n" * 3}
 
@@ -128,7 +128,7 @@ AIMS = st.sampled_from(
 
 
 @given(DETOURS, AIMS, st.sampled_from(["", "{project}/", "{project}//", "../shop/"]))
-def test_no_detour_leads_in(project: Path, places: Places, detour: list[str], aim: str, start: str) -> None:
+def test_no_detour_leads_in(project: Path, places: Protected, detour: list[str], aim: str, start: str) -> None:
     """Up and down, through links, doubled slashes, other case: all of it is seen to lead to the same place."""
     path = start.format(project=project) + "/".join([*detour, aim])
 
@@ -138,20 +138,20 @@ def test_no_detour_leads_in(project: Path, places: Places, detour: list[str], ai
 
 @given(st.text(alphabet=st.sampled_from("abc./ -_*?[]{},$`\"'\\;|&()<>\n#=~!x0"), max_size=60))
 @example("$'\\;")
-def test_no_text_breaks_the_judge(project: Path, places: Places, text: str) -> None:
+def test_no_text_breaks_the_judge(project: Path, places: Protected, text: str) -> None:
     """Whatever is written, there is an answer."""
     rule_of(places, a_call(project, "Bash", command=text))
     rule_of(places, a_call(project, "Write", file_path=text))
 
 
 @pytest.mark.parametrize("command", OURS)
-def test_nobody_runs_batonpass(project: Path, places: Places, command: str) -> None:
+def test_nobody_runs_batonpass(project: Path, places: Protected, command: str) -> None:
     """By name, by path, as a module, through other programs, in quotes and in substitutions."""
     assert "claude-code.batonpass" == rule_of(places, a_call(project, "Bash", command=command))
 
 
 @pytest.mark.parametrize("command", PROTECTED)
-def test_no_command_reaches_what_is_protected(project: Path, places: Places, command: str) -> None:
+def test_no_command_reaches_what_is_protected(project: Path, places: Protected, command: str) -> None:
     """By name, by pattern, from another directory, by its parents, or by the process that guards it."""
     event = a_call(project, "Bash", command=command.format(project=project))
 
@@ -169,24 +169,24 @@ ENDLESS = [
 
 
 @pytest.mark.parametrize("command", ENDLESS, ids=lambda command: command[:8])
-def test_no_command_keeps_the_judge_busy(project: Path, places: Places, command: str) -> None:
+def test_no_command_keeps_the_judge_busy(project: Path, places: Protected, command: str) -> None:
     """What would grow without end is cut off, and nothing is refused for its length."""
     assert None is rule_of(places, a_call(project, "Bash", command=command))
 
 
 @pytest.mark.parametrize("command", ORDINARY)
-def test_ordinary_work_goes_on(project: Path, places: Places, command: str) -> None:
+def test_ordinary_work_goes_on(project: Path, places: Protected, command: str) -> None:
     """A guard that is in the way is switched off."""
     assert None is rule_of(places, a_call(project, "Bash", command=command))
 
 
-def test_a_refusal_says_what_to_do(project: Path, places: Places) -> None:
+def test_a_refusal_says_what_to_do(project: Path, places: Protected) -> None:
     """The model reads it, and has to go on from there."""
     refusal = judge(a_call(project, "Write", file_path=".batonpass/x"), Rules(), places)
 
     assert refusal is not None
-    assert f"{project}/.batonpass belongs to the ledger, which no agent may touch." in refusal.sentence
-    assert "Leave it alone and go on without it" in refusal.sentence
+    assert f"Write would touch the ledger or its keys ({project}/.batonpass), and no agent may" in refusal.sentence
+    assert "leave it as it is and go on without it" in refusal.sentence
 
 
 RULES = """
@@ -237,16 +237,16 @@ deny = ["Edit", "Bash"]
     ],
 )
 def test_rules_hold_for_their_type(
-    places: Places, by: str | None, tool: str, given: dict[str, Any], expected: str | None
+    places: Protected, by: str | None, tool: str, given: dict[str, Any], expected: str | None
 ) -> None:
     """Denied comes first; a list of what is allowed allows nothing else; a type without rules may do everything."""
-    project = places.project
+    project = Path(places.work_tree)
     rules = rules_of(project.parent, RULES)
 
     assert expected == rule_of(places, a_call(project, tool, by=by, **given), rules)
 
 
-def test_by_default_everything_can_be_denied(project: Path, places: Places, tmp_path: Path) -> None:
+def test_by_default_everything_can_be_denied(project: Path, places: Protected, tmp_path: Path) -> None:
     """Then a type needs a list of what it may."""
     rules = rules_of(tmp_path, '[claude-code]\ndefault = "deny"\n[claude-code.main]\nallow = ["Read"]\n')
     found = [
