@@ -39,7 +39,7 @@ def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> 
     while pending:
         value = pending.pop()
         if (text := _text(value)) is not None:
-            if (path := _shortened(text)) is not None:
+            if (path := as_path(text)) is not None:
                 found[path] = None
                 if len(found) > MOST_TEXTS:
                     return list(found), False
@@ -75,7 +75,7 @@ def _parts(value: object, leave_out: Callable[[str], bool]) -> Iterator[object]:
         yield from (getattr(value, one.name, None) for one in fields(value) if not leave_out(one.name))
 
 
-def _shortened(text: str) -> str | None:
+def as_path(text: str) -> str | None:
     """Return a text if it may be a path; one that is too long only because of detours is one without them."""
     if not text or "\0" in text:
         return None
@@ -91,14 +91,12 @@ def spellings(text: str) -> Iterator[str]:
         yield text
         return
     # As it is written: a name may end in a newline. And without blanks around it, as many a tool takes it.
-    whole = dict.fromkeys((text, text.strip()))
-    given = dict.fromkeys((*whole, text.partition("=")[2], text.rpartition("=")[2]))
-    parts = dict.fromkeys([*given, *text.split("=")])
-    for one in given:
-        parts.update(dict.fromkeys(one.split(":")))
-        if not re.search(r"\s", one):
-            parts.update(dict.fromkeys(one.split(",")))  # `type=bind,src=x`; in prose a comma is a comma
-        parts.update(dict.fromkeys(_in_address(one)))
+    whole = dict.fromkeys((text, text.strip(), text.partition("=")[2], text.rpartition("=")[2]))
+    # `type=bind,src=x`, `x:y:ro`; in prose a comma is a comma.
+    signs = "[=:]" if re.search(r"\s", text) else "[=:,]"
+    parts = dict.fromkeys([*whole, *re.split(signs, text)])
+    for one in whole:
+        parts.update(dict.fromkeys((*one.split(":"), *_in_address(one))))
     seen: set[str] = set()
     for part in parts:
         for one in _in_part(part):

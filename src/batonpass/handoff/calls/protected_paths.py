@@ -33,6 +33,7 @@ _OF_CLIENTS: Final = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 _OF_GIT: Final = ("config", "config.worktree")
 _HOOKS: Final = "hooks"
 _KEY: Final = ".key"
+_KEYS: Final = ("relay.key", "relay.next.key", "root.key")
 _KEPT_SECRET: Final = ("runs", "mcp")  # in a home: the keys of runs, and settings with their secrets as they were
 # A disk of Apple's old kind does not see these in a name: `.baton\u200cpass` is `.batonpass` there.
 _UNSEEN: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
@@ -187,10 +188,7 @@ class Protected:
         whole = reach.access is Access.REPLACES
         for place in self.places:
             if _finds(pattern, place, whole=whole) and place.refuses(
-                # A pattern below a place may find the keys in it.
-                place.folded,
-                reach.access,
-                enforced=enforced,
+                _found_by(pattern, place), reach.access, enforced=enforced
             ):
                 yield place
 
@@ -283,6 +281,14 @@ def _finds(pattern: list[str], place: Place, *, whole: bool) -> bool:
         if not reached:
             return False
     return place.folder or end in reached
+
+
+def _found_by(pattern: list[str], place: Place) -> str:
+    """Return what a pattern finds of a place: some of what is in it, or, if keys are among that, all."""
+    name = pattern[-1]
+    if not place.folder or any(_fits(key, name) for key in _KEYS) or name == "**":
+        return place.folded
+    return f"{place.folded}/{name}"
 
 
 def _through(pattern: list[str], reached: set[int]) -> set[int]:

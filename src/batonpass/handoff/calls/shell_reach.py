@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Final
 
-from batonpass.handoff.calls.path_spellings import LONGEST_PATH, leads_to, spellings
+from batonpass.handoff.calls.path_spellings import LONGEST_PATH, as_path, leads_to, spellings
 from batonpass.handoff.calls.protected_paths import PROGRAM, PROGRAMS, RUNS, Access, Found, Process, Protected, Reach
 from batonpass.handoff.calls.shell_programs import RUNS_NEXT, WRAPPERS, takes_ignored_files, uses_of
 from batonpass.handoff.calls.shell_text import LONGEST, Command, read_commands, unbraced
@@ -154,10 +154,9 @@ def _is_script_of(command: Command) -> bool:
 
 
 def _reaches(word: str, access: Access, bases: tuple[str, ...]) -> Iterator[Reach]:
-    if len(word) > LONGEST_PATH or "\0" in word:
-        return
     for unfolded in unbraced(word):
-        for one in spellings(unfolded):
+        path = as_path(unfolded)
+        for one in () if path is None else spellings(path):
             if _GLOB.search(one):
                 yield from _expanded(one, access, bases)
             yield from (Reach(path, access) for path in leads_to(one, bases))
@@ -165,15 +164,18 @@ def _reaches(word: str, access: Access, bases: tuple[str, ...]) -> Iterator[Reac
 
 def _expanded(word: str, access: Access, bases: tuple[str, ...]) -> Iterator[Reach]:
     """Yield what a pattern may find: as it is written, for what is not there yet, and by the links that are there."""
-    few = sum(map(bool, map(_GLOB.search, word.split("/")))) <= _MOST_PATTERNS and "**" not in word
+    parts = word.split("/")
+    at = [number for number, part in enumerate(parts) if _GLOB.search(part)]
+    # What comes after the last pattern need not be there yet.
+    start, rest = "/".join(parts[: at[-1] + 1]), "/".join(parts[at[-1] + 1 :])
+    few = len(at) <= _MOST_PATTERNS and "**" not in word
     for base in bases:
-        pattern = os.path.join(base, word)  # noqa: PTH118 - as it is written
-        yield Reach(os.path.normpath(pattern), access, pattern=True)
+        yield Reach(os.path.normpath(os.path.join(base, word)), access, pattern=True)  # noqa: PTH118 - as it is written
         try:
-            found = list(islice(glob.iglob(pattern), _MOST_EXPANDED)) if few else []  # noqa: PTH207 - of any text
+            found = list(islice(glob.iglob(os.path.join(base, start)), _MOST_EXPANDED)) if few else []  # noqa: PTH118, PTH207 - of any text
         except (OSError, ValueError, re.error):
             continue
-        yield from (Reach(os.path.realpath(path), access) for path in found)
+        yield from (Reach(path, access) for one in found for path in leads_to(os.path.join(one, rest), [base]))  # noqa: PTH118 - as above
 
 
 def _whole_places(placed: _Placed) -> Iterator[Reach]:
