@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from batonpass.handoff.calls.path_spellings import MOST_TEXTS, leads_to, spellings, texts_in
+from batonpass.handoff.calls.path_spellings import MOST_TEXTS, leads_to, real_path, spellings, texts_in
 from batonpass.handoff.calls.protected_paths import Access, Found, Protected, Reach
 from batonpass.handoff.calls.shell_reach import find_in_shell, find_in_words
 from batonpass.handoff.calls.tools import Declared, ToolCall
@@ -44,12 +44,14 @@ _TOO_MANY: Final = Found(
 def find_touched(protected: Protected, call: ToolCall[Any], *, enforced: bool) -> Found | None:
     """Return why a call must not be made, because of what it would touch; None if nothing speaks against it."""
     given, declared = call.mentioned, call.declared
-    bases = _bases(declared, given, protected.work_tree)
+    bases = _bases(declared, given, protected.root)
     texts, whole = texts_in(given, lambda name: _is_left_out(name, declared))
     if enforced and not whole:
         return _TOO_MANY
+    aim, _ = texts_in({"": call.aim}, lambda _: False)
+    texts = [text for text in texts if text not in aim]  # more is done to these, as the tool says itself
     return (
-        protected.find(_aimed_at(call, bases), enforced=enforced)
+        protected.find(_aimed_at(declared, aim, bases), enforced=enforced)
         or protected.find(_named(declared, texts, bases, enforced=enforced), enforced=enforced)
         or _told(protected, declared, given, bases, enforced=enforced)
     )
@@ -63,7 +65,7 @@ def _is_left_out(name: str, declared: Declared) -> bool:
 
 def _bases(declared: Declared, given: Mapping[str, Any], work_tree: str) -> tuple[str, ...]:
     """Return the directories in which paths may begin: where it runs if that is known, else here and the work tree."""
-    known = [*_here(), work_tree] if declared.place is None else [declared.place]
+    known = [*_here(), work_tree] if declared.place is None else [real_path(declared.place)]
     said = [value for name in _PLACES if isinstance(value := given.get(name), str | os.PathLike)]
     more = [path for value in said for path in leads_to(os.fsdecode(value), known) if os.path.isdir(path)]  # noqa: PTH112 - of any text
     return tuple(dict.fromkeys([*known, *more]))
@@ -76,14 +78,13 @@ def _here() -> Iterator[str]:
         return  # somebody removed it
 
 
-def _aimed_at(call: ToolCall[Any], bases: tuple[str, ...]) -> Iterator[Reach]:
-    """Yield what a call acts on as its tool says it: who changes a directory changes, or replaces, all in it."""
-    access = Access.READS if call.declared.reads else Access.REPLACES
-    aim, _ = texts_in({"": call.aim}, lambda _: False)
+def _aimed_at(declared: Declared, aim: list[str], bases: tuple[str, ...]) -> Iterator[Reach]:
+    """Yield what a call acts on as its tool says it: who changes a directory may move or remove it, with all in it."""
+    access = Access.READS if declared.reads else Access.REPLACES
     for text in aim:
         yield from (Reach(path, access) for one in spellings(text) for path in leads_to(one, bases))
-    if call.declared.place is not None:
-        yield from (Reach(path, Access.LISTS) for path in leads_to(call.declared.place, bases))
+    if declared.place is not None:
+        yield Reach(bases[0], Access.LISTS)
 
 
 def _named(declared: Declared, texts: list[str], bases: tuple[str, ...], *, enforced: bool) -> Iterator[Reach]:

@@ -107,6 +107,7 @@ class Protected:
     """The places of one relay, and the process that records, if that is another's to end."""
 
     work_tree: str = "/"
+    root: str = "/"  # the same, its links followed
     places: tuple[Place, ...] = ()
     process: Process | None = None
     _at: Mapping[str, tuple[Place, ...]] = field(init=False, repr=False, compare=False)
@@ -142,7 +143,7 @@ class Protected:
             for one in wanted
             for path in {os.path.normpath(one.path), os.path.realpath(one.path)}
         ]
-        return cls(work_tree=str(tree), places=tuple(dict.fromkeys(both)), process=process)
+        return cls(work_tree=str(tree), root=os.path.realpath(tree), places=tuple(dict.fromkeys(both)), process=process)
 
     def find(self, reaches: Iterable[Reach], *, enforced: bool) -> Found | None:
         """Return the first of these that must not be reached; None if all may.
