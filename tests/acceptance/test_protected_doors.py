@@ -40,8 +40,8 @@ MODES: Final = [(enforced, reads) for enforced in (False, True) for reads in (Fa
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a work tree with everything in it that is protected; its user lives there, this process is elsewhere."""
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a work tree with everything in it that is protected."""
     base = tmp_path_factory.mktemp("doors").resolve()
     tree = base / "caf\u00e9"
     for name in (*AIMS, "src/a.py"):
@@ -49,11 +49,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         if name != ".batonpass/relay.key":  # the relay makes that itself
             (tree / name).touch()
     (base / "elsewhere").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(base / "elsewhere")
-        patch.setenv("HOME", str(tree))
-        patch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-        yield tree
+    return tree
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process stand beside the tree, and its user live there."""
+    monkeypatch.chdir(tree.parent / "elsewhere")
+    monkeypatch.setenv("HOME", str(tree))
 
 
 Ask = Callable[..., str | None]
