@@ -51,6 +51,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tree / "elsewhere").mkdir()
     (tree / "src" / "link").symlink_to(tmp_path)
     monkeypatch.chdir(tree)
+    monkeypatch.setenv("HOME", str(tree))
     return tree
 
 
@@ -185,6 +186,23 @@ class TestProtected:
         for pattern in (".batonpass/**", "**/.batonpass/*", ".baton*/*"):
             with pytest.raises(CallProtectedError):
                 run.call(search, ".", pattern)
+
+    @pytest.mark.parametrize(
+        "target",
+        ["https://a.example", "https://a.example/", "crm://account/", "host:/", "note:.", "a=1,/", "ana@x.org"],
+    )
+    def test_what_is_no_file_is_not_taken_for_the_root(self, watched: LiveRun, target: str) -> None:
+        """A target that holds everything would be refused."""
+        send = tool("send", target="to", action="send")(lambda to: to)
+
+        assert target == watched.call(send, target)
+
+    @pytest.mark.parametrize("target", ["/", "file:///", ".", "..", "~", "src/.."])
+    def test_who_changes_a_directory_around_the_record_changes_the_record(self, watched: LiveRun, target: str) -> None:
+        """Nothing is known of the tool but that it acts on all of it."""
+        move = tool("move", target="what")(lambda what: what)
+        with pytest.raises(CallProtectedError):
+            watched.call(move, target)
 
     def test_more_than_can_be_looked_at_is_refused_where_it_is_enforced(self, run: LiveRun, watched: LiveRun) -> None:
         """A path among a great many is not hidden by them."""

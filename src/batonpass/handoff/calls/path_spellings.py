@@ -95,9 +95,11 @@ def spellings(text: str) -> Iterator[str]:
     whole = dict.fromkeys((text, text.strip(), text.partition("=")[2], text.rpartition("=")[2]))
     # `type=bind,src=x`, `x:y:ro`; in prose a comma is a comma.
     signs = "[=:]" if re.search(r"\s", text) else "[=:,]"
-    parts = dict.fromkeys([*whole, *re.split(signs, text)])
+    inner = [*re.split(signs, text), *(part for one in whole for part in one.split(":"))]
+    # A piece that is only the root, or a way up, is a sign more often than a path: `https://a.example/`, `host:/`.
+    parts = dict.fromkeys([*whole, *(part for part in inner if part.strip("./"))])
     for one in whole:
-        parts.update(dict.fromkeys((*one.split(":"), *_in_address(one))))
+        parts.update(dict.fromkeys(_in_address(one)))
     seen: set[str] = set()
     for part in parts:
         for one in _in_part(part):
@@ -131,11 +133,9 @@ def _in_address(text: str) -> Iterator[str]:
     rest = text[scheme.end() :]
     for address in dict.fromkeys((rest, re.split("[?#]", rest)[0])):
         for one in dict.fromkeys((address, _decoded(address))):
-            yield one
-            if one.startswith("//"):
-                yield one[2:]
-                yield one.lstrip("/")
-                yield f"/{one[2:].partition('/')[2]}"
+            paths = [one, one[2:], one.lstrip("/"), f"/{one[2:].partition('/')[2]}"] if one.startswith("//") else [one]
+            # Only the address of a file can mean the root itself.
+            yield from (path for path in paths if path.strip("./") or scheme[0].casefold() == "file:")
 
 
 def _decoded(text: str) -> str:
