@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 TOGETHER: Final = (
     "tests/acceptance/test_demo.py",
     "tests/acceptance/test_freight.py",
+    "tests/acceptance/test_protected_doors.py",
     "tests/acceptance/test_tool_server.py",
     "tests/attribution/test_generated.py",
     "tests/claude_code/test_recording.py",

@@ -48,15 +48,6 @@ def find_settings(
     )
 
 
-def find_approvers_home(environment: Mapping[str, str] | None = None) -> Path:
-    """Return where the keys of people who approve are kept: a place of theirs, and not of any ledger or project."""
-    environment = os.environ if environment is None else environment
-    given = environment.get("XDG_CONFIG_HOME", "")
-    # The standard says to pass over a path that is not absolute.
-    base = Path(given) if given and Path(given).is_absolute() else _expanded("~/.config")
-    return base / "batonpass" / "approvers"
-
-
 def find_policy_file(
     given: Path | None = None,
     *,

@@ -69,13 +69,13 @@ def test_a_session_does_what_it_was_granted(hooked: Hooked, tmp_path: Path) -> N
         ClaudeCode(home=home, project=hooked.folder, api=api).say(FIX)
     told = results_in(api)
 
-    assert "belongs to the hook settings, which no agent may touch" in told["hooks"]
+    assert "would touch what decides about calls" in told["hooks"]
     assert "claude-code may read:** | run:echo, tried write:a.py" in told["edit"]
     assert "tried call:Bash" in told["more"]
     assert "editor may write:notes.md | read:**, tried write:other.md; nobody above holds it" in told["other"]
     assert "one" in told["look"]
     assert "hello" in told["echo"]
-    assert ["claude-code.protected", "grant", "grant", "grant"] == hooked.denied()
+    assert ["protected", "grant", "grant", "grant"] == hooked.denied()
     assert (False, "one\n", False, True) == (
         (hooked.folder / ".claude" / "settings.json").exists(),
         (hooked.folder / "a.py").read_text(encoding="utf-8"),

@@ -105,9 +105,9 @@ def test_enforced_the_model_is_told_what_it_may_not_do(hooked: Hooked, play: Pla
     (hooked.folder / "batonpass.toml").write_text(RULES, encoding="utf-8")
     told = results_in(play("--enforce"))
 
-    assert "belongs to the ledger, which no agent may touch. Leave it alone" in told["ledger"]
-    assert "`batonpass` is the user's: no agent may run or change it" in told["ours"]
-    assert "This command names .claude/settings.local.json" in told["hooks"]
+    assert "Write would touch the ledger or its keys" in told["ledger"]
+    assert "Bash would run or change `batonpass`" in told["ours"]
+    assert "Bash would touch what decides about calls" in told["hooks"]
     assert "The rule 'Bash(curl *)' in batonpass.toml denies this to sub-agents of type 'editor'" in told["denied"]
     assert "allows sub-agents of type 'editor' only: Edit(notes.md), Read" in told["other"]
     assert not (hooked.home / "x").exists()
@@ -115,9 +115,9 @@ def test_enforced_the_model_is_told_what_it_may_not_do(hooked: Hooked, play: Pla
     assert "two\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
     assert (hooked.folder / "notes.md").exists()
     assert [
-        "claude-code.protected",
-        "claude-code.batonpass",
-        "claude-code.protected",
+        "protected",
+        "protected",
+        "protected",
         "claude-code.denied",
         "claude-code.not-allowed",
     ] == hooked.denied()
@@ -156,4 +156,4 @@ def test_an_event_that_it_does_not_know_is_ignored(hooked: Hooked, play: Play) -
     play("--enforce")
 
     assert "two\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
-    assert 3 == hooked.denied().count("claude-code.protected") + hooked.denied().count("claude-code.batonpass")
+    assert 3 == hooked.denied().count("protected")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.config import Settings, find_approvers_home, find_settings
+from batonpass.config import Settings, find_settings
+from batonpass.signing.approver import find_approvers_home
 
 
 def homes(*places: Path) -> None:

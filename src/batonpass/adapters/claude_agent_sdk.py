@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper
 from batonpass.adapters.claude_code.hooks.events import EVENTS
 from batonpass.adapters.claude_code.hooks.recorder import Recorder, denied
 from batonpass.config import find_settings
@@ -21,7 +20,6 @@ from batonpass.errors import BatonpassError
 from batonpass.model.receipt import Mode
 from batonpass.model.rules import Policy
 from batonpass.relay import Relay
-from batonpass.store.home import HOME_NAME
 
 # Longer than anything of ours takes; a ledger that is locked for so long is broken.
 _SECONDS: Final = 60.0
@@ -48,11 +46,9 @@ def record_hooks(
     opened = relay or Relay.open(
         settings.ledger, home=settings.home, keys_in_files=True, policy=Policy(), work_tree=place
     )
-    judge = (Judge if enforce else Keeper)(place, home=settings.home or place / HOME_NAME)
     mode = Mode.ENFORCED if enforce else Mode.OBSERVED
-    # A relay that was given has a policy of its own.
-    policy = DirectoryPolicy(place, settings.policy) if relay is None else None
-    callback = _Callback(Recorder(opened, place, judge=judge, mode=mode, by=by, policy=policy), enforce=enforce)
+    policy = DirectoryPolicy(place, settings.policy)
+    callback = _Callback(Recorder(opened, place, mode=mode, by=by, policy=policy), enforce=enforce)
     on_failure = "block" if enforce else "continue"
     made = {event: [matcher(hooks=[callback], timeout=_SECONDS, on_failure=on_failure)] for event in EVENTS}
     return Hooks(made, callback, opened if relay is None else None)

@@ -8,7 +8,6 @@ from batonpass.cli.opening import opened_relay
 from batonpass.cli.options import checked, json_option, ledger_option
 from batonpass.cli.passphrase import new_passphrase, unlock
 from batonpass.cli.printing import paint, say, say_json, table, tell
-from batonpass.config import find_approvers_home
 from batonpass.errors import InvalidValueError, KeyMissingError, KeyRefusedError
 from batonpass.handoff.membership import has_one
 from batonpass.model.checks import require_digest
@@ -16,7 +15,13 @@ from batonpass.model.ids import PrincipalId, PublicKey, require_principal
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.projection import key_id
 from batonpass.relay import Relay
-from batonpass.signing.approver import ApproverFile, find_approver, find_approvers, make_approver
+from batonpass.signing.approver import (
+    ApproverFile,
+    find_approver,
+    find_approvers,
+    find_approvers_home,
+    make_approver,
+)
 
 _COLOURS = {KeyStatus.ACTIVE: "green", KeyStatus.RETIRED: "yellow", KeyStatus.REVOKED: "red"}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.adapters.claude_code.hooks.client import HOME_NAME, LOG, Call
+from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
 from batonpass.adapters.claude_code.hooks.resident import ask_who
-from batonpass.adapters.claude_code.hooks.rules import read_rules
 from batonpass.adapters.claude_code.hooks.spool import find_spooled
 from batonpass.adapters.claude_code.settings import Installed, find_installed
 from batonpass.cli.checkup import Check, Level
@@ -46,7 +46,7 @@ def _rules(one: Installed, project: Path) -> Iterator[Check]:
     if not one.enforce or not (project / FILE_NAME).exists():
         return
     try:
-        read_rules(project / FILE_NAME)
+        DirectoryPolicy(project)()
     except InvalidValueError as error:
         yield Check(Level.BAD, "rules", f"{FILE_NAME}: {error}", "correct it: until then every call is refused")
     else:

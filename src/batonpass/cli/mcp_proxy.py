@@ -20,6 +20,7 @@ from batonpass.cli.options import checked, ledger_option
 from batonpass.cli.printing import tell
 from batonpass.config import HANDOFF, Settings
 from batonpass.errors import MissingExtraError
+from batonpass.handoff.calls.protected_paths import Protected, program_files
 from batonpass.handoff.transfer.grant_terms import grant_for
 from batonpass.model.ids import HANDOFF as IDS_OF_HANDOFFS
 from batonpass.model.ids import HandoffId, require_agent, require_id, require_principal, session_named
@@ -120,7 +121,8 @@ def command(
     )
     enforced = enforce or policy.enforce or bool(may) or handoff is not None
     recorder = Recorder(lambda: _open(found, file), origin, enforced=enforced, tell=_complain)
-    gone = serve(server, _reach(command, url, headers), recorder, Guard(recorder, found.home))
+    protected = Protected.around(found.home, found.ledger, Path.cwd(), program=program_files())
+    gone = serve(server, _reach(command, url, headers), recorder, Guard(recorder, protected))
     if gone is not None:
         _complain(str(gone))
         click.get_current_context().exit(BROKEN)

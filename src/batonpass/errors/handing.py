@@ -301,8 +301,8 @@ class CallProtectedError(CallError):
 
     code = "call.protected"
 
-    def __init__(self, tool: str, what: str) -> None:
-        super().__init__(f"{tool} would touch {what}, which no agent may; leave it as it is and go on without it")
+    def __init__(self, tool: str, does: str, instead: str) -> None:
+        super().__init__(f"{tool} would {does}, and no agent may do that; {instead}")
         self.tool = tool
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from batonpass.clock import Clock
 from batonpass.credentials import Provider
 from batonpass.grants.issuing import Issuer
-from batonpass.handoff.calls.protected_paths import Protected
+from batonpass.handoff.calls.protected_paths import Protected, program_files
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.membership import Membership
 from batonpass.handoff.secrets import TreeSecrets
@@ -47,7 +47,7 @@ def furnish(
         enrolments=Vouched(store, membership.root),
         issuer=issuer_of(membership, clock),
         work_tree=work_tree,
-        protected=Protected.around(home, store.url, work_tree),
+        protected=Protected.around(home, store.url, work_tree, program=program_files()),
     )
 
 

@@ -4,7 +4,8 @@ A file is one line of ASCII; docs/spec/keys.md spells it out. What is not secret
 is found without its passphrase: whose it is, its public half, and what opening it costs.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,15 @@ _SUFFIX: Final = ".key"
 _NAMED: Final = 16
 _MOST_MEMORY: Final = 4 * argon2id.MEMLIMIT_MODERATE
 _MOST_PASSES: Final = 4 * argon2id.OPSLIMIT_MODERATE
+
+
+def find_approvers_home(environment: Mapping[str, str] | None = None) -> Path:
+    """Return where the keys of people who approve are kept: a place of theirs, and not of any ledger or project."""
+    environment = os.environ if environment is None else environment
+    given = environment.get("XDG_CONFIG_HOME", "")
+    # The standard says to pass over a path that is not absolute.
+    base = Path(given) if given and Path(given).is_absolute() else Path(os.path.expanduser("~/.config"))  # noqa: PTH111 - without an error, where nobody has a home
+    return base / "batonpass" / "approvers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -200,8 +200,8 @@ def test_the_mode_can_be_changed_under_way(shop: Hooked) -> None:
     shop.tell(shop.call("PreToolUse", 2))
 
     assert first != second
-    assert "belongs to the ledger, which no agent may touch" in reason_in(answer)
-    assert (["claude-code.protected"], 1) == (shop.denied(), shop.requested())
+    assert "would touch the ledger or its keys" in reason_in(answer)
+    assert (["protected"], 1) == (shop.denied(), shop.requested())
 
 
 def test_an_event_can_be_sent_by_hand(shop: Hooked) -> None:
@@ -212,8 +212,8 @@ def test_an_event_can_be_sent_by_hand(shop: Hooked) -> None:
     with event.open("rb") as file:
         done = subprocess.run(program, cwd=shop.folder, stdin=file, capture_output=True, text=True, check=True)
 
-    assert "`batonpass` is the user's" in reason_in(done.stdout)
-    assert ["claude-code.batonpass"] == shop.denied()
+    assert "would run or change `batonpass`" in reason_in(done.stdout)
+    assert ["protected"] == shop.denied()
 
 
 def test_the_doctor_sees_hooks_recorder_and_spool(shop: Hooked) -> None:

@@ -14,6 +14,7 @@ from batonpass.errors import (
     InvalidValueError,
 )
 from batonpass.handoff.calls.tools import tool
+from batonpass.handoff.run import LiveRun
 from batonpass.model.bodies import Kind
 from batonpass.model.items import Constraint
 from batonpass.relay import Relay
@@ -50,6 +51,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tree / "elsewhere").mkdir()
     (tree / "src" / "link").symlink_to(tmp_path)
     monkeypatch.chdir(tree)
+    monkeypatch.setenv("HOME", str(tree))
     return tree
 
 
@@ -102,6 +104,120 @@ class TestTargets:
                 relay.start("Fix it", by=ANA, may=["call:note"]).call(note, b".batonpass/relay.key")
 
             assert ["protected", "protected"] == [rule for rule, _ in denials(relay)]
+
+
+class TestProtected:
+    """What is protected is reached neither by a command nor by a parent, and content is only content."""
+
+    @pytest.fixture
+    def run(self, tree: Path) -> Iterator[LiveRun]:
+        """Return a run that may do everything, on a ledger in the tree."""
+        with Relay.open(f"sqlite:///{tree}/.batonpass/ledger.db", work_tree=tree) as relay:
+            yield relay.start("Fix it", by=ANA, may=["run:**", "call:**", "write:**", "read:**"])
+
+    @pytest.fixture
+    def watched(self, tree: Path) -> Iterator[LiveRun]:
+        """Return a run that nothing holds, on a ledger in the tree."""
+        with Relay.open(f"sqlite:///{tree}/.batonpass/ledger.db", work_tree=tree) as relay:
+            yield relay.start("Look", by=ANA)
+
+    @pytest.mark.parametrize("mode", ["run", "watched"])
+    @pytest.mark.parametrize(
+        ("command", "cwd"),
+        [
+            (["cat", "../.batonpass/relay.key"], "src"),
+            (["cat", "relay.key"], ".batonpass"),
+            (["cat", "/proc/self/cwd/../.batonpass/relay.key"], "src"),
+            (["sh", "-c", "cat ../.batonpass/relay.key"], "src"),
+            (["sh", "-c", "cd .. && cat .batonpass/*.key"], "src"),
+            (["git", "-C", "..", "hash-object", ".batonpass/relay.key"], "src"),
+            (["env", "X=1", "rm", "-rf", ".."], "src"),
+            (["rm", "-rf", "."], None),
+            (["python3", "-c", "print(open('.batonpass/relay.key').read())"], None),
+        ],
+        ids=lambda value: value if value is None or isinstance(value, str) else " ".join(value),
+    )
+    def test_a_command_reaches_no_key_from_wherever_it_runs(
+        self, request: pytest.FixtureRequest, mode: str, command: list[str], cwd: str | None
+    ) -> None:
+        """Its words begin where it runs, and not where this process stands."""
+        lead: LiveRun = request.getfixturevalue(mode)
+        with pytest.raises(CallProtectedError):
+            lead.shell(command, cwd=cwd)
+
+        assert (Path.cwd() / ".batonpass" / "relay.key").exists()
+
+    def test_a_shell_is_not_fed_what_it_may_not_be_told(self, run: LiveRun) -> None:
+        """What stands on its stdin is a program; to others it is text."""
+        with pytest.raises(CallProtectedError):
+            run.shell(["sh"], stdin="cat .batonpass/relay.key")
+
+        assert ".batonpass\n" == run.shell(["cat"], stdin=".batonpass\n").stdout
+
+    def test_a_tool_that_says_where_it_works_is_judged_from_there(self, run: LiveRun) -> None:
+        """As servers that run commands do."""
+        told = tool("sh")(lambda command, cwd: (command, cwd))
+        with pytest.raises(CallProtectedError):
+            run.call(told, "cat ../.batonpass/relay.key", cwd="src")
+
+        assert ("cat ../a", "src") == run.call(told, "cat ../a", cwd="src")
+
+    def test_content_says_what_it_likes(self, run: LiveRun) -> None:
+        """A tool declares which of its arguments are texts to be written; a name for them that all use is known."""
+        put = tool("put", target="path", content=("text",))(lambda path, text: (path, text))
+        other = tool("other", target="path")(lambda path, content: (path, content))
+
+        assert (".gitignore", ".batonpass/") == run.call(put, ".gitignore", ".batonpass/")
+        assert (".gitignore", ".batonpass/\n") == run.call(other, ".gitignore", ".batonpass/\n")
+        with pytest.raises(CallProtectedError):
+            run.call(put, ".batonpass/x", "y")
+
+    def test_content_is_no_way_to_hide_a_target(self, run: LiveRun) -> None:
+        """What a call acts on is looked at, whatever it is called."""
+        put = tool("put", target="content", content=("content",))(lambda content: content)
+        with pytest.raises(CallProtectedError):
+            run.call(put, ".batonpass/x")
+
+    def test_who_searches_a_tree_touches_nothing_in_it(self, run: LiveRun) -> None:
+        """It is named by many calls, and moved or removed by few."""
+        search = tool("search")(lambda where, pattern: (where, pattern))
+        run.call(search, ".", "*")
+        run.call(search, str(Path.cwd()), "**/*.py")
+        for pattern in (".batonpass/**", "**/.batonpass/*", ".baton*/*"):
+            with pytest.raises(CallProtectedError):
+                run.call(search, ".", pattern)
+
+    @pytest.mark.parametrize(
+        "target",
+        ["https://a.example", "https://a.example/", "crm://account/", "host:/", "note:.", "a=1,/", "ana@x.org"],
+    )
+    def test_what_is_no_file_is_not_taken_for_the_root(self, watched: LiveRun, target: str) -> None:
+        """A target that holds everything would be refused."""
+        send = tool("send", target="to", action="send")(lambda to: to)
+
+        assert target == watched.call(send, target)
+
+    @pytest.mark.parametrize("target", ["/", "file:///", ".", "..", "~", "src/.."])
+    def test_who_changes_a_directory_around_the_record_changes_the_record(self, watched: LiveRun, target: str) -> None:
+        """Nothing is known of the tool but that it acts on all of it."""
+        move = tool("move", target="what")(lambda what: what)
+        with pytest.raises(CallProtectedError):
+            watched.call(move, target)
+
+    def test_more_than_can_be_looked_at_is_refused_where_it_is_enforced(self, run: LiveRun, watched: LiveRun) -> None:
+        """A path among a great many is not hidden by them."""
+        take = tool("take")(lambda rows: sum(map(bool, rows)))
+        many = [f"row {number}" for number in range(10_001)]
+        with pytest.raises(CallProtectedError, match="smaller calls"):
+            run.call(take, many)
+
+        assert (10_001, 9_000) == (watched.call(take, many), run.call(take, many[:9_000]))
+
+    def test_an_agent_runs_no_batonpass(self, run: LiveRun) -> None:
+        """It is the user's, and keeps the record."""
+        for command in (["batonpass", "doctor"], ["sh", "-c", "batonpass doctor"], ["python3", "-m", "batonpass"]):
+            with pytest.raises(CallProtectedError, match="run or change `batonpass`"):
+                run.shell(command)
 
 
 class TestPlaces:

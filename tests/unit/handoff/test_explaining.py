@@ -141,7 +141,7 @@ class TestExplaining:
         lead.call(save, "kept\n")
         for script in (
             "git mv src/a.py src/c.py && echo three >> src/c.py",
-            "rm src/saved.txt; echo x > x.log; mkdir .batonpass; echo x > .batonpass/y",
+            'rm src/saved.txt; echo x > x.log; d=$(printf .baton)pass; mkdir "$d"; echo x > "$d/y"',
             "git -c user.name=A -c user.email=a@b.c commit -qam moved; git checkout -q HEAD~1",
         ):
             lead.shell(["sh", "-c", script])

@@ -249,7 +249,7 @@ class TestGuarding:
 
     @pytest.mark.parametrize("enforced", [True, False])
     def test_the_record_is_out_of_reach(self, tmp_path: Path, *, enforced: bool) -> None:
-        """No agent changes the ledger; under a grant none reads the keys or edits what decides about calls either."""
+        """No agent changes the ledger or reads its keys; under a grant none reads it or edits the settings."""
         home = tmp_path / ".batonpass"
         relay = Relay.open(f"sqlite:///{home}/ledger.db", work_tree=tmp_path)
         touched: list[str] = []
@@ -260,11 +260,15 @@ class TestGuarding:
         lead = relay.start("Fix it", by=ANA, may=may)
         link = tmp_path / "link"
         link.symlink_to(home)
-        tries: list[tuple[Any, Any]] = [(write, str(home / "ledger.db")), (write, str(link / "relay.key"))]
-        only_enforced: list[tuple[Any, Any]] = [
+        tries: list[tuple[Any, Any]] = [
+            (write, str(home / "ledger.db")),
+            (write, str(link / "relay.key")),
             (read, str(home / "relay.key")),
             (run, ["cat", str(home / "relay.key")]),
             (run, ["cp", "x", f"--target={home}"]),
+        ]
+        only_enforced: list[tuple[Any, Any]] = [
+            (read, str(home / "ledger.db")),
             (write, str(tmp_path / ".claude/settings.json")),
         ]
         for function, argument in tries + (only_enforced if enforced else []):

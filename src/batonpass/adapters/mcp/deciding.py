@@ -2,18 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from batonpass.adapters.mcp.protecting import find_protected
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
-from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError, HandoffError
+from batonpass.errors import (
+    BatonpassError,
+    CallError,
+    CallProtectedError,
+    CallSuspendedError,
+    GrantError,
+    HandoffError,
+)
 from batonpass.handoff.calls.begun import Begun, Replayed
+from batonpass.handoff.calls.call_reach import find_touched
+from batonpass.handoff.calls.protected_paths import Protected
 from batonpass.handoff.calls.sentences import not_made, sentence_for
 from batonpass.model.ids import CallId
-from batonpass.model.visible import visible
 
-PROTECTED: Final = "mcp.protected"
 _SHOWN: Final = "shown"  # stands in the place of what was too large to keep
 
 
@@ -54,9 +59,9 @@ Decision: TypeAlias = GoOn | Known | Held | Denied
 class Guard:
     """Decides about the calls of one proxy. Safe to use from several threads."""
 
-    def __init__(self, recorder: Recorder, home: Path | None = None) -> None:
+    def __init__(self, recorder: Recorder, protected: Protected | None = None) -> None:
         self._recorder = recorder
-        self._home = home
+        self._protected = protected
 
     def decide(self, call: ProxiedCall) -> Decision:
         """Return whether a call is made now."""
@@ -75,13 +80,12 @@ class Guard:
 
     def _judge(self, call: ProxiedCall) -> Decision:
         """Ask one thing after the other. What the relay asks, constraints and gates, comes last, with the record."""
-        if self._home is not None and (named := find_protected(call.mentioned, self._home)) is not None:
-            # Watched or enforced: whoever can change the record could make all of this worthless.
-            self._recorder.deny(call, PROTECTED)
-            return Denied(
-                not_made(f"{visible(named)} is where the record is kept, which no agent may touch; leave it alone")
-            )
         begun = self._recorder.begin(call)
+        if begun is None and self._protected is not None:
+            # Nothing can be recorded, so nobody has judged it yet; and whoever could change the record then, would.
+            found = find_touched(self._protected, call, enforced=self._recorder.enforced)
+            if found is not None:
+                return Denied(sentence_for(CallProtectedError(call.declared.name, found.does, found.instead)))
         if not isinstance(begun, Replayed):
             return GoOn(begun)
         if isinstance(begun.value, dict) and _SHOWN not in begun.value:

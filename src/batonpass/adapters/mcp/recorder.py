@@ -14,7 +14,6 @@ from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.begun import Begun, Replayed
 from batonpass.handoff.calls.finish import fail_call, finish_call
 from batonpass.handoff.calls.foreign import ForeignCall
-from batonpass.handoff.calls.receipts import deny_call
 from batonpass.handoff.calls.tools import Declared
 from batonpass.handoff.calls.values import describe
 from batonpass.handoff.holding import Holding
@@ -150,15 +149,6 @@ class Recorder:
         """Record that the server said that a call failed."""
         relay, holding = self._run()
         self.attempt(lambda: fail_call(relay.desk, holding, begun, call, CallRefusedError(sentence)))
-
-    def deny(self, call: ProxiedCall, rule: str) -> None:
-        """Record that a call was not made, by a rule of the proxy's own."""
-
-        def write() -> None:
-            relay, holding = self._run()
-            deny_call(relay.desk, holding, call.declared.name, call.arguments, rule=rule)
-
-        self.attempt(write)
 
     def material(self, held: CallId) -> Material:
         """Return what somebody has to be shown before they decide about a held call."""

@@ -96,8 +96,8 @@ def _named(arguments: Mapping[str, object], place: Path, root: Path) -> Iterator
     for name in (*paths, *words):
         try:
             path = os.path.realpath(os.path.join(place, name))  # noqa: PTH118 - as it is written, `..` included
-        except ValueError:
-            continue  # half a character has no place in a path
+        except (OSError, ValueError):
+            continue  # half a character has no place in a path, and the links of another's process are not ours to read
         inside = path.removeprefix(f"{str(root).rstrip('/')}/")
         if inside != path and HOME_NAME not in inside.split("/"):
             yield Path(path)

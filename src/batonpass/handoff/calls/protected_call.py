@@ -3,6 +3,7 @@
 from typing import Final
 
 from batonpass.errors import CallProtectedError
+from batonpass.handoff.calls.call_reach import find_touched
 from batonpass.handoff.calls.pending import PendingCall
 
 PROTECTED: Final = "protected"
@@ -14,10 +15,10 @@ def refuse_protected(pending: PendingCall) -> None:
     Whoever can change the record could make everything else here worthless. Raises `CallProtectedError`.
     """
     with pending.judged():
-        what = pending.call.find_protected(pending.desk.protected, enforced=pending.enforced)
-        if what is None:
+        found = find_touched(pending.desk.protected, pending.call, enforced=pending.enforced)
+        if found is None:
             return
-        error = CallProtectedError(pending.declared.name, what)
+        error = CallProtectedError(pending.declared.name, found.does, found.instead)
         if pending.made:
             pending.refuse(PROTECTED, error)
         else:

@@ -1,113 +1,265 @@
-"""What no call may touch: the record, its keys, and what decides about calls."""
+"""What no call may touch: the record, its keys, what decides about calls, and Batonpass itself.
+
+One implementation for every door. Which paths a call reaches is worked out in `call_reach`, from texts by
+`path_spellings` and from shell commands by `shell_reach`; here is only decided what is refused.
+"""
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
-from batonpass.store.home import home_of
+from batonpass.signing.approver import find_approvers_home
+from batonpass.store.home import HOME_NAME, home_of
 
 RECORD: Final = "the ledger or its keys"
 RULES: Final = "what decides about calls"
+PROGRAM: Final = "Batonpass itself"
+RUNS: Final = "running Batonpass"
+PROGRAMS: Final = ("batonpass", "batonpass-hook")
 
-_LONGEST_PATH: Final = 4096
-_FILE: Final = "file"
-_RULES: Final = (".claude/settings.json", ".claude/settings.local.json", "batonpass.toml")
-_AROUND_RULES: Final = (".claude",)
+_SQLITE: Final = "sqlite:///"
+_POLICY: Final = "batonpass.toml"
+_CLAUDE: Final = ".claude"
+_SETTINGS: Final = ("settings.json", "settings.local.json")
+# What `init mcp` rewrites: whoever changes it starts a server without the proxy before it.
+_OF_CLIENTS: Final = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
+_OF_GIT: Final = ("config", "config.worktree")
+_HOOKS: Final = "hooks"
+_KEY: Final = ".key"
+_KEYS: Final = ("relay.key", "relay.next.key", "root.key")
+_KEPT_SECRET: Final = ("runs", "mcp")  # in a home: the keys of runs, and settings with their secrets as they were
+# A disk of Apple's old kind does not see these in a name: `.baton\u200cpass` is `.batonpass` there.
+_UNSEEN: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+_LEAVE: Final = "leave it as it is and go on without it; if the task cannot be done so, say that to the user"
+
+
+class Access(IntEnum):
+    """What is done to a path, in the order of how much it does."""
+
+    LISTS = 0  # names and sizes, and not what is in it
+    READS = 1
+    CHANGES = 2
+    REPLACES = 3  # it is moved or removed, with all that lies in it
 
 
 @dataclass(frozen=True, slots=True)
-class Protected:
-    """The places of one relay: where its record and keys lie, and the files that decide about calls."""
+class Reach:
+    """A path that a call would use: from the root on, every link followed; or a pattern that a shell would expand."""
 
-    record: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    around_rules: tuple[str, ...] = ()  # directories that may be worked in, and not moved, removed or replaced
+    path: str
+    access: Access
+    pattern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """The recorder, as somebody could try to end it."""
+
+    pid: int
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Why a call must not be made: what it would do, and what to do instead. A model reads it."""
+
+    does: str
+    instead: str = _LEAVE
+    what: str = RECORD
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file, or a directory with all that is in it."""
+
+    path: str
+    what: str
+    folder: bool = False
+    keys: bool = False  # all in it is secret
+    kept: bool = False  # a directory that may be worked in, and not replaced
+    folded: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folded", fold(self.path))
+
+    def refuses(self, path: str, access: Access, *, enforced: bool) -> bool:
+        """Return whether this is to be kept from what is done to a path, folded, that is this place or lies in it."""
+        if self.what != RECORD:
+            return enforced and access >= Access.CHANGES and (not self.kept or path == self.folded)
+        if enforced or access >= Access.CHANGES:
+            return True
+        return access is Access.READS and self._gives_keys(path)
+
+    def _gives_keys(self, path: str) -> bool:
+        # Who reads a directory of ours as a whole reads the keys in it.
+        return self.keys or _KEY in path.rpartition("/")[2] or (self.folder and path == self.folded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protected:
+    """The places of one relay, and the process that records, if that is another's to end."""
+
+    work_tree: str = "/"
+    root: str = "/"  # the same, its links followed
+    places: tuple[Place, ...] = ()
+    process: Process | None = None
+    _at: Mapping[str, tuple[Place, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, tuple[Place, ...]] = {}
+        for place in self.places:
+            found[place.folded] = (*found.get(place.folded, ()), place)
+        object.__setattr__(self, "_at", found)
 
     @classmethod
-    def around(cls, home: Path | None, ledger: str, work_tree: Path) -> "Protected":
+    def around(
+        cls,
+        home: Path | None,
+        ledger: str,
+        work_tree: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        program: Iterable[Path] = (),
+        process: Process | None = None,
+    ) -> "Protected":
         """Return what is to be protected of a relay that keeps its keys in `home` and its ledger at a URL."""
-        places = [] if home is None else [str(home)]
-        file = ledger.removeprefix("sqlite:///") if ledger.startswith("sqlite:///") else None
-        if file is not None:
-            places += [*(f"{file}{ending}" for ending in ("", "-wal", "-shm")), str(home_of(Path(file)))]
-        return cls(
-            tuple(os.path.realpath(place) for place in places),
-            tuple(os.path.realpath(work_tree / name) for name in _RULES),
-            tuple(os.path.realpath(work_tree / name) for name in _AROUND_RULES),
-        )
+        environment = os.environ if environment is None else environment
+        tree = work_tree.absolute()
+        wanted = [
+            *_of_record(home, ledger, tree, environment),
+            *_of_rules(home, tree, environment),
+            *(Place(str(path.absolute()), PROGRAM, folder=path.is_dir()) for path in program),
+        ]
+        # As it is called, and where it leads: whoever removes the directory of a link removes the link.
+        both = [
+            Place(path, one.what, one.folder, one.keys, one.kept)
+            for one in wanted
+            for path in {os.path.normpath(one.path), os.path.realpath(one.path)}
+        ]
+        return cls(work_tree=str(tree), root=os.path.realpath(tree), places=tuple(dict.fromkeys(both)), process=process)
 
-    def find(self, paths: Iterable[str], *, reads: bool, enforced: bool, targets: Collection[str] = ()) -> str | None:
-        """Return what a call would touch that names these paths, each with every link followed; None if nothing.
+    def find(self, reaches: Iterable[Reach], *, enforced: bool) -> Found | None:
+        """Return the first of these that must not be reached; None if all may.
 
-        In a run that is only watched nothing is kept from being read, and only the record from being changed. Under a
-        grant, a call that changes its target touches all that lies in it: who moves a directory moves its files.
+        In a run that is only watched, that is changing the record and reading its keys. An enforced one does not reach
+        the record at all, and changes nothing that decides about calls. What lies around a place counts only where it
+        is moved or removed: who searches a work tree does not touch what is in it.
         """
-        if reads and not enforced:
-            return None
-        changes = enforced and not reads
-        for path in paths:
-            whole, linked = changes and path in targets, _identity(path)
-            if _touches(path, self.record, whole=whole) or (linked and linked in _identities(self.record)):
-                return RECORD
-            if changes and (
-                _touches(path, self.rules, whole=whole)
-                or any(_is(path, place) for place in self.around_rules)
-                or (linked and linked in _identities(self.rules))
-            ):
-                return RULES
+        for reach in reaches:
+            touched = self._by_pattern(reach, enforced) if reach.pattern else self._by_path(reach, enforced)
+            place = next(touched, None)
+            if place is not None:
+                return Found(f"touch {place.what} ({place.path})", what=place.what)
         return None
 
+    def _by_path(self, reach: Reach, enforced: bool) -> Iterator[Place]:  # noqa: FBT001 - passed on
+        path = fold(reach.path)
+        end = len(path)
+        while end > 0:
+            for place in self._at.get(path[:end], ()):
+                if place.refuses(path, reach.access, enforced=enforced):
+                    yield place
+            end = path.rfind("/", 0, end)
+        if reach.access is Access.REPLACES:
+            below = f"{path.rstrip('/')}/"
+            for place in self.places:
+                if place.folded.startswith(below) and place.refuses(place.folded, reach.access, enforced=enforced):
+                    yield place
+        yield from self._by_other_name(reach, enforced)
 
-def paths_in(arguments: Mapping[str, object], directory: str) -> Iterator[str]:
-    """Yield where the texts among arguments would lead as paths: at any depth, and names of fields as well.
+    def _by_other_name(self, reach: Reach, enforced: bool) -> Iterator[Place]:  # noqa: FBT001 - passed on
+        """Yield the places that a file is in by another name: a hard link cannot be followed."""
+        linked = _identity(reach.path)
+        if linked is None:
+            return
+        for place in self.places:
+            for path in _files(place):
+                if _identity(path) == linked and place.refuses(fold(path), reach.access, enforced=enforced):
+                    yield place
 
-    Some tools take a list, as commands are; some a mapping from paths to what is to be written there.
-    """
-    pending: list[object] = [*arguments.values()]
-    seen: set[str] = set()
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Mapping):
-            pending += [*value, *value.values()]
-        elif isinstance(value, list | tuple):
-            pending += value
-        elif isinstance(value, str) and 0 < len(value) <= _LONGEST_PATH and "\n" not in value and "\0" not in value:
-            for spelled in _spellings(value) - seen:
-                seen.add(spelled)
-                yield os.path.realpath(os.path.join(directory, spelled))  # noqa: PTH118 - as it is written, `..` included
-
-
-def _spellings(value: str) -> set[str]:
-    """Return the paths that a tool may read in a text: an option has one behind a sign, as in `--file=x`."""
-    found = {value, value.rpartition("=")[2]}
-    for part in tuple(found):
-        if part.startswith("~"):
-            found.add(os.path.expanduser(part))  # noqa: PTH111 - a text is wanted
-        elif part[: len(_FILE) + 1].casefold() == f"{_FILE}:":
-            found.add(unquote(part.partition(":")[2].removeprefix("//localhost").removeprefix("//")))
-    return found - {""}
-
-
-def _touches(path: str, places: Iterable[str], *, whole: bool) -> bool:
-    return any(_lies_in(path, place) or (whole and _lies_in(place, path)) for place in places)
-
-
-def _lies_in(path: str, place: str) -> bool:
-    # Case never counts: on some disks it does not.
-    given, ours = path.casefold(), place.casefold()
-    return given == ours or given.startswith(f"{ours.rstrip('/')}/")
+    def _by_pattern(self, reach: Reach, enforced: bool) -> Iterator[Place]:  # noqa: FBT001 - passed on
+        pattern = fold(reach.path).split("/")
+        whole = reach.access is Access.REPLACES
+        for place in self.places:
+            if _finds(pattern, place, whole=whole) and place.refuses(
+                _found_by(pattern, place), reach.access, enforced=enforced
+            ):
+                yield place
 
 
-def _is(path: str, place: str) -> bool:
-    return path.casefold() == place.casefold()
+def fold(path: str) -> str:
+    """Return a path as the most forgiving disk compares it: neither case nor the form of a letter counts."""
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).translate(_UNSEEN).casefold())
+
+
+def program_files() -> tuple[Path, ...]:
+    """Return where Batonpass itself is installed: its package, and its commands."""
+    package = Path(__file__).resolve().parents[2]
+    return (package, *(Path(sys.executable).with_name(name) for name in PROGRAMS))
+
+
+def _of_record(home: Path | None, ledger: str, tree: Path, environment: Mapping[str, str]) -> Iterator[Place]:
+    homes = {str(tree / HOME_NAME)} | (set() if home is None else {str(home.absolute())})
+    file = ledger.removeprefix(_SQLITE) if ledger.startswith(_SQLITE) else None
+    if file is not None:
+        path = Path(file).absolute()
+        homes.add(str(home_of(path)))
+        yield from (Place(f"{path}{ending}", RECORD) for ending in ("", "-wal", "-shm", "-journal"))
+    for each in sorted(homes):
+        yield Place(each, RECORD, folder=True)
+        yield from (Place(f"{each}/{name}", RECORD, folder=True, keys=True) for name in _KEPT_SECRET)
+    yield Place(str(find_approvers_home(environment)), RECORD, folder=True, keys=True)
+
+
+def _of_rules(home: Path | None, tree: Path, environment: Mapping[str, str]) -> Iterator[Place]:
+    around = {tree} if home is None else {tree, home.absolute().parent}
+    # The nearest one counts, so a new one on the way up would take the place of the one that counts now.
+    policies = {str(place / _POLICY) for start in around for place in (start, *start.parents)}
+    given = environment.get("CLAUDE_CONFIG_DIR")
+    user = os.path.expanduser(f"~/{_CLAUDE}")  # noqa: PTH111 - without an error, where nobody has a home
+    configured = {Path(user), *([Path(given).absolute()] if given else [])}
+    settings = [str(folder / name) for folder in (tree / _CLAUDE, *sorted(configured)) for name in _SETTINGS]
+    clients = [str(tree / name) for name in _OF_CLIENTS]
+    yield from (Place(path, RULES) for path in (*sorted(policies), *settings, *clients))
+    # Nothing but settings lies there. Others, as `.git`, are named in many honest calls, and count only when removed.
+    yield Place(str(tree / _CLAUDE), RULES, folder=True, kept=True)
+    for folder in _git_folders(tree):
+        yield from (Place(str(folder / name), RULES) for name in _OF_GIT)
+        yield Place(str(folder / _HOOKS), RULES, folder=True)
+
+
+def _git_folders(tree: Path) -> Iterator[Path]:
+    """Yield where git keeps what it is told about a work tree; hooks and filters named there run as programs."""
+    root = next((place for place in (tree, *tree.parents) if os.path.lexists(place / ".git")), tree)
+    yield root / ".git"
+    try:
+        # Of a work tree beside another it is a file that says where the rest lies.
+        own = root / (root / ".git").read_text("utf-8").removeprefix("gitdir:").strip()
+        yield own
+        yield own / (own / "commondir").read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return
+
+
+def _files(place: Place) -> Iterator[str]:
+    if not place.folder:
+        yield place.path
+    elif not place.kept:
+        for folder, _, names in os.walk(place.path):
+            yield from (os.path.join(folder, name) for name in names)  # noqa: PTH118 - texts are wanted
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return which file a path leads to, if it is one that has another name as well: a hard link cannot be followed."""
+    """Return which file a path leads to, if it is one that has another name as well."""
     try:
         found = os.stat(path)  # noqa: PTH116 - a text is given
     except (OSError, ValueError):
@@ -115,9 +267,38 @@ def _identity(path: str) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) and found.st_nlink > 1 else None
 
 
-def _identities(places: Iterable[str]) -> set[tuple[int, int]]:
-    found: set[tuple[int, int]] = set()
-    for place in places:
-        below = (os.path.join(folder, name) for folder, _, names in os.walk(place) for name in names)  # noqa: PTH118
-        found |= {known for path in (place, *below) if (known := _identity(path)) is not None}
+def _finds(pattern: list[str], place: Place, *, whole: bool) -> bool:
+    """Return whether a pattern, part by part, finds a place or something in it; with `whole`, also what is around it.
+
+    As in a shell, it finds what begins with a dot only by a dot, and `**` goes through any directories but such.
+    """
+    end, reached = len(pattern), _through(pattern, {0})
+    for part in place.folded.split("/"):
+        if whole and end in reached:
+            return True
+        met = {at for at in reached if at < end and pattern[at] == "**" and not part.startswith(".")}
+        met |= {at + 1 for at in reached if at < end and pattern[at] != "**" and _fits(part, pattern[at])}
+        reached = _through(pattern, met)
+        if not reached:
+            return False
+    return place.folder or end in reached
+
+
+def _found_by(pattern: list[str], place: Place) -> str:
+    """Return what a pattern finds of a place: some of what is in it, or, if keys are among that, all."""
+    name = pattern[-1]
+    if not place.folder or any(_fits(key, name) for key in _KEYS) or name == "**":
+        return place.folded
+    return f"{place.folded}/{name}"
+
+
+def _through(pattern: list[str], reached: set[int]) -> set[int]:
+    found = set(reached)
+    for at, part in enumerate(pattern):
+        if at in found and part == "**":
+            found.add(at + 1)
     return found
+
+
+def _fits(part: str, pattern: str) -> bool:
+    return (part.startswith(".") <= pattern.startswith(".")) and fnmatchcase(part, pattern)

@@ -14,6 +14,7 @@ from batonpass.attribution.change import FileChange
 from batonpass.errors import GrantDeniedError, InvalidValueError
 from batonpass.handoff.calls.authority import authorise_here
 from batonpass.handoff.calls.commands import KEPT, Command, decode_finished, encode_finished
+from batonpass.handoff.calls.shell_reach import takes_names
 from batonpass.handoff.calls.tools import PLACE, WRITE, Declared
 from batonpass.handoff.calls.written_files import SHELL, files_of
 from batonpass.handoff.desk import Desk
@@ -24,6 +25,7 @@ from batonpass.model.checks import require_instance, require_texts
 RUN: Final = "run"
 OUTSIDE: Final = "effect.outside-grant"
 _LOADED: Final = ("LD_", "DYLD_")
+_TOLD_APART: Final = ("arguments", PLACE, "inherit")  # they stand in the line already, or name no file
 NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -75,6 +77,8 @@ def plan_command(
             shown=line,
             any_file=True,
             place=str(place),
+            content=(*_TOLD_APART, *(() if takes_names(program) else ("stdin",))),
+            scripts=("line", *(("stdin",) if takes_names(program) else ())),
             reads=reads,
             idempotent=idempotent,
             external=external,

@@ -1,7 +1,6 @@
 """Tools: functions that a run calls, and what is declared about them."""
 
 import inspect
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,9 +15,8 @@ from weakref import WeakKeyDictionary
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.gates import Decision
-from batonpass.handoff.calls.protected_paths import Protected, paths_in
 from batonpass.handoff.calls.values import describe, plain, readable
-from batonpass.model.checks import as_member, require_code, require_instance
+from batonpass.model.checks import as_member, require_code, require_instance, require_texts
 from batonpass.model.effect import EffectKind
 from batonpass.model.ids import PrincipalId, require_agent
 from batonpass.model.label import Label, SourceType
@@ -61,6 +59,8 @@ class Declared:
     shown: str | None = None  # what people are told of such a call, instead of its arguments
     any_file: bool = False  # it may change any file: the work tree is looked at before and after
     place: str | None = None  # where relative paths among its arguments begin; None: where this process stands
+    content: tuple[str, ...] = ()  # arguments that are texts to be written, and no paths, whatever they say
+    scripts: tuple[str, ...] = ()  # arguments that a shell is told
     cost: Callable[[Any], Decimal | int] | None = None
     encode: Callable[[Any], bytes] | None = None
     decode: Callable[[bytes], Any] | None = None
@@ -71,6 +71,8 @@ class Declared:
             require_code("credential", self.credential)
         if self.readers is not None:
             object.__setattr__(self, "readers", tuple(self.readers))
+        for name in ("content", "scripts"):
+            object.__setattr__(self, name, require_texts(name, getattr(self, name)))
         require_instance("label", self.label, Label)
         if self.action is not None:
             require_action(self.action)
@@ -186,23 +188,14 @@ class ToolCall(Generic[Result]):
         """Return whether its door looks itself at the files that it changes."""
         return False
 
-    def find_protected(self, protected: Protected, *, enforced: bool) -> str | None:
-        """Return what is protected and the call would touch; None if there is nothing."""
-        here = os.getcwd()  # noqa: PTH109 - a text is wanted
-        reads, own = self.declared.reads, {"path": self.path, "aim": self.aim}
-        targets = () if reads or not enforced else frozenset(paths_in(own, here))
-        named = paths_in({"": self.mentioned, **own} if enforced else own, here)
-        return protected.find(named, reads=reads, enforced=enforced, targets=targets)
-
     def find_refusals(self) -> Iterable[Decision]:
         """Return what rules that only its door knows say against it."""
         return ()
 
     @property
     def mentioned(self) -> Mapping[str, Any]:
-        """Return the arguments among which a path to what is protected may stand; one in bytes is a path as well."""
-        in_bytes = [fsdecode(value) for value in self.named.values() if isinstance(value, bytes)]
-        return {**self.arguments, "": in_bytes} if in_bytes else self.arguments
+        """Return the arguments among which a path to what is protected may stand, as they are given to the tool."""
+        return self.named
 
     @property
     def follows_paths(self) -> bool:
@@ -240,6 +233,7 @@ def tool(
     credential: str | None = None,
     readers: Iterable[str] | None = None,
     effect: EffectKind | str | None = None,
+    content: Iterable[str] = (),
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -261,6 +255,7 @@ def tool(
     credential: str | None = None,
     readers: Iterable[str] | None = None,
     effect: EffectKind | str | None = None,
+    content: Iterable[str] = (),
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -274,7 +269,8 @@ def tool(
     calls what is external is tainted from then on. `readers` may read what it returns, such as `agent:lead`.
     `credential` is the name of one that the relay fetches for the call and nobody writes down: the tool finds it in
     `current_call().credential`. `effect` says what kind of thing a call changes: `http`, `database`, `message`, `file`
-    or `custom`; a tool that knows more says it while it runs, with `current_call().effect`.
+    or `custom`; a tool that knows more says it while it runs, with `current_call().effect`. `content` names the
+    arguments that are texts to be written: they may say anything, and are never taken for paths.
     With `cache_for`, the same call in the same session or series gets the recorded result for so long; not if it is
     external.
     """
@@ -294,6 +290,7 @@ def tool(
             credential=credential,
             readers=None if readers is None else tuple(map(PrincipalId, readers)),
             effect=None if effect is None else as_member("effect", effect, EffectKind),
+            content=require_texts("content", content),
             cost=cost,
             encode=encode,
             decode=decode,

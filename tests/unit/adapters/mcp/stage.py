@@ -10,6 +10,7 @@ from batonpass.adapters.mcp.declaring import Server
 from batonpass.adapters.mcp.messages import CLIENT_CAPABILITIES, CLIENT_INFO, VERSION
 from batonpass.adapters.mcp.proxy import Proxy
 from batonpass.adapters.mcp.recorder import Origin, Recorder
+from batonpass.handoff.calls.protected_paths import Protected
 from batonpass.model.bodies import Body
 from batonpass.model.receipt import Receipt
 from batonpass.model.rules import Policy
@@ -36,7 +37,7 @@ class Stage:
         origin: Origin = ANAS,
         relay: Relay | None = None,
     ) -> None:
-        self.relay = relay or Relay(open_store("memory:"), policy=policy)
+        self.relay = relay or Relay(open_store("memory:"), policy=policy, home=home)
         self.to_client: list[dict[str, Any]] = []
         self.to_server: list[dict[str, Any]] = []
         self.complaints: list[str] = []
@@ -49,7 +50,7 @@ class Stage:
         self.proxy = Proxy(
             server or Server(name="shop"),
             self.recorder,
-            Guard(self.recorder, home),
+            Guard(self.recorder, None if home is None else Protected.around(home, "", Path.cwd())),
             to_client=lambda line: self.to_client.append(json.loads(line)),
             to_server=lambda line: self.to_server.append(json.loads(line)),
         )

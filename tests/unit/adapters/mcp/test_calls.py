@@ -1,7 +1,6 @@
 """Which messages are calls: judged and recorded, whatever their method is; all others pass."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from batonpass.adapters.mcp.calls import read_call
 from batonpass.adapters.mcp.declaring import Hints, Server
 from batonpass.adapters.mcp.messages import Message
 from batonpass.adapters.mcp.recorder import Origin
-from batonpass.handoff.calls.protected_paths import paths_in
+from batonpass.handoff.calls.path_spellings import texts_in
 from batonpass.model.bodies import ToolDenied, ToolRequested
 from batonpass.model.grant import Grant
 from batonpass.model.kinds import Gate
@@ -121,7 +120,7 @@ def test_no_message_names_the_place_of_the_record(tmp_path: Path, method: str, p
     stage.say(method, 1, params=json.loads(json.dumps(params).replace("{home}", str(home))))
 
     (denied,) = stage.bodies(ToolDenied)
-    assert ([], "mcp.protected") == (stage.to_server, denied.rule)
+    assert ([], "protected") == (stage.to_server, denied.rule)
 
 
 def test_a_call_mentions_all_that_its_message_says() -> None:
@@ -129,7 +128,7 @@ def test_a_call_mentions_all_that_its_message_says() -> None:
     said = {"name": "/a/name", "arguments": {"/a/key": {"/b/key": ["/c"]}}, "_meta": {"/meta": 1}, "more": "/more"}
     call = read_call(Message(b"", {"method": "tools/call", "params": said}), Server(name="shop"), Hints())
 
-    found = set(paths_in({"": call.mentioned}, os.sep))
+    found = set(texts_in(call.mentioned, lambda _: False)[0])
 
     assert {"/a/name", "/a/key", "/b/key", "/c", "/meta", "/more"} <= found
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from batonpass.errors import StoreUnavailableError
 from batonpass.model.bodies import ToolApproved, ToolDenied, ToolHeld, ToolRefused
 from batonpass.model.kinds import Gate
 from batonpass.model.rules import Policy, Rule, Subject
+from batonpass.relay import Relay
 from tests.unit.adapters.mcp.stage import ASKABLE, Stage
 
 DONE = {"content": [{"type": "text", "text": "bought"}]}
@@ -279,7 +281,21 @@ def test_no_call_names_the_place_of_the_record(tmp_path: Path, arguments: dict[s
     stage.call(1, arguments=json.loads(json.dumps(arguments).replace("{home}", str(home))))
 
     (denied,) = stage.bodies(ToolDenied)
-    assert ([], "mcp.protected", True) == (stage.to_server, denied.rule, said(stage).startswith("Denied, and not made"))
+    assert ([], "protected", True) == (stage.to_server, denied.rule, said(stage).startswith("Denied, and not made"))
+
+
+def test_the_record_is_kept_also_while_nothing_can_be_recorded(tmp_path: Path) -> None:
+    """Else whoever locks it could then change it; other calls are made, as the proxy only watches."""
+
+    def broken(_: Relay) -> Relay:
+        raise StoreUnavailableError("it is locked")
+
+    stage = Stage(home=tmp_path / ".batonpass", opened=broken)
+    stage.call(1, arguments={"path": str(tmp_path / ".batonpass" / "ledger.db")})
+    stage.call(2, arguments={"path": str(tmp_path / "a")})
+
+    assert [2] == [each["id"] for each in stage.to_server]
+    assert "the ledger or its keys" in said(stage)
 
 
 def test_words_about_the_place_of_the_record_pass(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from batonpass.adapters.claude_code.hooks.enforcing import Refusal
+from batonpass.adapters.claude_code.hooks.rules import Rules, rules_of
 from batonpass.adapters.mcp.declaring import Server, read_servers
 from batonpass.errors import PolicyFileError
 from batonpass.model.rules import Policy
@@ -14,9 +16,10 @@ from batonpass.policy.reading import policy_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruled:
-    """All that holds in a directory: gates and grants, and what is declared about the tools of MCP servers."""
+    """All that holds in a directory: gates and grants, rules for agents, and what is declared about MCP servers."""
 
-    policy: Policy = field(default_factory=Policy)
+    policy: Policy | None = None  # None: there is no file, and what the relay was opened with holds
+    rules: Rules = field(default_factory=Rules)  # for agents of Claude Code, by type
     servers: Mapping[str, Server] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -47,7 +50,7 @@ def _ruled(file: Path | None) -> Ruled:
     if file is None:
         return Ruled()
     document = read_document(file)
-    return Ruled(policy=policy_of(document), servers=read_servers(document))
+    return Ruled(policy=policy_of(document), rules=rules_of(document), servers=read_servers(document))
 
 
 def _stamp(file: Path | None) -> object:
@@ -60,10 +63,8 @@ def _stamp(file: Path | None) -> object:
     return (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-class WrongFile:
-    """Why no call may be made while nobody can read what holds."""
-
-    rule = "claude-code.rules"
-
-    def __init__(self, error: PolicyFileError) -> None:
-        self.sentence = f"no call can be judged, because {FILE_NAME} is wrong: {error}; ask the user to correct it"
+def wrong_file(error: PolicyFileError) -> Refusal:
+    """Return why no call may be made while nobody can read what holds."""
+    return Refusal(
+        "claude-code.rules", f"no call can be judged, because {FILE_NAME} is wrong: {error}; ask the user to correct it"
+    )

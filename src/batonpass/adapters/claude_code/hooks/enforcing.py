@@ -1,126 +1,41 @@
-"""May this call be made? In an enforced session, before each one: what is protected, then the rules for its agent.
-
-In a session that is only observed, nothing is refused but tampering with the record itself. In an enforced one,
-everybody is kept from the ledger, the hook settings, the rules and Batonpass itself; which other tools a sub-agent may
-use stands in `batonpass.toml`. What a shell is told is read as text, see `shell`: a net and not a wall.
-"""
+"""What the rules of `batonpass.toml` for Claude Code's agents say against a call: which tools a type may use."""
 
 import os
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from batonpass.adapters.claude_code.hooks.protecting import PROGRAMS, Places, resolved
-from batonpass.adapters.claude_code.hooks.rules import (
-    DELEGATES,
-    SHELLS,
-    Pattern,
-    Rules,
-    read_rules,
-)
-from batonpass.adapters.claude_code.hooks.running import DESTROYERS, Process, Refusal, refuse_place, refuse_text
-from batonpass.adapters.claude_code.hooks.shell import Command, read_commands
-from batonpass.errors import InvalidValueError
+from batonpass.adapters.claude_code.hooks.events import Event
+from batonpass.adapters.claude_code.hooks.rules import DELEGATES, SHELLS, Pattern, Rules
 from batonpass.guard.patterns import glob
+from batonpass.handoff.calls.shell_text import Command, read_commands
 from batonpass.policy.document import FILE_NAME
 
 _PATHS: Final = ("file_path", "notebook_path", "path")
-_TEXTS: Final = ("command", "cmd", "script")
-_READERS: Final = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
-_LONGEST_PATH: Final = 4096
-_ELSE: Final = "Do it in another way that is allowed, or tell the user what you could not do."
 
 
-class Judge:
-    """Answers for one project. The rules are read again when their file changes."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call must not be made: the rule, and a sentence that the model can act on."""
 
-    def __init__(self, project: Path, *, home: Path, ledger: Path | None = None) -> None:
-        package = Path(__file__).resolve().parents[3]
-        beside = (Path(sys.executable).with_name(name) for name in PROGRAMS)
-        self._places = Places(project, home=home, ledger=ledger, program=(package, *beside))
-        self._process = Process(os.getpid(), tuple(sys.orig_argv))
-        self._file = project / FILE_NAME
-        self._rules: tuple[object, Rules | InvalidValueError] | None = None
-
-    def __call__(self, event: Mapping[str, Any]) -> Refusal | None:
-        """Return why the call in an event must not be made; None if it may."""
-        rules = self._current()
-        if isinstance(rules, InvalidValueError):
-            return Refusal(
-                "claude-code.rules",
-                f"No call can be judged, because {FILE_NAME} is wrong: {rules}. Ask the user to correct it.",
-            )
-        return judge(event, rules, self._places, self._process)
-
-    def _current(self) -> Rules | InvalidValueError:
-        try:
-            found = self._file.stat()
-            stamp: object = (found.st_ino, found.st_size, found.st_mtime_ns)
-        except OSError as error:
-            stamp = error.errno
-        if self._rules is None or self._rules[0] != stamp:
-            try:
-                self._rules = (stamp, read_rules(self._file))
-            except InvalidValueError as error:
-                self._rules = (stamp, error)
-        return self._rules[1]
+    rule: str
+    sentence: str
 
 
-class Keeper:
-    """Answers for one project that is only observed: whatever changes the ledger behind our back is refused."""
-
-    def __init__(self, project: Path, *, home: Path, ledger: Path | None = None) -> None:
-        self._places = Places(project, home=home, ledger=ledger)
-
-    def __call__(self, event: Mapping[str, Any]) -> Refusal | None:
-        """Return why the call in an event would tamper with the record; None if it would not."""
-        return _Call(event, self._places, None).tampers()
-
-
-def judge(event: Mapping[str, Any], rules: Rules, places: Places, process: Process | None = None) -> Refusal | None:
-    """Return why the call in a PreToolUse event must not be made; None if it may."""
-    call = _Call(event, places, process)
-    return call.touches() or call.exceeds(rules)
+def find_refusal(event: Event, rules: Rules, project: Path) -> Refusal | None:
+    """Return what the rules for its agent say against the call in an event; None if they say nothing."""
+    return _Call(event, project).exceeds(rules)
 
 
 class _Call:
-    def __init__(self, event: Mapping[str, Any], places: Places, process: Process | None) -> None:
-        given = event.get("tool_input")
-        self._tool = str(event.get("tool_name"))
-        self._input: Mapping[str, Any] = given if isinstance(given, dict) else {}
-        self._base = str(event.get("cwd") or places.project)
-        self._agent = str(event.get("agent_type") or "") if event.get("agent_id") is not None else None
-        self._places = places
-        self._process = process
-
-    def touches(self) -> Refusal | None:
-        """Return the refusal of what nobody may do."""
-        for path in self._paths():
-            if place := self._places.find(path, self._base, reads=self._tool in _READERS):
-                return refuse_place(place)
-        for name in _TEXTS:
-            if isinstance(text := self._input.get(name), str):
-                found = refuse_text(text, base=self._base, places=self._places, process=self._process)
-                if found is not None:
-                    return found
-        return None
-
-    def tampers(self) -> Refusal | None:
-        """Return the refusal of what changes or removes the ledger; reading it, and all else, is let through."""
-        if self._tool in _READERS:
-            return None
-        found = [self._places.find(path, self._base) for path in self._paths()]
-        found += [
-            self._places.find_word(word, [self._base], destroys=True)
-            for name in _TEXTS
-            if isinstance(text := self._input.get(name), str)
-            for command in read_commands(text)
-            if command.program in DESTROYERS
-            for word in command.words[1:]
-        ]
-        return next((refuse_place(place) for place in found if place is not None and place.secret), None)
+    def __init__(self, event: Event, project: Path) -> None:
+        self._tool = event.tool
+        self._input = event.input
+        self._base = str(event.directory or project)
+        self._agent = (event.agent_type or "") if event.agent is not None else None
+        self._project = str(project)
 
     def exceeds(self, rules: Rules) -> Refusal | None:
         """Return the refusal of what the rules for this agent do not let it do."""
@@ -128,22 +43,14 @@ class _Call:
         who = "the main conversation" if self._agent is None else f"sub-agents of type {self._agent!r}"
         for pattern in limits.deny:
             if self._is_denied_by(pattern):
-                return Refusal(
-                    "claude-code.denied", f"The rule {pattern.text!r} in {FILE_NAME} denies this to {who}. {_ELSE}"
-                )
+                return Refusal("claude-code.denied", f"{FILE_NAME} denies {pattern.text!r} to {who}")
         if limits.allow is None and not rules.denies_by_default:
             return None
         allowed = limits.allow or ()
         if self._is_allowed_by(allowed):
             return None
         may = ", ".join(pattern.text for pattern in allowed) or "nothing"
-        return Refusal("claude-code.not-allowed", f"{FILE_NAME} allows {who} only: {may}. {_ELSE}")
-
-    def _paths(self) -> Iterator[str]:
-        yield from (path for name in _PATHS if isinstance(path := self._input.get(name), str))
-        if self._tool.startswith("mcp__"):
-            # Which of its strings is a path, only the server knows.
-            yield from _strings(self._input)
+        return Refusal("claude-code.not-allowed", f"{FILE_NAME} allows {who} only: {may}")
 
     def _is_denied_by(self, pattern: Pattern) -> bool:
         if not pattern.covers(self._tool):
@@ -174,25 +81,22 @@ class _Call:
             wanted = pattern.removeprefix("domain:").lower()
             yield host == wanted or host.endswith(f".{wanted}")
         else:
-            project = str(self._places.project)
+            project = self._project
             roots = {os.path.normpath(project), os.path.realpath(project)}
             for path in (given for name in _PATHS if isinstance(given := self._input.get(name), str)):
-                for spelled in resolved(path, self._base):
+                for spelled in _resolved(path, self._base):
                     yield any(
                         glob(_absolute(pattern, root), blind=blind).fullmatch(spelled) is not None for root in roots
                     )
 
 
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        if len(value) <= _LONGEST_PATH:
-            yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _strings(inner)
+def _resolved(path: str, base: str) -> Iterator[str]:
+    """Yield where a path leads: as it is written, without `.` and `..`, and after every symbolic link."""
+    if "\0" in path:
+        return
+    whole = os.path.join(base, os.path.expanduser(path))  # noqa: PTH111, PTH118 - pathlib would drop what we look for
+    yield os.path.normpath(whole)
+    yield os.path.realpath(whole)
 
 
 def _host(url: str) -> str:

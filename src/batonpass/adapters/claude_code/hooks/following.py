@@ -8,13 +8,12 @@ from batonpass.adapters.claude_code.hooks.changing import UNSEEN, Changing, Foun
 from batonpass.adapters.claude_code.hooks.delegating import Delegating, Delegation
 from batonpass.adapters.claude_code.hooks.events import Event, is_agent_id
 from batonpass.adapters.claude_code.hooks.linking import Link, find_link, read_meta, transcript_of
-from batonpass.adapters.claude_code.hooks.meaning import Refusal
 from batonpass.adapters.claude_code.hooks.settling import find_outcomes
 from batonpass.adapters.claude_code.hooks.state import Made, Offered, SessionState, Track
 from batonpass.adapters.claude_code.records import LinkedBy, ToolResult
 from batonpass.adapters.claude_code.transcripts import read_first_words, text_of
 from batonpass.errors import CallError, CallOutcomeError, GrantError, HandoffError
-from batonpass.handoff.calls.sentences import sentence_for
+from batonpass.handoff.calls.sentences import not_made, sentence_for
 from batonpass.handoff.calls.values import readable
 from batonpass.handoff.calls.work_tree import Seen
 from batonpass.model.bodies import Outcome
@@ -55,11 +54,8 @@ class Following:
         else:
             self._pen.write_words(state, state.root, event.prompt, key)
 
-    def request(self, state: SessionState, event: Event, refusal: Refusal | None = None) -> Made | Refused:
-        """Have a call judged and written down, or learn that it must not be made.
-
-        `refusal` is what the project's own rules for agents say against it.
-        """
+    def request(self, state: SessionState, event: Event) -> Made | Refused:
+        """Have a call judged and written down, or learn that it must not be made."""
         known = state.calls.get(event.call)
         if known is not None:
             return known if known.denied is None else Refused(known.denied)  # told twice
@@ -69,7 +65,7 @@ class Following:
             # A sub-agent that was given nothing has no run of its own: whoever started it is told of the call.
             return self._refuse(state, self.root(state), event, error.code.replace("_", "-"), sentence_for(error))
         try:
-            return self._pen.request(state, track, event, refusal=refusal)
+            return self._pen.request(state, track, event)
         except (GrantError, CallError) as error:
             return self._remember(state, track, event, sentence_for(error))
 
@@ -107,15 +103,15 @@ class Following:
         late = self._pen.request(state, known if known.open else self.root(state), after, late=True)
         self._pen.complete(state, late, after, "", seen=Seen(found.changes), notes=found.notes)
 
-    def offer(self, state: SessionState, event: Event, refusal: Refusal | None = None) -> str | Refused | None:
+    def offer(self, state: SessionState, event: Event) -> str | Refused | None:
         """Write down that a sub-agent is about to be started; return the prompt if it gets more than was asked."""
         if (before := state.calls.get(event.call)) is not None and before.denied is not None:
             return Refused(before.denied)  # told twice
         track = self.root(state)
         try:
             track = self.run(state, event)
-            if refusal is not None:
-                return self._refuse(state, track, event, refusal.rule, refusal.sentence)
+            if (refusal := self._pen.find_refusal(event)) is not None and self._pen.enforces(track):
+                return self._refuse(state, track, event, refusal.rule, not_made(refusal.sentence))
             known = state.offer_of(event.call)
             if known is not None:
                 return self._pen.read_prompt(known)

@@ -10,44 +10,54 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from batonpass.adapters.claude_code.hooks.enforcing import Refusal
 from batonpass.adapters.claude_code.hooks.events import Event
-from batonpass.adapters.claude_code.hooks.rules import SHELLS, WRITERS
+from batonpass.adapters.claude_code.hooks.rules import DELEGATES, FILES, SHELLS, WRITERS
 from batonpass.adapters.claude_code.places import relative_path
 from batonpass.adapters.claude_code.telling import as_agent, describe_arguments, is_reading, label_of
 from batonpass.adapters.mcp.declaring import Hints, Server, name_for
 from batonpass.guard.gates import Decision
 from batonpass.handoff.calls.foreign import ForeignCall, find_mcp, split_mcp
-from batonpass.handoff.calls.protected_paths import Protected
 from batonpass.handoff.calls.tools import CALL, READ, WRITE, Declared
 from batonpass.handoff.calls.values import readable
 from batonpass.model.kinds import Gate
 
 RUN: Final = "run"
-_PROTECTING: Final = frozenset({"claude-code.protected", "claude-code.batonpass"})
+_PATHS: Final = ("file_path", "notebook_path", "path")
+_COMMAND: Final = "command"
+# What each tool of Claude Code's own takes besides paths is text; of other tools nobody knows.
+_NAMED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(FILES, _PATHS),
+    "Glob": (*_PATHS, "pattern"),
+    "Grep": (*_PATHS, "glob"),
+    "LS": _PATHS,
+    **dict.fromkeys(SHELLS, (_COMMAND,)),
+    **dict.fromkeys(
+        (
+            *DELEGATES,
+            "AskUserQuestion",
+            "BashOutput",
+            "ExitPlanMode",
+            "KillShell",
+            "TodoWrite",
+            "ToolSearch",
+            "WebFetch",
+            "WebSearch",
+        ),
+        (),
+    ),
+}
 
 _READERS: Final = frozenset({"NotebookRead", "Read"})
 _SEARCHERS: Final = frozenset({"Glob", "Grep", "LS"})
-_PATHS: Final = ("file_path", "notebook_path", "path")
 # No shell would make more of these than words: nothing is substituted, joined, sent elsewhere or left out.
 _WORD: Final = r"(?:[\w@%+=:,./*?\[\]~{}^-]|'[^']*'|\"[^\"$`\\!]*\")+"
 # What stands in quotes is that; of the rest, a shell may make other words, and so other files, of these.
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _EXPANDED: Final = re.compile(r"[*?\[\]{}~^]|\s=")
 _SIMPLE: Final = re.compile(rf"\s*[\w@%+,./-]+(?:[ \t]+{_WORD})*\s*", re.ASCII)
-
-
-class Refusal(Protocol):
-    """Why a call must not be made: the rule, and a sentence that the model can act on."""
-
-    @property
-    def rule(self) -> str:
-        """Return the code of the rule."""
-
-    @property
-    def sentence(self) -> str:
-        """Return what the model is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +79,19 @@ class HookedCall(ForeignCall):
         return self.file
 
     @property
-    def path(self) -> str | None:
-        """Return nothing: what is protected is looked for by whoever knows where the call is made."""
-        return None
+    def mentioned(self) -> Mapping[str, Any]:
+        """Return the arguments as the model wrote them: relative paths begin where the call is made."""
+        return self.event.input
 
     @property
     def seen_elsewhere(self) -> bool:
         """Return that the hooks look themselves at what a call changes: it is made in another process."""
         return True
 
-    def find_protected(self, protected: Protected, *, enforced: bool) -> str | None:  # noqa: ARG002 - judged for this event
-        """Return what is protected and the call would touch."""
-        refusal = self.refusal
-        return refusal.sentence if refusal is not None and refusal.rule in _PROTECTING else None
-
     def find_refusals(self) -> tuple[Decision, ...]:
         """Return what the rules for its agent say against it."""
         refusal = self.refusal
-        if refusal is None or refusal.rule in _PROTECTING:
+        if refusal is None:
             return ()
         return (Decision(gate=Gate.DENY, rule=refusal.rule, line=None, sentence=refusal.sentence),)
 
@@ -119,10 +124,13 @@ def _declared(event: Event, place: str, servers: Mapping[str, Server]) -> Declar
     tool = event.tool
     if (named := split_mcp(tool)) is not None:
         server = servers.get(named[0], Server(name=name_for(named[0])))
-        return replace(server.declare(named[1], Hints()), name=as_agent(tool))
+        return replace(server.declare(named[1], Hints()), name=as_agent(tool), place=place)
+    named_by = _NAMED_BY.get(tool)
     return Declared(
         name=as_agent(tool),
         reads=is_reading(tool),
+        content=() if named_by is None else tuple(name for name in event.input if name and name not in named_by),
+        scripts=(_COMMAND,) if tool in SHELLS else (),
         # What was in a file before an edit stands on the receipt, so an edit can be undone.
         reversible=True if tool in WRITERS else None,
         external=label_of(tool).is_external,

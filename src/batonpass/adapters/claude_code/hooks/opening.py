@@ -6,13 +6,11 @@ from typing import Any
 
 from batonpass.adapters.claude_code.hooks.client import Call
 from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper
 from batonpass.adapters.claude_code.hooks.recorder import Recorder
 from batonpass.config import find_settings
 from batonpass.model.receipt import Mode
 from batonpass.model.rules import Policy
 from batonpass.relay import Relay
-from batonpass.store.opening import SQLITE, path_of
 
 
 class Opened:
@@ -30,12 +28,9 @@ class Opened:
             policy=Policy(),  # what holds is read for each event, and may be wrong: then the model is told
             work_tree=project,
         )
-        ledger = path_of(settings.ledger) if settings.ledger.startswith(SQLITE) else None
-        judging = Judge if call.enforce else Keeper
-        judge = judging(project, home=Path(call.home), ledger=ledger)
         mode = Mode.ENFORCED if call.enforce else Mode.OBSERVED
         policy = DirectoryPolicy(project, settings.policy)
-        self._recorder = Recorder(self._relay, project, judge=judge, mode=mode, policy=policy)
+        self._recorder = Recorder(self._relay, project, mode=mode, policy=policy)
 
     def handle(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Record an event and return the answer for Claude Code."""

@@ -1,12 +1,15 @@
 """Writing receipts about a session: what all of them have in common, and those about words and calls."""
 
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from batonpass.adapters.claude_code.hooks.directory_policy import Ruled
+from batonpass.adapters.claude_code.hooks.directory_policy import Ruled, wrong_file
+from batonpass.adapters.claude_code.hooks.enforcing import Refusal, find_refusal
 from batonpass.adapters.claude_code.hooks.events import Event
-from batonpass.adapters.claude_code.hooks.meaning import HookedCall, Refusal, call_of
+from batonpass.adapters.claude_code.hooks.meaning import HookedCall, call_of
 from batonpass.adapters.claude_code.hooks.remembering import SAID, STATEMENT
 from batonpass.adapters.claude_code.hooks.state import Made, SessionState, Track
 from batonpass.adapters.claude_code.patches import EDITORS
@@ -15,6 +18,7 @@ from batonpass.adapters.claude_code.telling import as_code, within_limit
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.begun import Begun, Replayed
 from batonpass.handoff.calls.finish import fail_call, finish_call, keep_late
+from batonpass.handoff.calls.protected_paths import Process
 from batonpass.handoff.calls.receipts import deny_call
 from batonpass.handoff.calls.values import keep_result
 from batonpass.handoff.calls.work_tree import Seen
@@ -48,14 +52,28 @@ class Pen:
 
     @property
     def desk(self) -> Desk:
-        """Return where receipts are made."""
-        return self._relay.desk
+        """Return where receipts are made. What ends this process would end the record, so that is protected too."""
+        desk = self._relay.desk
+        if desk.protected.process is None:
+            desk.protected = replace(desk.protected, process=Process(os.getpid(), tuple(sys.orig_argv)))
+        return desk
 
     def follow(self, ruled: Ruled) -> None:
         """Hold everything from now on to what the file of the directory says."""
         self._ruled = ruled
         self.wrong = None
-        self.desk.gates = ruled.policy
+        if ruled.policy is not None:
+            self.desk.gates = ruled.policy
+
+    def enforces(self, track: Track) -> bool:
+        """Return whether what speaks against a call of a run stops it."""
+        return self.desk.gates.enforce or track.working.mode is Mode.ENFORCED
+
+    def find_refusal(self, event: Event) -> Refusal | None:
+        """Return what the rules for its agent say against a call."""
+        if self.wrong is not None:
+            return wrong_file(self.wrong)
+        return find_refusal(event, self._ruled.rules, self._project)
 
     def start(self, state: SessionState, by: PrincipalId, words: str | None, key: str | None) -> Track:
         """Begin the root run of a session with the human's first words; None if nobody heard them.
@@ -101,14 +119,12 @@ class Pen:
         self.record(track, body, self.desk.text(SAID, within_limit(words)), source)
         state.said = words
 
-    def request(
-        self, state: SessionState, track: Track, event: Event, *, refusal: Refusal | None = None, late: bool = False
-    ) -> Made:
+    def request(self, state: SessionState, track: Track, event: Event, *, late: bool = False) -> Made:
         """Have a call judged and written down before it is made; `late`: it was made before anybody knew.
 
         Raises `GrantError` and `CallError` for one that must not be made, once that is on record.
         """
-        call = self._call(event, refusal)
+        call = self._call(event, self.find_refusal(event))
         source = self.source(state, key=event.call, late=late or None)
         begun = begin_call(self.desk, track.holding, call, beside=(source,), made=late)
         if isinstance(begun, Replayed):

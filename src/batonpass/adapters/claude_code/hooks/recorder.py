@@ -10,14 +10,13 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks.changing import Changing, Tree
 from batonpass.adapters.claude_code.hooks.delegating import Delegating
-from batonpass.adapters.claude_code.hooks.directory_policy import Ruled, WrongFile
+from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy, Ruled
 from batonpass.adapters.claude_code.hooks.events import Event, read_event, session_of
 from batonpass.adapters.claude_code.hooks.following import Following, Refused, answer_with
-from batonpass.adapters.claude_code.hooks.meaning import Refusal
 from batonpass.adapters.claude_code.hooks.remembering import remember_session
 from batonpass.adapters.claude_code.hooks.state import Made, SessionState
 from batonpass.adapters.claude_code.importing import principal_of
@@ -37,8 +36,6 @@ from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
 
-Judge: TypeAlias = Callable[[Mapping[str, Any]], Refusal | None]
-
 # Sessions that are not over are kept in mind; of more than so many, the ledger is asked again.
 _MOST_SESSIONS: Final = 256
 
@@ -55,9 +52,10 @@ class _Session:
 class Recorder:
     """Records the events of Claude Code's hooks in one project. Safe to use from many threads.
 
-    Without `judge` everything is recorded and nothing refused but what the policy refuses anyway; with it, sessions are
-    enforced unless `mode` says otherwise. `policy` says what holds now; without it, the relay's own policy does. A
-    session belongs to one recorder at a time: two that are told of the same events record them twice.
+    Nothing is refused but what the one way of calls refuses: in a session that is only observed, tampering with the
+    record, and what a policy with `enforce = true` denies. `policy` says what holds now: the file of the project, and
+    where there is none, the relay's own policy. A session belongs to one recorder at a time: two that are told of the
+    same events record them twice.
     """
 
     def __init__(
@@ -65,21 +63,19 @@ class Recorder:
         relay: Relay,
         project: Path,
         *,
-        judge: Judge | None = None,
-        mode: Mode | None = None,
+        mode: Mode = Mode.OBSERVED,
         work_tree: Tree | None = None,
         by: str | None = None,
         policy: Callable[[], Ruled] | None = None,
     ) -> None:
         self._project = project.absolute()
-        self._judge = judge
-        self._mode = mode or (Mode.OBSERVED if judge is None else Mode.ENFORCED)
+        self._mode = mode
         self._relay = relay
         tree = work_tree or WorkTree(find_root(self._project), environment=dict(os.environ), without=(HOME_NAME,))
         self._changing = Changing(self._project, tree)
         principal = principal_of(self._project) if by is None else require_principal("by", PrincipalId(by))
         self._pen = Delegating(relay, self._project, self._mode)
-        self._policy = policy
+        self._policy = policy or DirectoryPolicy(self._project)
         self._following = Following(self._pen, self._changing, principal)
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
@@ -95,29 +91,23 @@ class Recorder:
         known = read_event(event)
         if known is None:
             return {}
-        refusal = self._follow_policy()
-        if refusal is None and self._judge is not None and known.name == "PreToolUse":
-            refusal = self._judge(event)
+        self._follow_policy()
         try:
-            return self._handle(known, refusal)
+            return self._handle(known)
         except (FencedError, KeyMissingError, StreamClosedError) as error:
             # A run was ended or taken over by somebody else, or its key is gone with another process. What the ledger
             # says now decides; a root that cannot be written to is continued by another.
             self._let_go(known.session, error)
-            return self._handle(known, refusal)
+            return self._handle(known)
 
-    def _follow_policy(self) -> Refusal | None:
-        """Hold what comes to the file as it is now; return why no call may be made where that is wrong."""
-        if self._policy is None:
-            return None
+    def _follow_policy(self) -> None:
+        """Hold what comes to the file as it is now. Where that is wrong, an enforced session makes no call."""
         try:
             self._pen.follow(self._policy())
         except PolicyFileError as error:
             # One that is only watched goes on under what held before.
             if self._mode is Mode.ENFORCED:
                 self._pen.wrong = error
-                return WrongFile(error)
-        return None
 
     def note_gap(self, event: Mapping[str, Any] | None, reason: str) -> None:
         """Record that an event was not recorded: in its session, or, if nobody knows which, with whatever comes next.
@@ -147,16 +137,16 @@ class Recorder:
             if known is not None and known.name == "UserPromptSubmit" and known.by_human:
                 self._following.say(state, known)
 
-    def _handle(self, event: Event, refusal: Refusal | None) -> dict[str, Any]:
+    def _handle(self, event: Event) -> dict[str, Any]:
         session = self._session(event.session)
         match event.name:
             case "PreToolUse" if event.delegates:
                 with session.lock:
-                    prompt = self._following.offer(self._state(session, event.session), event, refusal)
+                    prompt = self._following.offer(self._state(session, event.session), event)
                 return denied(prompt.sentence) if isinstance(prompt, Refused) else answer_with(prompt, event.input)
             case "PreToolUse":
                 with session.lock:
-                    made = self._following.request(self._state(session, event.session), event, refusal)
+                    made = self._following.request(self._state(session, event.session), event)
                 if isinstance(made, Refused):
                     return denied(made.sentence)
                 self._changing.begin(event, made, self._now())

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.guard.patterns import glob
-from batonpass.policy.document import CLAUDE_CODE, Place, find_document
-from batonpass.policy.granting import grants_of
+from batonpass.policy.document import CLAUDE_CODE, Document, Place, find_document
 
 ALLOW: Final = "allow"
 DENY: Final = "deny"
@@ -61,14 +60,16 @@ class Rules:
 
 
 def read_rules(path: Path) -> Rules:
-    """Return the rules in a file; without the file there are none.
+    """Return the rules in a file; without the file there are none. Raises `PolicyFileError`."""
+    document = find_document(path)
+    return Rules() if document is None else rules_of(document)
+
+
+def rules_of(document: Document) -> Rules:
+    """Return the rules in a document.
 
     Raises `PolicyFileError` for anything that we do not understand: a rule that is passed over protects nobody.
     """
-    document = find_document(path)
-    if document is None:
-        return Rules()
-    grants_of(document)  # a session that begins meanwhile would begin one of them
     table = document.table(CLAUDE_CODE).table(("default", "main", "agents"))
     default = table.get("default")
     if default is not None and default.value not in {ALLOW, DENY}:

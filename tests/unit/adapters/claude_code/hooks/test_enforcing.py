@@ -9,10 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper, judge
-from batonpass.adapters.claude_code.hooks.protecting import Places
+from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
+from batonpass.adapters.claude_code.hooks.enforcing import find_refusal
+from batonpass.adapters.claude_code.hooks.events import Event
+from batonpass.adapters.claude_code.hooks.meaning import call_of
 from batonpass.adapters.claude_code.hooks.rules import Rules, read_rules
-from batonpass.adapters.claude_code.hooks.running import Process
+from batonpass.errors import PolicyFileError
+from batonpass.handoff.calls.call_reach import find_touched
+from batonpass.handoff.calls.protected_paths import Found, Process, Protected, program_files
 from tests.unit.adapters.claude_code.hooks.commands import ORDINARY, OURS, PROTECTED
 
 RECORDER = Process(4711, ("/opt/venv/bin/python3.11", "-I", "-m", "batonpass.adapters.claude_code.hooks.resident"))
@@ -33,26 +37,34 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def places(project: Path) -> Places:
+def places(project: Path) -> Protected:
     """Return what is protected there."""
     program = [project.parent / "site-packages" / "batonpass"]
-    return Places(
+    return Protected.around(
+        project / ".batonpass",
+        f"sqlite:///{project.parent}/kept/all.db",
         project,
-        home=project / ".batonpass",
-        ledger=project.parent / "kept" / "all.db",
         environment={"CLAUDE_CONFIG_DIR": str(project.parent / "config")},
         program=program,
+        process=RECORDER,
     )
 
 
-def a_call(project: Path, tool: str, *, by: str | None = None, **given: object) -> dict[str, Any]:
-    event = {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": given, "cwd": str(project)}
-    return event if by is None else {**event, "agent_id": "a1", "agent_type": by}
+def a_call(project: Path, tool: str, *, by: str | None = None, **given: object) -> Event:
+    agent = None if by is None else "a1"
+    return Event(name="PreToolUse", session="s", tool=tool, input=given, directory=project, agent=agent, agent_type=by)
 
 
-def rule_of(places: Places, event: Mapping[str, Any], rules: Rules | None = None) -> str | None:
+def touched(places: Protected, event: Event, *, enforced: bool) -> Found | None:
+    """Return what is protected and a call would touch."""
+    return find_touched(places, call_of(event, Path(places.work_tree), {}), enforced=enforced)
+
+
+def rule_of(places: Protected, event: Event, rules: Rules | None = None) -> str | None:
     """Return the rule by which a call is refused; None if it may be made."""
-    refusal = judge(event, rules or Rules(), places, RECORDER)
+    if touched(places, event, enforced=True) is not None:
+        return "protected"
+    refusal = find_refusal(event, rules or Rules(), Path(places.work_tree))
     return None if refusal is None else refusal.rule
 
 
@@ -86,39 +98,39 @@ def rules_of(folder: Path, text: str) -> Rules:
         "../site-packages/batonpass/adapters/claude_code/hooks/client.py",
     ],
 )
-def test_nobody_writes_to_what_is_protected(project: Path, places: Places, tool: str, path: str) -> None:
+def test_nobody_writes_to_what_is_protected(project: Path, places: Protected, tool: str, path: str) -> None:
     """By whatever spelling, in the main conversation and in sub-agents."""
     given = {EDITED_BY[tool]: path.format(project=project)}
 
-    assert "claude-code.protected" == rule_of(places, a_call(project, tool, **given))
-    assert "claude-code.protected" == rule_of(places, a_call(project, tool, by="editor", **given))
+    assert "protected" == rule_of(places, a_call(project, tool, **given))
+    assert "protected" == rule_of(places, a_call(project, tool, by="editor", **given))
 
 
 @pytest.mark.parametrize(
     "path", ["src/invoice.py", ".claude/agents/editor.md", "docs/batonpass.md", "settings.json", ".batonpass.md"]
 )
-def test_everything_else_can_be_written(project: Path, places: Places, path: str) -> None:
+def test_everything_else_can_be_written(project: Path, places: Protected, path: str) -> None:
     """Neighbours and namesakes of what is protected are not."""
     assert None is rule_of(places, a_call(project, "Write", file_path=str(project / path)))
 
 
-def test_keys_are_not_even_read_and_settings_are(project: Path, places: Places) -> None:
+def test_keys_are_not_even_read_and_settings_are(project: Path, places: Protected) -> None:
     """Whoever can read a key can sign; whoever reads the settings learns only how things are."""
     found = [
         rule_of(places, a_call(project, "Read", file_path=name)) for name in (".batonpass/relay.key", "batonpass.toml")
     ]
 
-    assert ["claude-code.protected", None] == found
-    assert "claude-code.protected" == rule_of(places, a_call(project, "Grep", pattern="x", path="src/record"))
+    assert ["protected", None] == found
+    assert "protected" == rule_of(places, a_call(project, "Grep", pattern="x", path="src/record"))
 
 
-def test_any_string_of_a_foreign_tool_may_be_a_path(project: Path, places: Places) -> None:
+def test_any_string_of_a_foreign_tool_may_be_a_path(project: Path, places: Protected) -> None:
     """Only the server knows which argument is one."""
     given: dict[str, Any] = {"operations": [{"to": "src/../.claude/settings.json"}], "text": "about .batonpass/\n" * 3}
 
-    assert "claude-code.protected" == rule_of(places, a_call(project, "mcp__files__move", **given))
+    assert "protected" == rule_of(places, a_call(project, "mcp__files__move", **given))
     assert None is rule_of(places, a_call(project, "mcp__files__move", text="see .batonpass/ there", to="src/a"))
-    assert "claude-code.batonpass" == rule_of(places, a_call(project, "mcp__sh__run", cmd="batonpass doctor"))
+    assert "protected" == rule_of(places, a_call(project, "mcp__sh__run", cmd="batonpass doctor"))
 
 
 DETOURS = st.lists(st.sampled_from(["src/..", ".", "docs/up/..", "docs/../src/..", "src/record/..", "./"]), max_size=6)
@@ -128,34 +140,34 @@ AIMS = st.sampled_from(
 
 
 @given(DETOURS, AIMS, st.sampled_from(["", "{project}/", "{project}//", "../shop/"]))
-def test_no_detour_leads_in(project: Path, places: Places, detour: list[str], aim: str, start: str) -> None:
+def test_no_detour_leads_in(project: Path, places: Protected, detour: list[str], aim: str, start: str) -> None:
     """Up and down, through links, doubled slashes, other case: all of it is seen to lead to the same place."""
     path = start.format(project=project) + "/".join([*detour, aim])
 
-    assert "claude-code.protected" == rule_of(places, a_call(project, "Write", file_path=path))
-    assert "claude-code.protected" == rule_of(places, a_call(project, "Bash", command=f"echo x > '{path}'"))
+    assert "protected" == rule_of(places, a_call(project, "Write", file_path=path))
+    assert "protected" == rule_of(places, a_call(project, "Bash", command=f"echo x > '{path}'"))
 
 
 @given(st.text(alphabet=st.sampled_from("abc./ -_*?[]{},$`\"'\\;|&()<>\n#=~!x0"), max_size=60))
 @example("$'\\;")
-def test_no_text_breaks_the_judge(project: Path, places: Places, text: str) -> None:
+def test_no_text_breaks_the_judge(project: Path, places: Protected, text: str) -> None:
     """Whatever is written, there is an answer."""
     rule_of(places, a_call(project, "Bash", command=text))
     rule_of(places, a_call(project, "Write", file_path=text))
 
 
 @pytest.mark.parametrize("command", OURS)
-def test_nobody_runs_batonpass(project: Path, places: Places, command: str) -> None:
+def test_nobody_runs_batonpass(project: Path, places: Protected, command: str) -> None:
     """By name, by path, as a module, through other programs, in quotes and in substitutions."""
-    assert "claude-code.batonpass" == rule_of(places, a_call(project, "Bash", command=command))
+    assert "protected" == rule_of(places, a_call(project, "Bash", command=command))
 
 
 @pytest.mark.parametrize("command", PROTECTED)
-def test_no_command_reaches_what_is_protected(project: Path, places: Places, command: str) -> None:
+def test_no_command_reaches_what_is_protected(project: Path, places: Protected, command: str) -> None:
     """By name, by pattern, from another directory, by its parents, or by the process that guards it."""
     event = a_call(project, "Bash", command=command.format(project=project))
 
-    assert "claude-code.protected" == rule_of(places, event)
+    assert "protected" == rule_of(places, event)
 
 
 ENDLESS = [
@@ -169,24 +181,24 @@ ENDLESS = [
 
 
 @pytest.mark.parametrize("command", ENDLESS, ids=lambda command: command[:8])
-def test_no_command_keeps_the_judge_busy(project: Path, places: Places, command: str) -> None:
+def test_no_command_keeps_the_judge_busy(project: Path, places: Protected, command: str) -> None:
     """What would grow without end is cut off, and nothing is refused for its length."""
     assert None is rule_of(places, a_call(project, "Bash", command=command))
 
 
 @pytest.mark.parametrize("command", ORDINARY)
-def test_ordinary_work_goes_on(project: Path, places: Places, command: str) -> None:
+def test_ordinary_work_goes_on(project: Path, places: Protected, command: str) -> None:
     """A guard that is in the way is switched off."""
     assert None is rule_of(places, a_call(project, "Bash", command=command))
 
 
-def test_a_refusal_says_what_to_do(project: Path, places: Places) -> None:
+def test_a_refusal_says_what_to_do(project: Path, places: Protected) -> None:
     """The model reads it, and has to go on from there."""
-    refusal = judge(a_call(project, "Write", file_path=".batonpass/x"), Rules(), places)
+    found = touched(places, a_call(project, "Write", file_path=".batonpass/x"), enforced=True)
 
-    assert refusal is not None
-    assert f"{project}/.batonpass belongs to the ledger, which no agent may touch." in refusal.sentence
-    assert "Leave it alone and go on without it" in refusal.sentence
+    assert found is not None
+    assert f"touch the ledger or its keys ({project}/.batonpass)" == found.does
+    assert "leave it as it is and go on without it" in found.instead
 
 
 RULES = """
@@ -237,16 +249,16 @@ deny = ["Edit", "Bash"]
     ],
 )
 def test_rules_hold_for_their_type(
-    places: Places, by: str | None, tool: str, given: dict[str, Any], expected: str | None
+    places: Protected, by: str | None, tool: str, given: dict[str, Any], expected: str | None
 ) -> None:
     """Denied comes first; a list of what is allowed allows nothing else; a type without rules may do everything."""
-    project = places.project
+    project = Path(places.work_tree)
     rules = rules_of(project.parent, RULES)
 
     assert expected == rule_of(places, a_call(project, tool, by=by, **given), rules)
 
 
-def test_by_default_everything_can_be_denied(project: Path, places: Places, tmp_path: Path) -> None:
+def test_by_default_everything_can_be_denied(project: Path, places: Protected, tmp_path: Path) -> None:
     """Then a type needs a list of what it may."""
     rules = rules_of(tmp_path, '[claude-code]\ndefault = "deny"\n[claude-code.main]\nallow = ["Read"]\n')
     found = [
@@ -258,27 +270,31 @@ def test_by_default_everything_can_be_denied(project: Path, places: Places, tmp_
 
 
 def test_rules_are_read_again_when_they_change(tmp_path: Path) -> None:
-    """The person may change their mind; a mistake in the file refuses everything and says which it is."""
-    keeper = Judge(tmp_path, home=tmp_path / ".batonpass")
+    """The person may change their mind; a mistake in the file is told with its place."""
+    policy = DirectoryPolicy(tmp_path)
     event = a_call(tmp_path, "WebSearch", query="x")
-    before = keeper(event)
+    before = find_refusal(event, policy().rules, tmp_path)
     (tmp_path / "batonpass.toml").write_text('[claude-code.main]\ndeny = ["WebSearch"]\n', encoding="utf-8")
-    denied = keeper(event)
+    denied = find_refusal(event, policy().rules, tmp_path)
     (tmp_path / "batonpass.toml").write_text('[claude-code.main]\nforbid = ["WebSearch"]\n', encoding="utf-8")
-    wrong = keeper(event)
 
-    assert (None, "claude-code.denied", "claude-code.rules") == (before, denied and denied.rule, wrong and wrong.rule)
-    assert wrong is not None
-    assert "claude-code.main.forbid: there is no such key" in wrong.sentence
+    assert (None, "claude-code.denied") == (before, denied and denied.rule)
+    for _ in range(2):
+        with pytest.raises(PolicyFileError, match=r"claude-code\.main\.forbid: there is no such key"):
+            policy()
 
 
 def test_our_own_program_is_protected() -> None:
-    """Wherever it is installed."""
-    keeper = Judge(Path("/nowhere"), home=Path("/nowhere/.batonpass"))
-    refusal = keeper(a_call(Path("/nowhere"), "Edit", file_path=Judge.__init__.__code__.co_filename))
-    ended = keeper(a_call(Path("/nowhere"), "Bash", command=f"kill {os.getpid()}"))
+    """Wherever it is installed; and the process that records cannot be ended."""
+    place = Path("/nowhere")
+    process = Process(os.getpid(), ("python",))
+    ours = Protected.around(place / ".batonpass", "", place, program=program_files(), process=process)
+    found = [
+        touched(ours, a_call(place, "Edit", file_path=find_refusal.__code__.co_filename), enforced=True),
+        touched(ours, a_call(place, "Bash", command=f"kill {os.getpid()}"), enforced=True),
+    ]
 
-    assert ("claude-code.protected", "claude-code.protected") == (refusal and refusal.rule, ended and ended.rule)
+    assert None not in found
 
 
 @pytest.mark.parametrize(
@@ -294,14 +310,28 @@ def test_our_own_program_is_protected() -> None:
         ("Edit", {"file_path": ".claude/settings.json"}, False),
         ("Edit", {"file_path": "batonpass.toml"}, False),
         ("Bash", {"command": "rm -rf build"}, False),
+        ("Read", {"file_path": ".batonpass/relay.key"}, True),
+        ("Grep", {"pattern": "x", "path": ".batonpass"}, True),
+        ("Grep", {"pattern": ".batonpass", "path": "."}, False),
+        ("Grep", {"pattern": "x", "glob": ".batonpass/*.key"}, True),
+        ("Write", {"file_path": "README.md", "content": ".batonpass/relay.key"}, False),
+        ("MultiEdit", {"file_path": "a", "edits": [{"old_string": ".batonpass/x", "new_string": ""}]}, False),
+        ("Bash", {"command": "cat .batonpass/relay.key"}, True),
+        ("Bash", {"command": "cat .batonpass/*"}, True),
+        ("Bash", {"command": "cp -r .batonpass /tmp/x"}, True),
+        ("Bash", {"command": "sqlite3 .batonpass/ledger.db .dump"}, False),
+        ("Bash", {"command": "cp .batonpass/ledger.db /tmp/x"}, False),
+        ("Bash", {"command": "cp x .batonpass/ledger.db"}, True),
+        ("Bash", {"command": "echo x > .batonpass/ledger.db"}, True),
+        ("Bash", {"command": "git clean -fdx"}, True),
+        ("Bash", {"command": "git config core.hooksPath x"}, False),
+        ("mcp__files__write", {"path": ".batonpass/x", "content": "y"}, True),
     ],
 )
 def test_observed_only_the_record_is_kept_from_harm(
     project: Path, tool: str, given: dict[str, str], *, refused: bool
 ) -> None:
     """Without rules, a call is refused if it would change or remove the ledger, and for nothing else."""
-    keeper = Keeper(project, home=project / ".batonpass")
+    places = Protected.around(project / ".batonpass", "", project, program=program_files())
 
-    refusal = keeper({"tool_name": tool, "tool_input": given, "cwd": str(project)})
-
-    assert refused == (refusal is not None)
+    assert refused == (touched(places, a_call(project, tool, **given), enforced=False) is not None)

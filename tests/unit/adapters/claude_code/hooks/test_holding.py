@@ -8,7 +8,6 @@ import pytest
 
 from batonpass.accounts.suggesting import suggest
 from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.enforcing import Judge
 from batonpass.adapters.claude_code.hooks.events import read_event
 from batonpass.adapters.claude_code.hooks.meaning import call_of
 from batonpass.adapters.claude_code.hooks.recorder import Recorder
@@ -44,11 +43,8 @@ class Held:
     def recorder(self, mode: Mode = Mode.ENFORCED) -> Recorder:
         """Return somebody who records, and knows nothing but the ledger and the file."""
         tree = WorkTree(self.project, environment={"PATH": "/usr/bin:/bin"}, without=(".batonpass",), watch=False)
-        judge = Judge(self.project, home=self.project / ".batonpass")
         policy = DirectoryPolicy(self.project)
-        recorder = Recorder(
-            self.relay, self.project, judge=judge, mode=mode, by="user:ana", work_tree=tree, policy=policy
-        )
+        recorder = Recorder(self.relay, self.project, mode=mode, by="user:ana", work_tree=tree, policy=policy)
         self.made.append(recorder)
         return recorder
 

@@ -8,6 +8,7 @@ import pytest
 from batonpass.adapters.claude_code.hooks.recorder import Recorder
 from batonpass.adapters.claude_code.sources import series_of, session_id_of
 from batonpass.errors import InvalidValueError
+from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
 from tests.unit.adapters.claude_code.hooks.sessions import SESSION, Session, lines, receipts, told
 
@@ -260,17 +261,14 @@ def test_events_in_another_shape_are_refused(event: dict[str, object], session: 
 
 def test_a_refused_call_is_recorded_with_its_rule(relay: Relay, project: Path) -> None:
     """The model is told why; the arguments and the rule are kept, and the run says that it is held to rules."""
-
-    class No:
-        rule = "claude-code.denied"
-        sentence = "the rule says no"
-
-    session = Session(project, Recorder(relay, project, judge=lambda _: No(), by="user:ana"))
+    (project / "batonpass.toml").write_text('[claude-code.main]\ndeny = ["Bash"]\n', encoding="utf-8")
+    session = Session(project, Recorder(relay, project, mode=Mode.ENFORCED, by="user:ana"))
     session.says("Go")
     answers = [session.asks("c1", "Bash", command="rm -rf x") for _ in range(2)]
 
     why = (
-        "the rule says no (rule claude-code.denied, the shipped policy); do it in a way that is allowed, "
+        "batonpass.toml denies 'Bash' to the main conversation (rule claude-code.denied, the shipped policy); "
+        "do it in a way that is allowed, "
         "or have the rule changed"
     )
     reply = {

@@ -7,13 +7,15 @@ known (`$(printf …)`, an encoded script) stays unknown.
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 _ESCAPE: Final = re.compile(r"\\([4-7][0-7]{2}|.)", re.DOTALL)
 _ESCAPED: Final = frozenset("\\'\"abfnrtv01234567xuU\n")
 
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 LONGEST: Final = 200_000  # characters; what is longer is only searched for names
 _DEEPEST: Final = 8
 _MOST_SPELLINGS: Final = 64
@@ -35,7 +37,9 @@ class Command:
 
     words: list[str] = field(default_factory=list)
     fed: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)  # what is assigned before it, where it reads from and writes to
+    assigned: list[str] = field(default_factory=list)  # to variables, before it
+    read_from: list[str] = field(default_factory=list)
+    written_to: list[str] = field(default_factory=list)
 
     @property
     def program(self) -> str:
@@ -43,16 +47,19 @@ class Command:
         return self.words[0].rpartition("/")[2] if self.words else ""
 
 
-def read_commands(text: str) -> list[Command]:
-    """Return the simple commands in a text in the order in which they stand, those of substitutions included."""
+def read_commands(text: str, known: Mapping[str, str] = NOTHING) -> list[Command]:
+    """Return the simple commands in a text in the order in which they stand, those of substitutions included.
+
+    What is `known` of the shell's variables is put in their place, and so is what the text assigns to others.
+    """
     if len(text) > LONGEST:
         return []
-    reader = _Reader(text)
+    reader = _Reader(text, known=dict(known))
     reader.read()
     return reader.found
 
 
-def spellings(word: str) -> Iterator[str]:
+def unbraced(word: str) -> Iterator[str]:
     """Yield what braces make of a word."""
     waiting, count = [word], 0
     while waiting and count < _MOST_SPELLINGS:
@@ -193,10 +200,12 @@ class _Reader:
             self._at += 1
             self._descend(self._parenthesised())
         else:
+            start = self._at
             self._at += 1
             while self._text[self._at : self._at + 1] in {">", "&", "|"}:
                 self._at += 1
-            self._next = self._command.others
+            writes = ">" in self._text[start : self._at]
+            self._next = self._command.written_to if writes else self._command.read_from
 
     def _take_documents(self) -> None:
         for command, end in self._documents:
@@ -228,12 +237,12 @@ class _Reader:
                 self._command.words.append(word)
         else:
             self._known[given[1]] = given[2]
-            self._command.others.append(given[2])
+            self._command.assigned.append(given[2])
 
     def _end_command(self) -> None:
         self._end_word()
         command, self._command, self._next = self._command, Command(), None
-        if command.words or command.fed or command.others:
+        if command.words or command.fed or command.assigned or command.read_from or command.written_to:
             self.found.append(command)
 
 

@@ -1,0 +1,116 @@
+"""Which paths a call reaches, from what is declared of its tool and the arguments that it is given."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from batonpass.handoff.calls.path_spellings import MOST_TEXTS, leads_to, real_path, spellings, texts_in
+from batonpass.handoff.calls.protected_paths import Access, Found, Protected, Reach
+from batonpass.handoff.calls.shell_reach import find_in_shell, find_in_words
+from batonpass.handoff.calls.tools import Declared, ToolCall
+
+# By these names nearly every tool takes what is to be written, whoever made it.
+_CONTENT: Final = frozenset(
+    [
+        "content",
+        "contents",
+        "file_text",
+        "insert_text",
+        "new_source",
+        "new_str",
+        "new_string",
+        "new_text",
+        "newText",
+        "old_str",
+        "old_string",
+        "old_text",
+        "oldText",
+    ]
+)
+_EXCLUDED: Final = re.compile(r"(?:exclude|ignore)(?:d|s|_?patterns?|_?dirs?|_?globs?)?", re.IGNORECASE)
+_SCRIPTS: Final = ("command", "cmd", "script")
+_WORDS: Final = ("argv", "command", "cmd")
+_PLACES: Final = ("cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory")
+# A pattern is looked at where it names something hidden: `*` is given to every search, and means no harm.
+_HIDDEN: Final = re.compile(r"(?:^|/)\.[^/]*[A-Za-z]")
+_GLOB: Final = re.compile(r"[*?\[]")
+_TOO_MANY: Final = Found(
+    f"be given more than {MOST_TEXTS:,} texts that could be paths, and so many are not looked at",
+    "make smaller calls, or declare which arguments are content",
+)
+
+
+def find_touched(protected: Protected, call: ToolCall[Any], *, enforced: bool) -> Found | None:
+    """Return why a call must not be made, because of what it would touch; None if nothing speaks against it."""
+    given, declared = call.mentioned, call.declared
+    bases = _bases(declared, given, protected.root)
+    texts, whole = texts_in(given, lambda name: _is_left_out(name, declared))
+    if enforced and not whole:
+        return _TOO_MANY
+    aim, _ = texts_in({"": call.aim}, lambda _: False)
+    texts = [text for text in texts if text not in aim]  # more is done to these, as the tool says itself
+    return (
+        protected.find(_aimed_at(declared, aim, bases), enforced=enforced)
+        or protected.find(_named(declared, texts, bases, enforced=enforced), enforced=enforced)
+        or _told(protected, declared, given, bases, enforced=enforced)
+    )
+
+
+def _is_left_out(name: str, declared: Declared) -> bool:
+    if name in declared.content or name in declared.scripts:
+        return True
+    return name in _CONTENT or _EXCLUDED.fullmatch(name) is not None
+
+
+def _bases(declared: Declared, given: Mapping[str, Any], work_tree: str) -> tuple[str, ...]:
+    """Return the directories in which paths may begin: where it runs if that is known, else here and the work tree."""
+    known = [*_here(), work_tree] if declared.place is None else [real_path(declared.place)]
+    said = [value for name in _PLACES if isinstance(value := given.get(name), str | os.PathLike)]
+    more = [path for value in said for path in leads_to(os.fsdecode(value), known) if os.path.isdir(path)]  # noqa: PTH112 - of any text
+    return tuple(dict.fromkeys([*known, *more]))
+
+
+def _here() -> Iterator[str]:
+    try:
+        yield os.getcwd()  # noqa: PTH109 - a text is wanted
+    except OSError:
+        return  # somebody removed it
+
+
+def _aimed_at(declared: Declared, aim: list[str], bases: tuple[str, ...]) -> Iterator[Reach]:
+    """Yield what a call acts on as its tool says it: who changes a directory may move or remove it, with all in it."""
+    access = Access.READS if declared.reads else Access.REPLACES
+    for text in aim:
+        yield from (Reach(path, access) for one in spellings(text) for path in leads_to(one, bases))
+    if declared.place is not None:
+        yield Reach(bases[0], Access.LISTS)
+
+
+def _named(declared: Declared, texts: list[str], bases: tuple[str, ...], *, enforced: bool) -> Iterator[Reach]:
+    # Of what is given to a program besides its words, nobody knows what it does with it.
+    harmless = declared.reads or (bool(declared.scripts) and not enforced)
+    access = Access.READS if harmless else Access.CHANGES
+    for text in texts:
+        for one in spellings(text):
+            yield from (Reach(path, access) for path in leads_to(one, bases))
+        if _GLOB.search(text) and _HIDDEN.search(text) and not re.search(r"\s", text):
+            yield from (Reach(os.path.normpath(os.path.join(base, text)), access, pattern=True) for base in bases)  # noqa: PTH118 - as written
+
+
+def _told(
+    protected: Protected, declared: Declared, given: Mapping[str, Any], bases: tuple[str, ...], *, enforced: bool
+) -> Found | None:
+    """Return why a shell must not be told what it is; None if it may, or if there is none."""
+    for name in declared.scripts or _SCRIPTS:
+        if isinstance(text := given.get(name), str) and name not in declared.content:
+            found = find_in_shell(text, bases, protected, enforced=enforced, reads=declared.reads)
+            if found is not None:
+                return found
+    for name in () if declared.scripts else _WORDS:
+        words = given.get(name)
+        if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
+            found = find_in_words(words, bases, protected, enforced=enforced, reads=declared.reads)
+            if found is not None:
+                return found
+    return None

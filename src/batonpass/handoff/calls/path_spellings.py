@@ -1,0 +1,192 @@
+"""Where a text may lead as a path, however it is spelled, and whichever directory it begins in.
+
+It is a net, not a wall: what a tool makes of a text only the tool knows. What a program commonly reads in one is tried:
+the text as it is, what an option or a list gives, addresses, the home of a user, and the ways round by `/proc`.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+LONGEST_PATH: Final = 4096  # bytes; no system takes a longer one
+MOST_TEXTS: Final = 10_000
+
+# Most texts have nothing in them that could be read in two ways.
+_PLAIN: Final = re.compile(r"(?![\s-])[\w./+ -]*(?<!\s)", re.ASCII)
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_GLUED: Final = re.compile(r"-[A-Za-z]+?([./~].*)", re.DOTALL)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_DOUBLED: Final = re.compile(r"/(?:\.?/)+")
+_BY_PROCESS: Final = re.compile(r"/proc/[^/]+(?:/task/[^/]+)?/(cwd|root)(?:/(.*))?", re.DOTALL)
+_LONGEST_DETOUR: Final = 1024 * 1024
+_SHORT: Final = 2  # `-C`: a letter and what comes before it
+
+
+def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> tuple[list[str], bool]:
+    """Return the texts among arguments that could be paths, at any depth, and whether these are all of them.
+
+    Names in a mapping are texts too: some tools take one from paths to what is to be written there. What stands under a
+    name that is to be left out is not looked at. Texts are taken as they are, not as they are recorded: bytes and
+    what is no Unicode name files as well.
+    """
+    found: dict[str, None] = {}
+    pending: list[object] = [value for name, value in arguments.items() if not leave_out(name)]
+    around: set[int] = set()
+    while pending:
+        value = pending.pop()
+        if (text := _text(value)) is not None:
+            if (path := as_path(text)) is not None:
+                found[path] = None
+                if len(found) > MOST_TEXTS:
+                    return list(found), False
+        elif id(value) not in around:
+            inner = list(_parts(value, leave_out))
+            if inner:
+                around.add(id(value))
+                pending += inner
+    return list(found), True
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return os.fsdecode(bytes(value))
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    return None
+
+
+def _parts(value: object, leave_out: Callable[[str], bool]) -> Iterator[object]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield name
+            if not (isinstance(name, str) and leave_out(name)):
+                yield inner
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from value
+    elif isinstance(value, Enum):
+        yield value.value
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from (getattr(value, one.name, None) for one in fields(value) if not leave_out(one.name))
+
+
+def as_path(text: str) -> str | None:
+    """Return a text if it may be a path; one that is too long only because of detours is one without them."""
+    if not text or "\0" in text:
+        return None
+    if len(text) > LONGEST_PATH and len(text) <= _LONGEST_DETOUR and ("/." in text or "//" in text):
+        text = os.path.normpath(text)
+    too_long = len(text) > LONGEST_PATH or len(text.encode("utf-8", "surrogatepass")) > LONGEST_PATH
+    return None if too_long else text
+
+
+def spellings(text: str) -> Iterator[str]:
+    """Yield the paths that a program may read in a text: the text itself first."""
+    if _PLAIN.fullmatch(text):
+        yield text
+        return
+    # As it is written: a name may end in a newline. And without blanks around it, as many a tool takes it.
+    whole = dict.fromkeys((text, text.strip(), text.partition("=")[2], text.rpartition("=")[2]))
+    # `type=bind,src=x`, `x:y:ro`; in prose a comma is a comma.
+    signs = "[=:]" if re.search(r"\s", text) else "[=:,]"
+    inner = [*re.split(signs, text), *(part for one in whole for part in one.split(":"))]
+    # A piece that is only the root, or a way up, is a sign more often than a path: `https://a.example/`, `host:/`.
+    parts = dict.fromkeys([*whole, *(part for part in inner if part.strip("./"))])
+    for one in whole:
+        parts.update(dict.fromkeys(_in_address(one)))
+    seen: set[str] = set()
+    for part in parts:
+        for one in _in_part(part):
+            if one and one not in seen and "\0" not in one:
+                seen.add(one)
+                yield one
+
+
+def _in_part(part: str) -> Iterator[str]:
+    yield part
+    if part[:1] in {"@", "<"}:
+        yield part[1:]  # what curl and others read from a file
+    if part.startswith("~"):
+        yield os.path.expanduser(part)  # noqa: PTH111 - a text is wanted
+    elif part.startswith("-"):
+        yield part[_SHORT:]
+        if glued := _GLUED.fullmatch(part):
+            yield glued[1]
+    if "%" in part:
+        yield _decoded(part)
+    if _SURROGATE.search(part):
+        # As bytes that are no UTF-8, and as a program that knows no such letters reads them.
+        yield os.fsdecode(part.encode("utf-8", "surrogatepass"))
+        yield part.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _in_address(text: str) -> Iterator[str]:
+    """Yield the paths in an address: `file:x`, `file:///x`, `file://localhost/x`, `sqlite:///x?mode=ro`."""
+    if (scheme := _SCHEME.match(text)) is None:
+        return
+    rest = text[scheme.end() :]
+    for address in dict.fromkeys((rest, re.split("[?#]", rest)[0])):
+        for one in dict.fromkeys((address, _decoded(address))):
+            paths = [one, one[2:], one.lstrip("/"), f"/{one[2:].partition('/')[2]}"] if one.startswith("//") else [one]
+            # Only the address of a file can mean the root itself.
+            yield from (path for path in paths if path.strip("./") or scheme[0].casefold() == "file:")
+
+
+def _decoded(text: str) -> str:
+    return os.fsdecode(unquote_to_bytes(text.encode("utf-8", "surrogatepass")))
+
+
+def leads_to(path: str, bases: Iterable[str]) -> Iterator[str]:
+    """Yield where a path leads from each directory in which it may begin, itself without links, every link followed.
+
+    `a/..` after a link is not where it seems: the kernel follows the link first. Some tools take it out of the text
+    before, so both are told.
+    """
+    starts = tuple(bases)
+    if not path.startswith("/") and not path.startswith("..") and "/.." not in path:
+        yield from (_below(base, path) for base in starts)
+        return
+    for base in ("/",) if path.startswith("/") else starts:
+        joined = os.path.join(base, path)  # noqa: PTH118 - pathlib would drop what we look for
+        yield from _followed(joined)
+        # In the process that is started then, `self` is another one than here, and its directory is the base.
+        if found := _BY_PROCESS.fullmatch(_DOUBLED.sub("/", joined)):
+            rest = found[2] or "."
+            yield from leads_to(f"/{rest}" if found[1] == "root" else rest, starts)
+
+
+def _below(base: str, path: str) -> str:
+    """Return where a path below a directory leads, whose own links are followed: for most calls, the cheapest way."""
+    reached = base
+    for part in path.split("/"):
+        if part in {"", "."}:
+            continue
+        reached = f"{reached.rstrip('/')}/{part}"
+        try:
+            linked = stat.S_ISLNK(os.lstat(reached).st_mode)
+        except (OSError, ValueError):
+            # Nothing is there, or nothing can be: what comes after it is what is written.
+            return os.path.normpath(f"{base}/{path}")
+        if linked:
+            return real_path(f"{base}/{path}")
+    return reached
+
+
+def _followed(path: str) -> Iterator[str]:
+    yield real_path(path)
+    if ".." in path:
+        yield real_path(os.path.normpath(path))
+
+
+def real_path(path: str) -> str:
+    """Return where a path leads, every link followed; as it is written if no system can say."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return os.path.normpath(path)
