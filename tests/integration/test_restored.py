@@ -161,3 +161,24 @@ def test_a_store_that_is_asked_rarely_is_still_found_out(ledger: Path, monkeypat
         monkeypatch.setattr(acknowledged, "_asked_at", None)
         with pytest.raises(RewoundError):
             relay.start("Noticed", by=ANA)
+
+
+def test_what_is_acknowledged_while_the_store_is_asked_is_not_lost(ledger: Path) -> None:
+    """Another thread writes between the moment that a view shows and the question: that is nobody's loss."""
+    with opened(ledger) as relay:
+        relay.start("First", by=ANA).close()
+        acknowledged, viewed = relay._membership._acknowledged, relay.store.view
+
+        @contextlib.contextmanager
+        def slow_view() -> Iterator[Any]:
+            with viewed() as view:
+                view.counts()  # SQLite shows the moment of the first look
+                monkeypatch.undo()
+                relay.start("Meanwhile", by=ANA).close()
+                yield view
+
+        monkeypatch = pytest.MonkeyPatch()
+        monkeypatch.setattr(relay.store, "view", slow_view)
+        acknowledged.require()
+
+        assert 3 == relay.verify().runs

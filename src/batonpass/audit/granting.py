@@ -224,8 +224,8 @@ class Grants:
         self._charge(receipt, body, contents)
 
     def _charge(self, receipt: Receipt, body: ToolRequested | ToolCompleted | RunSpent, _: Contents) -> None:
-        held = self._held.get(StreamId(body.run))
-        if held is not None and not held.tried_out:
+        held = self._held.get(StreamId(body.run), _UNKNOWN)
+        if held is not _UNKNOWN and not held.tried_out:
             self._charges.take(receipt, body, held.line, held.chain or ())
 
     def _require_covered(self, receipt: Receipt, body: ToolRequested, held: Held, contents: Contents) -> None:

@@ -66,19 +66,21 @@ class Acknowledged:
         now = time.monotonic()
         if self._asked_at is not None and now - self._asked_at < self._store.confirm_every:
             return
-        known = self._known
+        # All that is asked for is read before the view is opened: what another thread or process is told meanwhile is
+        # not in that view, and is not lost.
+        latest, asked = self._known.latest, self._known.asked
+        if self._ledger is None:
+            asked = self._read()
         with self._store.view() as view:
             if self._ledger is None:
                 self._ledger = view.info().id
-                known.asked = self._read()
-            latest = known.latest
             # Where the store is asked each time, the latest is enough. Else something may have been written to a store
             # that was put back meanwhile: the latest is there then, and what was there before that is not.
-            marks = (latest,) if latest is not None and not self._store.confirm_every else (latest, known.asked)
+            marks = (latest,) if latest is not None and not self._store.confirm_every else (latest, asked)
             for mark in dict.fromkeys(marks):
-                if mark is not None:
+                if mark is not None and mark.ledger == self._ledger:
                     self._require(view, mark)
-        known.asked, self._asked_at = latest or known.asked, now
+        self._known.asked, self._asked_at = latest or asked, now
 
     def take(self, signed: SignedReceipt) -> None:
         """Remember a receipt that was acknowledged just now."""
@@ -100,7 +102,7 @@ class Acknowledged:
         with self._lock:
             self._since_written = 0
             found = self._read()
-            if found is not None and found.at > mark.at:
+            if found is not None and found.ledger == mark.ledger and found.at > mark.at:
                 return
             waiting = path.with_name(f"{path.name}.{os.getpid()}")
             # A disk that is full or read-only takes nothing from what is recorded: only this net is thinner.
@@ -109,12 +111,11 @@ class Acknowledged:
                 waiting.replace(path)
 
     def _read(self) -> Mark | None:
-        """Return what was written down for this ledger; None if nothing was, or it cannot be read."""
+        """Return what was written down; None if nothing was, or it cannot be read."""
         if self._path is None:
             return None
         with contextlib.suppress(OSError, msgspec.DecodeError, RecursionError):
-            found = _MARKS.decode(self._path.read_bytes())
-            return found if found.ledger == self._ledger else None
+            return _MARKS.decode(self._path.read_bytes())
         return None
 
     def _require(self, view: LedgerView, mark: Mark) -> None:

@@ -15,7 +15,7 @@ from batonpass.errors import (
 from batonpass.model.charge import Charged, Unit
 from batonpass.model.checks import require_digest, require_instance, require_text, shorten
 from batonpass.model.content import Place, StoredContent
-from batonpass.model.ids import CONTENT, RECEIPT, ContentId, ReceiptId, require_id
+from batonpass.model.ids import CONTENT, RECEIPT, ContentId, ReceiptId, StreamId, require_id
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
@@ -215,7 +215,8 @@ def receipt(row: Row) -> StoredReceipt:
     return StoredReceipt(
         position=position,
         id=require_instance("id", identifier, str),
-        stream=require_instance("stream", stream_id, str),
+        # Of a receipt whose stream is gone, a name that no stream has: the verifier says which receipt it is.
+        stream=_text("stream", stream_id) or StreamId(""),
         seq=require_instance("seq", seq, int),
         kind=require_instance("kind", kind, str),
         payload=require_instance("payload", payload, bytes),
