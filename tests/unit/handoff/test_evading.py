@@ -8,6 +8,7 @@ import pytest
 
 from batonpass.errors import (
     CallProtectedError,
+    ConstraintViolatedError,
     GrantDeniedError,
     GrantRevokedError,
     GuardFailedError,
@@ -17,7 +18,7 @@ from batonpass.handoff.calls.tools import tool
 from batonpass.model.bodies import Kind
 from batonpass.model.items import Constraint
 from batonpass.relay import Relay
-from tests.unit.handoff.places import ANA, Disk, Places, denials, fail, receipts
+from tests.unit.handoff.places import ANA, Disk, Places, bodies, denials, fail, receipts
 
 TOKEN: Final = "ghp_" + "a1B2" * 10
 
@@ -176,10 +177,10 @@ class TestJudging:
         pay = tool("pay")(lambda amount: made.extend([amount]))
         lead = relay.start("Pay", by=ANA, may=["call:pay"])
         lead.record(Constraint(key="amount", operator="<=", value="5", binds_to="call:pay.amount"))
-        with pytest.raises(GuardFailedError):
+        with pytest.raises(ConstraintViolatedError, match="Stubborn, which may change"):
             lead.call(pay, Stubborn(9))
 
-        assert ([], ["guard"]) == (made, [rule for rule, _ in denials(relay)])
+        assert ([], ["constraint"]) == (made, [body.rule for body in bodies(relay, Kind.TOOL_DENIED)])
 
 
 class TestSecrets:

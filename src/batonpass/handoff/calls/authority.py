@@ -16,7 +16,7 @@ from batonpass.errors import (
 from batonpass.guard.authority import explain
 from batonpass.handoff.calls.limits import Counting
 from batonpass.handoff.calls.protected_paths import paths_in
-from batonpass.handoff.calls.tools import PLACE, ToolCall
+from batonpass.handoff.calls.tools import PLACE, UNSOUND, ToolCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.grant_terms import WOULD_DENY, require_in_force
@@ -51,6 +51,7 @@ def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
     guarded = Guarded(Counting(bounds.accounts, line=bounds.line if bounds.chain else ()))
     try:
         _protect(desk, call, enforced=enforced)
+        call.require_sound()
         if bounds.chain:
             require_in_force(bounds, holding.present(desk.clock))
             guarded.tried = _resolved(desk, holding, call)
@@ -62,12 +63,19 @@ def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
     except BatonpassError as refusal:
         if enforced:
             raise _in_words(holding, call, refusal) from None
-        guarded.flags, guarded.reason = (WOULD_DENY,), str(_in_words(holding, call, refusal))
+        guarded.flags, guarded.reason = (flag_of(refusal),), str(_in_words(holding, call, refusal))
     except Exception as error:
         if enforced:
             raise GuardFailedError(call.declared.name, f"{type(error).__name__}: {error}") from error
         guarded.flags, guarded.reason = (WOULD_FAIL,), f"{type(error).__name__}: {error}"
     return guarded
+
+
+def flag_of(refusal: BatonpassError) -> str:
+    """Return what the receipt of a run that is only watched says, where an enforced one would have been refused."""
+    if isinstance(refusal, InvalidValueError) and refusal.field in UNSOUND:
+        return f"would_deny.{refusal.field}"
+    return WOULD_DENY
 
 
 def _in_words(holding: Holding, call: ToolCall[Any], refusal: BatonpassError) -> BatonpassError:
@@ -121,9 +129,7 @@ def see(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call | None:
 
 def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call:
     """Return a call with its resource, and the arguments that are paths, as the file system knows them."""
-    if call.acts_on_path:
-        call.require_one_target()
-    tried = Call(call.declared.name, call.action, call.resource, call.arguments)
+    tried = Call(call.declared.name, call.action, call.resource, call.judged)
     if not call.follows_paths:
         return tried
     place = call.declared.place

@@ -293,7 +293,7 @@ def _check(
         refusals.append(("would_hold.target-changed", CallHeldError(call.declared.name, changed.id)))
     # Working out the names of the arguments costs more than all the rest here, and most constraints bind to none.
     bound = tuple(constraint for constraint in holding.constraints if constraint.binds_to is not None)
-    for broken in find_broken_by_call(bound, call.declared.name, call.named if bound else {}):
+    for broken in find_broken_by_call(bound, call.declared.name, call.bound if bound else {}):
         error = ConstraintViolatedError(broken.constraint.sentence, broken.found)
         refusals.append(("would_deny.constraint", error))
     enforced = holding.working.mode is Mode.ENFORCED
