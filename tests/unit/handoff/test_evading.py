@@ -12,7 +12,6 @@ from batonpass.errors import (
     GrantDeniedError,
     GrantRevokedError,
     GuardFailedError,
-    InvalidValueError,
 )
 from batonpass.handoff.calls.tools import tool
 from batonpass.model.bodies import Kind
@@ -136,16 +135,6 @@ class TestPlaces:
             lead.shell(["echo", "src/a"], cwd="elsewhere")
 
         assert "a\n" == lead.shell(["echo", "a"], cwd="src").stdout
-
-
-@pytest.mark.parametrize("name", ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES"])
-def test_a_command_is_not_given_other_parts(relay: Relay, name: str) -> None:
-    """A program that is granted is that program, with its own libraries."""
-    lead = relay.start("Fix it", by=ANA, may=["run:echo"])
-    with pytest.raises(InvalidValueError, match=name):
-        lead.shell(["echo"], env={name: "src/mine.so"})
-
-    assert [] == receipts(relay, Kind.TOOL_REQUESTED)
 
 
 class TestJudging:
