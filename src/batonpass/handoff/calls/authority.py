@@ -22,6 +22,7 @@ from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.grant_terms import WOULD_DENY, require_in_force
 from batonpass.model.call import Call, resolved
 from batonpass.model.charge import whole_of
+from batonpass.model.checks import shorten
 from batonpass.model.condition import Under
 from batonpass.model.grant import Terms
 from batonpass.model.ids import StreamId
@@ -62,8 +63,10 @@ def guard(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Guarded:
         raise
     except BatonpassError as refusal:
         if enforced:
-            raise _in_words(holding, call, refusal) from None
-        guarded.flags, guarded.reason = (flag_of(refusal),), str(_in_words(holding, call, refusal))
+            raise _in_words(desk, holding, call, refusal) from None
+        if isinstance(refusal, InvalidValueError):
+            guarded.tried = None  # it has no form in which it could be told
+        guarded.flags, guarded.reason = (flag_of(refusal),), str(_in_words(desk, holding, call, refusal))
     except Exception as error:
         if enforced:
             raise GuardFailedError(call.declared.name, f"{type(error).__name__}: {error}") from error
@@ -78,12 +81,18 @@ def flag_of(refusal: BatonpassError) -> str:
     return WOULD_DENY
 
 
-def _in_words(holding: Holding, call: ToolCall[Any], refusal: BatonpassError) -> BatonpassError:
-    """Return a refusal that says who tried what, also where what was tried has no form that could be granted."""
+def _in_words(desk: Desk, holding: Holding, call: ToolCall[Any], refusal: BatonpassError) -> BatonpassError:
+    """Return a refusal that says who tried what, also where what was tried has no form that could be granted.
+
+    It goes to whoever tried, and from there anywhere: what it quotes is without secrets.
+    """
     if not isinstance(refusal, InvalidValueError):
         return refusal
+    clean = desk.redactor.text("target", call.resource)
+    # A quotation may be cut off in the middle of a secret, and nothing would be recognised any more.
+    why = str(refusal) if clean == call.resource else f"{refusal.field}: {shorten(clean)} has no form that can be named"
     return GrantDeniedError(
-        f"{holding.agent} tried {call.action} on something that cannot be granted: {refusal}",
+        f"{holding.agent} tried {call.action} on something that cannot be granted: {why}",
         agent=holding.agent,
         tried=call.action,
         holder=None,
@@ -92,7 +101,7 @@ def _in_words(holding: Holding, call: ToolCall[Any], refusal: BatonpassError) ->
 
 def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[StreamId, tuple[Permit, ...]]]:
     """Yield for each hop, from the first on, the permits that let a call be made. Raises `GrantDeniedError`."""
-    at = holding.present(desk.clock)
+    at, told = holding.present(desk.clock), desk.redactor.text("scope", str(tried))
     # Whoever replaced the agent that was asked first is held to the same terms, under its own name.
     *above, last = holding.bounds.terms
     terms = (*above, replace(last, agent=holding.agent))
@@ -100,14 +109,14 @@ def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[
         right = one.may if number == len(terms) else one.may_delegate
         permits = tuple(right.find_permits(tried, at))
         if not permits:
-            raise explain(terms, tried, at, shown=desk.redactor.arguments(tried.arguments))
+            raise explain(terms, tried, at, shown=desk.redactor.arguments(tried.arguments), told=told)
         yield account_of(one), permits
     card = desk.cards.get(holding.agent)
     if card is not None and card.most is not None and not card.most.allows(tried, at):
         raise GrantDeniedError(
-            f"the card of {holding.agent} lets it hold {card.most}, tried {tried}; ask for another agent",
+            f"the card of {holding.agent} lets it hold {card.most}, tried {told}; ask for another agent",
             agent=holding.agent,
-            tried=str(tried),
+            tried=told,
             holder=None,
         )
 

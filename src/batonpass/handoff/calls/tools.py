@@ -1,6 +1,7 @@
 """Tools: functions that a run calls, and what is declared about them."""
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -211,6 +212,8 @@ class ToolCall(Generic[Result]):
     @cached_property
     def target(self) -> str | None:
         """Return what the call acts on, if the tool says so."""
+        if isinstance(self.aim, list | dict):
+            return json.dumps(self.aim, ensure_ascii=False)  # no name of anything; secrets in it are found in JSON
         return None if self.aim is None else readable(str(self.aim))
 
     def require_sound(self) -> None:
