@@ -117,14 +117,15 @@ class _Words:
         if name in self._users:
             self._awaits = None if equals else "user"
             return f"{name}={_of_user(value)}" if equals else word
+        # Before the rest: `-pmy-secret` looks like an option of that name, and is `-p` with a value.
+        if self._letter and word.startswith(f"-{self._letter}") and not word.startswith("--"):
+            self._awaits = "secret" if len(word) == 2 else None  # noqa: PLR2004 - as above
+            return word if self._awaits else f"-{self._letter}{GONE}"
         if is_secret_option(name) and len(name) > 2:  # noqa: PLR2004 - one letter is a short option
             self._awaits = None if equals else "secret"
             return f"{name}={GONE}" if value else word
         if self._users and word[:2] in self._users:
             return f"{word[:2]}{_of_user(word[2:])}"
-        if self._letter and word.startswith(f"-{self._letter}") and not word.startswith("--"):
-            self._awaits = "secret" if len(word) == 2 else None  # noqa: PLR2004 - as above
-            return word if self._awaits else f"-{self._letter}{GONE}"
         return word
 
     def _header(self, name: str, value: str | None, *, is_cookie: bool) -> str:

@@ -187,7 +187,7 @@ class Redactor:
     def _spelled(self, text: str) -> str:
         """Return what is done to what without secrets: an action in front would hide what the thing looks like."""
         action, colon, thing = text.partition(":")
-        return f"{action}{colon}{self._clean(thing, assigned=True)}"
+        return f"{action}{colon}{self._clean(thing, assigned=True)}" if colon else self._clean(text, assigned=True)
 
     def _without_parts(self, text: str, *, assigned: bool, spelled: bool) -> str:
         """Return a document without the secrets that its parts hold."""

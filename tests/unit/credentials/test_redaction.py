@@ -198,6 +198,7 @@ LISTS: dict[str, tuple[list[str], str]] = {
     "an option with a sign": (["deploy", "--password={}"], "--password=[redacted]"),
     "an option and the next word": (["deploy", "--token", "{}"], GONE),
     "a short option": (["mysql", "-p{}"], "-p[redacted]"),
+    "a short option with a telling value": (["mysql", "-p{}secret"], "-p[redacted]"),
     "a short option and the next word": (["/usr/bin/sshpass", "-p", "{}"], GONE),
     "a user": (["curl", "-u", "ana:{}"], "ana:[redacted]"),
     "a header": (["curl", "-H", "Authorization: Bearer {}"], "Authorization: Bearer [redacted]"),
@@ -258,3 +259,21 @@ def test_ordinary_words_stay_in_every_shape(text: str, name: str) -> None:
     assert text == Redactor().text(name, text)
     document = json.dumps({"arguments": {"text": text}}).encode()
     assert document == Redactor().document(name, document)
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        ("read_secret:billing", "read_secret:billing"),
+        ("write:https:/ana:hunter2@host/x", "write:[redacted]host/x"),
+        ("read:https:/host/x?token=hunter2", "read:https:/host/x?token=[redacted]"),
+        ("run:mysql -psecret", "run:mysql '-p[redacted]'"),
+        ("--password=hunter2", "'--password=[redacted]'"),
+    ],
+)
+def test_what_is_done_to_what_is_cleaned_by_its_parts(scope: str, expected: str) -> None:
+    """An action may be called like a secret; what it is done to is looked at by itself."""
+    use = json.dumps({"least": [{"calls": 1, "permit": scope}]}, separators=(",", ":"))
+
+    assert expected == Redactor().text("scope", scope)
+    assert expected == json.loads(Redactor().document("use", use.encode()))["least"][0]["permit"]
