@@ -101,7 +101,7 @@ def _in_words(desk: Desk, holding: Holding, call: ToolCall[Any], refusal: Batonp
 
 def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[StreamId, tuple[Permit, ...]]]:
     """Yield for each hop, from the first on, the permits that let a call be made. Raises `GrantDeniedError`."""
-    at, told = holding.present(desk.clock), desk.redactor.text("scope", str(tried))
+    at = holding.present(desk.clock)
     # Whoever replaced the agent that was asked first is held to the same terms, under its own name.
     *above, last = holding.bounds.terms
     terms = (*above, replace(last, agent=holding.agent))
@@ -109,10 +109,12 @@ def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[
         right = one.may if number == len(terms) else one.may_delegate
         permits = tuple(right.find_permits(tried, at))
         if not permits:
+            told = desk.redactor.text("scope", str(tried))
             raise explain(terms, tried, at, shown=desk.redactor.arguments(tried.arguments), told=told)
         yield account_of(one), permits
     card = desk.cards.get(holding.agent)
     if card is not None and card.most is not None and not card.most.allows(tried, at):
+        told = desk.redactor.text("scope", str(tried))
         raise GrantDeniedError(
             f"the card of {holding.agent} lets it hold {card.most}, tried {told}; ask for another agent",
             agent=holding.agent,
