@@ -159,6 +159,8 @@ def test_no_spelling_leads_in(tree: Path, doors: Doors, door: str, spelled: Spel
     for aim, refused in AIMS.items():
         if door == "shell" and (value := spelled(tree, aim)) != readable(value):
             pytest.skip("run.shell takes nothing that is no text")
+        if door == "proxy" and (value := spelled(tree, aim)) != readable(value):
+            pytest.skip("an enforced proxy passes no half characters on, whatever they name")
         # Nobody knows whether another program's tool reads, and so it is asked only for changes.
         expected[aim] = {one for one in refused if door != "hooked_tool" or not one[1]}
         found[aim] = refused_at(getattr(doors, door), spelled(tree, aim))

@@ -215,7 +215,9 @@ def _allowed(case: _Case) -> str:
     return f"{called}; {how}, so nothing was enforced; it would have been {' and '.join(would)}"
 
 
-_NOT_OF_THE_POLICY: Final = frozenset({"budget", "call.in-doubt", "constraint", "credential", "target-changed"})
+_NOT_OF_THE_POLICY: Final = frozenset(
+    {"budget", "call.in-doubt", "constraint", "credential", "env", "target", "target-changed"}
+)
 
 
 def _decide(case: _Case, rule: str) -> _Decided:

@@ -19,6 +19,7 @@ from batonpass.handoff.calls.commands import KEPT, Finished
 from batonpass.handoff.calls.context import entered
 from batonpass.handoff.calls.finish import fail_call, finish_call
 from batonpass.handoff.calls.past_calls import Resumption
+from batonpass.handoff.calls.returned import drained, drained_async, is_lazy
 from batonpass.handoff.calls.shell import NO_VARIABLES, plan_command
 from batonpass.handoff.calls.tools import ToolCall, declare, declared_of, is_async
 from batonpass.handoff.handoff import LiveHandoff, Result, pauses
@@ -297,7 +298,8 @@ class AsyncRun(Face[LiveRun]):
         """Call a tool: the request is recorded before, the outcome after; what is finished is not done again.
 
         A coroutine function is awaited; cancelled, it is left in doubt. Any other runs in a thread of its own, where
-        nothing can interrupt it: a cancellation waits for its outcome, so that what is recorded is what happened.
+        nothing can interrupt it: a cancellation waits for its outcome, so that what is recorded is what happened. What
+        it returns to be awaited is awaited as part of the call, and a generator of either kind comes back as a list.
         Raises `CallInDoubtError` for a call of which nobody knows whether it happened.
         """
         desk, holding = self.sync._desk, self.sync._holding  # noqa: SLF001 - the other face of it
@@ -312,7 +314,7 @@ class AsyncRun(Face[LiveRun]):
             return begun.value
         try:
             with entered(begun.context(self.id)):
-                result, cancelled = await _made(function, args, kwargs)
+                result, cancelled = await _made(planned)
         except BaseException as error:
             await in_thread(functools.partial(fail_call, desk, holding, begun, planned, error))
             raise
@@ -376,11 +378,28 @@ class AsyncRun(Face[LiveRun]):
         await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))
 
 
-async def _made(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Make a call; return what it returned, and whether somebody wanted to cancel it meanwhile."""
-    if is_async(function):
-        return await function(*args, **kwargs), False
-    made = in_own_thread(lambda: function(*args, **kwargs))
+async def _made(planned: ToolCall[Any]) -> tuple[Any, bool]:
+    """Make a call; return what it returned once all of it has run, and whether somebody wanted to cancel it."""
+    if is_async(planned.function):
+        return await _ended(await planned.make(), planned.declared.name)
+    made = in_own_thread(lambda: _drained(planned.make(), planned.declared.name))
     cancelled = await until_done(made)
-    result = await made
-    return (await result if inspect.isawaitable(result) else result), cancelled
+    result, cancelled_later = await _ended(await made, planned.declared.name)
+    return result, cancelled or cancelled_later
+
+
+async def _ended(value: Any, name: str) -> tuple[Any, bool]:  # noqa: ANN401 - whatever a tool returns
+    while inspect.isawaitable(value):
+        value = await value
+    if inspect.isasyncgen(value):
+        return await drained_async(value, name), False
+    if not is_lazy(value):
+        return value, False
+    draining = in_own_thread(lambda: drained(value, name))  # it is synchronous code, and may take long
+    cancelled = await until_done(draining)
+    return await draining, cancelled
+
+
+def _drained(value: Any, name: str) -> Any:  # noqa: ANN401 - as above
+    """Return what a synchronous tool returned, in the thread that it ran in: what it holds may belong to that."""
+    return drained(value, name) if is_lazy(value) else value

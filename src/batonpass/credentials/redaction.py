@@ -6,14 +6,20 @@ which stays byte for byte as it is.
 """
 
 import json
-import re
+import shlex
 import threading
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-GONE: Final = "[redacted]"
+from batonpass.credentials.command_words import PROGRAMS, SHORT_OPTION, is_said
+from batonpass.credentials.command_words import without_secrets as without_secret_words
+from batonpass.credentials.quoted_pairs import PAIR
+from batonpass.credentials.quoted_pairs import without_secrets as without_secret_pairs
+from batonpass.credentials.secret_names import GONE, is_secret_name, is_secret_option
 
 # What a tool was given and what came of it. People's own words are not in here.
 WORKED: Final = frozenset(
@@ -21,29 +27,18 @@ WORKED: Final = frozenset(
 )
 # Actions stand in these before what they are done to: `read_secret:billing` assigns nothing.
 _SPELLED: Final = frozenset({"scope", "use", "refusal"})
+_ACTED: Final = frozenset({"scope", "use"})
+_GIVEN: Final = "arguments"
+_BY_LINES: Final = "command"  # one word on each line
 
 # A value this short would be found all over the place.
 _SHORTEST: Final = 8
 
-_NAMES: Final = (
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "signingkey",
-    "clientsecret",
-    "authorization",
-    "cookie",
-    "credential",
-    "credentials",
-)
-_NAME_NEARBY: Final = (
-    r"(?i)(passw|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|authorization|"
-    r"cookie|credential)[a-z_-]*[\"']?\s*[:=]"
+# A text in which none of this stands is not taken apart: most are such.
+_NEARBY: Final = (
+    r"(?i)passw|passphrase|secret|token|(?:api|access|private|signing)[_-]?key|authorization|cookie|credential|"
+    r"(?:[_.-]|\b|store|key)(?:pass|pw|pwd)\b|[a-z0-9]pwd\b|\\u00[0-9a-f]{2}|\b(?:" + "|".join(PROGRAMS) + r")\b|"
+    r":(?:\\*/)+[^/\s:@\"]*:[^/\s\"]+(?:@|…|\\u2026)"
 )
 
 # What well-known services give out. Each begins in a way that nothing else does.
@@ -63,13 +58,25 @@ _LOOKS: Final = (
     r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{20,}=*",
     r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?basic\s+[A-Za-z0-9+/]{8,}=*",
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*-----END [A-Z ]*PRIVATE KEY-----",
-    r"(?i)\b[a-z][a-z0-9+.-]*://[^/\s:@\"'\\]*:[^/\s@\"'\\]+@",
+    # Up to the last @ of the host. One slash is enough: that is what is left of a URL that was read as a path.
+    r"(?i)\b[a-z][a-z0-9+.-]*:(?:\\?/)+[^/\s:@\"'\\]*:[^/\s\"\\]+@",
+    # The same, cut off in the middle of a sentence.
+    r"(?i)\b[a-z][a-z0-9+.-]*:(?:\\?/)+[^/\s:@\"'\\]*:[^/\s\"\\@]+…",
 )
-# `password=…` in a text, up to where a word ends; in JSON the names of keys are looked at instead.
-_ASSIGNED: Final = (
-    r"(?i)\b((?:[a-z0-9]+[_-])*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)"
-    r"\s*[=:]\s*)([^\s\"'\\,;&)\]}]{6,})"
-)
+_HEADER: Final = r"(?i)(\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|token|apikey)\s+)[^\s\"'\\]+"
+_BESIDE: Final = r"(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)"
+# `password=…` in a text, up to where a word ends.
+_ASSIGNED: Final = rf"(?i)\b((?:[a-z0-9]+[_-])*{_BESIDE}\s*[=:]\s*)([^\s\"'\\,;&)\]}}]{{6,}})"
+# `PGPASSWORD=x` and `--token x` in a text that is no command line of ours; however short, and in quotes.
+_VALUE: Final = r"""((?:'[^']*'|"[^"]*")+|[^\s"'\\]+)"""
+_VARIABLE: Final = rf"\b([A-Z][A-Z0-9_]*)={_VALUE}"
+_OPTION: Final = rf"(?i)((?:^|[\s\"'(\[,`]))(--?(?:[a-z0-9]+[_-])*{_BESIDE})(=|\s+){_VALUE}"
+# Of curl, the password of a user.
+_USER: Final = r"""(\bcurl\b[^\n;|&]*?\s(?:-[uU]|--(?:proxy-)?user)[ =]?["']?[^\s:"'\\]*:)[^\s"'\\]+"""
+_LONGEST_TEXT: Final = 131_072  # taking words apart is slow: a longer text is only searched
+_MOST_DOCUMENTS: Final = 32
+_DECODER: Final = json.JSONDecoder()
+_DEEPEST: Final = 60
 
 
 class Redactor:
@@ -78,7 +85,7 @@ class Redactor:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: tuple[str, ...] = ()
-        self._compiled: tuple[Any, Any, Any] | None = None
+        self._compiled: _Patterns | None = None
 
     def know(self, secret: str) -> None:
         """Take this value out from now on, wherever it stands and in whichever common spelling."""
@@ -92,11 +99,15 @@ class Redactor:
     def text(self, name: str, text: str) -> str:
         """Return the text of a content without secrets."""
         text = self._without_known(text)
-        return self._without_looks(text, assigned=name not in _SPELLED) if name in WORKED else text
+        if name not in WORKED:
+            return text
+        if name == _BY_LINES:
+            text = "\n".join(without_secret_words(text.split("\n")))
+        return self._spelled(text) if name in _ACTED else self._clean(text, assigned=name not in _SPELLED)
 
     def arguments(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return arguments without what stands under a name like `password`."""
-        return _without_named(dict(given), named=False)  # type: ignore[no-any-return]
+        """Return arguments without what stands under a name like `password`, or looks like a secret."""
+        return self._walk(dict(given), assigned=True)  # type: ignore[no-any-return]
 
     def document(self, name: str, document: bytes) -> bytes:
         """Return JSON without secrets, the same bytes if there are none."""
@@ -105,7 +116,7 @@ class Redactor:
         text = document.decode()
         clean = self._without_known(text)
         if name in WORKED:
-            clean = self._without_named(self._without_looks(clean, assigned=False))
+            clean = self._without_parts(clean, assigned=name == _GIVEN, spelled=name in _ACTED)
         return document if clean == text else clean.encode()
 
     def body(self, name: str, body: bytes) -> bytes:
@@ -130,35 +141,131 @@ class Redactor:
             body = body.replace(secret.encode(), GONE.encode())
         return body
 
-    def _without_looks(self, text: str, *, assigned: bool) -> str:
-        looks, assignment, _ = self._ready()
-        text = looks.sub(GONE, text)
-        return assignment.sub(rf"\1{GONE}", text) if assigned else text
+    def _clean(self, text: str, *, assigned: bool, depth: int = 0) -> str:
+        """Return one text without what looks like a secret, or stands beside the name of one."""
+        patterns = self._ready()
+        if patterns.nearby.search(text) is None:
+            return patterns.looks.sub(GONE, text)  # type: ignore[no-any-return]
+        if (inner := _json_in(text)) is not None and depth < _DEEPEST:
+            cleaned = self._walk(inner, assigned=assigned, depth=depth + 1)
+            # A name that stands there twice is read once: the other one is only in the text.
+            return without_secret_pairs(
+                text if cleaned == inner else json.dumps(cleaned, ensure_ascii=False), patterns.pair
+            )
+        if len(text) <= _LONGEST_TEXT and depth < _DEEPEST:
+            text = "".join(self._without_documents(text, assigned=assigned, depth=depth + 1))
+            text = "\n".join(map(_without_words, text.split("\n")))
+        text = without_secret_pairs(text, patterns.pair)
+        text = patterns.variable.sub(_without_variable, text)
+        text = patterns.option.sub(_without_value, text)
+        text = patterns.short_option.sub(_without_short, text)
+        text = patterns.user.sub(rf"\1{GONE}", text)
+        text = patterns.header.sub(rf"\1{GONE}", text)
+        # What is whole by its name is taken out whole; only then what is known by its look, which may be a part of it.
+        text = patterns.looks.sub(GONE, text)
+        return patterns.assigned.sub(_without_assigned, text) if assigned else text
 
-    def _without_named(self, text: str) -> str:
-        _, _, nearby = self._ready()
-        if nearby.search(text) is None:
-            return text
+    def _without_documents(self, text: str, *, assigned: bool, depth: int) -> Iterator[str]:
+        """Yield the pieces of a text, each document in the middle of it without secrets."""
+        at = 0
+        # Each bracket may begin a document, and reading it may go far: of more brackets, the rest is only searched.
+        for start in islice((at for at, character in enumerate(text) if character in "[{"), _MOST_DOCUMENTS):
+            if start < at:
+                continue
+            try:
+                found, end = _DECODER.raw_decode(text, start)
+            except ValueError:
+                continue
+            except RecursionError:
+                break
+            cleaned = self._walk(found, assigned=assigned, depth=depth)
+            yield text[at:start]
+            yield text[start:end] if cleaned == found else json.dumps(cleaned, ensure_ascii=False)
+            at = end
+        yield text[at:]
+
+    def _spelled(self, text: str) -> str:
+        """Return what is done to what without secrets: an action in front would hide what the thing looks like."""
+        action, colon, thing = text.partition(":")
+        return f"{action}{colon}{self._clean(thing, assigned=True)}" if colon else self._clean(text, assigned=True)
+
+    def _without_parts(self, text: str, *, assigned: bool, spelled: bool) -> str:
+        """Return a document without the secrets that its parts hold."""
+        patterns = self._ready()
+        if patterns.nearby.search(text) is None:
+            return patterns.looks.sub(GONE, text)  # type: ignore[no-any-return]
         try:
             found = json.loads(text)
+            cleaned = self._walk(found, assigned=assigned, spelled=spelled)
         except (ValueError, RecursionError):
-            return text
-        cleaned = _without_named(found, named=False)
+            return without_secret_pairs(patterns.looks.sub(GONE, text), patterns.pair)
         if cleaned == found:
-            return text
+            return without_secret_pairs(text, patterns.pair)  # as in a text
         return json.dumps(cleaned, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
-    def _ready(self) -> tuple[Any, Any, Any]:
+    def _walk(self, value: Any, *, assigned: bool, depth: int = 0, named: bool = False, spelled: bool = False) -> Any:  # noqa: ANN401 - JSON
+        match value:
+            case dict():
+                program = _program_of(value)
+                return {
+                    self._clean(key, assigned=False)
+                    if isinstance(key, str) and not key.isidentifier()
+                    else key: self._walk(
+                        without_secret_words(item, program) if program is not None and _are_words(item) else item,
+                        assigned=assigned,
+                        depth=depth,
+                        named=named or (isinstance(key, str) and is_secret_name(key)),
+                        spelled=spelled,
+                    )
+                    for key, item in value.items()
+                }
+            case list():
+                items = without_secret_words(value) if _are_words(value) else value
+                return [
+                    self._walk(item, assigned=assigned, depth=depth, named=named, spelled=spelled) for item in items
+                ]
+            case str() if spelled and not named:
+                return self._spelled(value)
+            case str():
+                return GONE if named and value else self._clean(value, assigned=assigned, depth=depth)
+            case _:
+                return value
+
+    def _ready(self) -> "_Patterns":
         with self._lock:
             if self._compiled is None:
                 import re2  # noqa: PLC0415 - compiled code that a program without calls never needs
 
                 options = re2.Options()
                 options.max_mem = 64 << 20
-                patterns = ("|".join(f"(?:{look})" for look in _LOOKS), _ASSIGNED, _NAME_NEARBY)
-                looks, assigned, nearby = (re2.compile(pattern, options) for pattern in patterns)
-                self._compiled = looks, assigned, nearby
+                patterns = (
+                    "|".join(f"(?:{look})" for look in _LOOKS),
+                    _NEARBY,
+                    PAIR,
+                    _VARIABLE,
+                    _OPTION,
+                    SHORT_OPTION,
+                    _USER,
+                    _HEADER,
+                    _ASSIGNED,
+                )
+                self._compiled = _Patterns(*(re2.compile(pattern, options) for pattern in patterns))
             return self._compiled
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """What texts are searched for. All of it takes time that grows with the text, whatever is in it."""
+
+    looks: Any
+    nearby: Any
+    pair: Any
+    variable: Any
+    option: Any
+    short_option: Any
+    user: Any
+    header: Any
+    assigned: Any
 
 
 def _spellings(secret: str) -> Iterator[str]:
@@ -172,14 +279,50 @@ def _spellings(secret: str) -> Iterator[str]:
     yield data.hex()
 
 
-def _without_named(value: Any, *, named: bool) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(value, dict):
-        return {key: _without_named(item, named=named or _is_secret_name(key)) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_named(item, named=named) for item in value]
-    return GONE if named and isinstance(value, str) and value else value
+def _json_in(text: str) -> Any:  # noqa: ANN401 - JSON
+    """Return the document that a text is; None if it is none."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
-def _is_secret_name(name: str) -> bool:
-    plain = re.sub(r"[^a-z0-9]", "", name.lower())
-    return plain.endswith(_NAMES)
+def _without_words(line: str) -> str:
+    """Return a command line as we write it, in which every word is whole, without secrets; any other line as it is."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return line
+    return shlex.join(without_secret_words(words, sentence=True)) if shlex.join(words) == line else line
+
+
+def _are_words(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(isinstance(item, str) for item in value)
+
+
+def _program_of(fields: Mapping[Any, Any]) -> str | None:
+    """Return the program that the words among some fields are given to: commands are recorded with their line."""
+    line = fields.get("line")
+    return line.split(" ", 1)[0] if isinstance(line, str) else None
+
+
+def _without_variable(found: Any) -> str:  # noqa: ANN401 - a match
+    return f"{found[1]}={GONE}" if is_secret_name(found[1]) else str(found[0])
+
+
+def _without_value(found: Any) -> str:  # noqa: ANN401 - a match
+    before, option, between, value = found.groups()
+    stays = not is_secret_option(option) or (is_said(value) if between != "=" else value == GONE)
+    return str(found[0]) if stays else f"{before}{option}{between}{GONE}"
+
+
+def _without_short(found: Any) -> str:  # noqa: ANN401 - a match
+    option, value = (part for part in found.groups() if part is not None)
+    return str(found[0]) if is_said(value) else f"{option}{GONE}"
+
+
+def _without_assigned(found: Any) -> str:  # noqa: ANN401 - a match
+    # What was taken out already ends in a bracket, where a word ends as well.
+    return str(found[0]) if GONE.startswith(found[2]) else f"{found[1]}{GONE}"

@@ -36,24 +36,30 @@ def authorise(terms: Sequence[Terms], call: Call, at: datetime) -> tuple[Permit,
 
 
 def explain(
-    terms: Sequence[Terms], call: Call, at: datetime, *, shown: Mapping[str, object] | None = None
+    terms: Sequence[Terms],
+    call: Call,
+    at: datetime,
+    *,
+    shown: Mapping[str, object] | None = None,
+    told: str | None = None,
 ) -> GrantDeniedError:
     """Return why a call that is denied is denied: what was held, what was tried, and who above holds it.
 
-    `shown` are its arguments as they may be told, if that is not as they are.
+    `shown` are its arguments and `told` is the call itself as they may be told, if that is not as they are.
     """
+    tried = str(call) if told is None else told
     *above, last = terms
     holder = _find_holder(above, call, at)
     if last.may.allows(call, at):
         stops = next(one for one in reversed(above) if not one.may_delegate.allows(call, at))
         problem = (
-            f"{last.agent} may {call}, but {stops.agent} may not delegate it: "
+            f"{last.agent} may {tried}, but {stops.agent} may not delegate it: "
             f"{stops.agent} may delegate {_shown(stops.may_delegate, call)}; {_whom(holder, last)}"
         )
     else:
         missed = _missed(last, call, at, call.arguments if shown is None else shown)
-        problem = f"{last.agent} may {_shown(last.may, call)}, tried {call}{missed}; {_whom(holder, last)}"
-    return GrantDeniedError(problem, agent=last.agent, tried=str(call), holder=None if holder is None else holder.agent)
+        problem = f"{last.agent} may {_shown(last.may, call)}, tried {tried}{missed}; {_whom(holder, last)}"
+    return GrantDeniedError(problem, agent=last.agent, tried=tried, holder=None if holder is None else holder.agent)
 
 
 def _find_holder(above: Sequence[Terms], call: Call, at: datetime) -> Terms | None:

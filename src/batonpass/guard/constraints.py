@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from batonpass.guard.comparison import Fit, compare, is_refusing
+from batonpass.model.call import Opaque
 from batonpass.model.checks import shorten
 from batonpass.model.items import Constraint, Operator
 
@@ -119,6 +120,8 @@ def _check(constraint: Constraint, value: object, path: str, *, optional: bool) 
 
 def _at(value: object, path: str) -> object:
     for name in path.split("."):
+        if isinstance(value, Opaque):
+            return value  # not absent: nobody can see whether it is there, so it keeps to nothing
         if not isinstance(value, Mapping) or name not in value:
             return _ABSENT
         value = value[name]
@@ -136,7 +139,7 @@ def _shown(found: object) -> str:
             return "an object"
         case list() | tuple():
             return f"a list of {len(found):,}"
-        case None | int() | float() | datetime():
-            return shorten(str(found) if isinstance(found, datetime) else found)
+        case None | int() | float() | datetime() | Opaque():
+            return str(found) if isinstance(found, datetime | Opaque) else shorten(found)
         case _:
             return f"of type {type(found).__name__}"

@@ -12,6 +12,7 @@ from batonpass.handoff.calls.begun import Replayed
 from batonpass.handoff.calls.commands import KEPT, Finished
 from batonpass.handoff.calls.context import entered
 from batonpass.handoff.calls.finish import fail_call, finish_call
+from batonpass.handoff.calls.returned import ended
 from batonpass.handoff.calls.shell import NO_VARIABLES, plan_command
 from batonpass.handoff.calls.spend import counts, require_room, spend
 from batonpass.handoff.calls.tools import ToolCall, declare, declared_of, is_async, name_of
@@ -39,7 +40,9 @@ class Calls(Known):
     ) -> Result:
         """Call a tool: the request is recorded before, the outcome after; what is finished is not done again.
 
-        Raises `CallInDoubtError` for a call of which nobody knows whether it happened.
+        The tool gets copies of containers, which are what was judged; see `tool` for one that fills them. A generator
+        is run to its end, and comes back as a list. Raises `CallInDoubtError` for a call of which nobody knows whether
+        it happened, and `InvalidValueError` for a tool that returns something to be awaited: use an `AsyncRun`.
         """
         if is_async(function):
             # It would return at once, and be recorded as done before it has begun.
@@ -50,7 +53,7 @@ class Calls(Known):
             return begun.value  # type: ignore[no-any-return]
         try:
             with entered(begun.context(self.id)):
-                result = function(*args, **kwargs)
+                result: Result = ended(planned.make(), planned.declared.name)
         except BaseException as error:
             fail_call(self._desk, self._holding, begun, planned, error)
             raise

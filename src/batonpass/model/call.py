@@ -15,6 +15,16 @@ from batonpass.model.resource import Resource, read_resource
 Resolver: TypeAlias = Callable[[str], str]
 
 
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Stands for an argument that may say something else when its tool asks: nothing can be granted by what it says."""
+
+    type: str
+
+    def __repr__(self) -> str:
+        return f"an object of type {self.type}, which may change"
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of a tool before it is made. Its resource is as it was sent; `place` is how it is compared."""

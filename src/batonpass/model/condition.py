@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.call import Opaque
 from batonpass.model.checks import require_instance, require_integer, require_match, shorten
 from batonpass.model.decimals import as_decimal, number_of
 from batonpass.model.resource import LONGEST, read_resource, require_readable
@@ -223,6 +224,8 @@ def argument_of(name: str, arguments: Mapping[str, object]) -> object:
         return arguments.get(name, _ABSENT)
     value: object = arguments
     for step in name.split("."):
+        if isinstance(value, Opaque):
+            return value  # it keeps to no condition, and whoever is refused is told why
         if not isinstance(value, Mapping) or step not in value:
             return _ABSENT
         value = value[step]

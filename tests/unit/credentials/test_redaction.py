@@ -1,6 +1,7 @@
 """What is taken out of what is written down, and what is not."""
 
 import json
+import shlex
 from base64 import b64encode
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batonpass.credentials import Redactor
-from batonpass.credentials.redaction import GONE
+from batonpass.credentials.secret_names import GONE
 
 PLANTED = 's3cr3t "v4lue"/+=ü'
 
@@ -25,7 +26,6 @@ LOOKS = [
     "npm_" + "a1" * 18,
     "eyJ" + "a" * 20 + ".eyJ" + "b" * 20 + "." + "c" * 20,
     "Bearer " + "a1" * 12,
-    "Authorization: Basic " + "YW5h" * 4 + "==",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----",
 ]
 
@@ -133,3 +133,147 @@ def test_a_document_stays_one(value: object) -> None:
 
     json.loads(clean)
     assert clean == redactor.document("arguments", clean)
+
+
+SECRET = "Zq7-hunter"
+
+SHAPES = {
+    "the password in a URL": "git clone https://ana:{} @host/x".replace(" @", "@"),
+    "the password in a URL that was read as a path": "write:https:/ana:{}@host/x",
+    "a URL without a user": "redis://:{}@cache:6379/0",
+    "a URL whose password has an @": "https://ana:a@{}@host/x",
+    "a URL that is cut off": "'https://ana:{}…",
+    "a URL with escaped slashes": r"https:\/\/ana:{}@host",
+    "an option with a sign": "deploy --password={} now",
+    "an option and the next word": "deploy --token {} now",
+    "an option in quotes": "deploy '--api-key={} and more' now",
+    "a value in quotes": 'deploy --client-secret "{} and more" now',
+    "an option with one dash": "keytool -storepass {} -list",
+    "the password of mysql": "mysql -h db -p{} shop",
+    "the password of mysql in a sentence": "`mysql -h db -p{}` did not work",
+    "the password of sshpass": "sshpass -p {} ssh host",
+    "the password of a login": "docker login -u ana -p {} registry.example",
+    "the password of redis": "redis-cli -a {} ping",
+    "the password of curl": "curl -s -u ana:{} https://host/",
+    "the password of curl in a sentence": "it said: `curl --user 'ana:{}' host`",
+    "a header": "curl -H 'Authorization: Bearer {}' https://host/",
+    "a header in a sentence": "see Authorization: Basic {} there",
+    "a header without a scheme": "curl -H 'Authorization: {}' https://host/",
+    "a header of another name": "curl -H 'X-Api-Key: {}' https://host/",
+    "a cookie": "curl -H 'Cookie: session={}' https://host/",
+    "a variable in front": "PGPASSWORD={} psql shop",
+    "a variable in quotes": "export DB_PASSWORD='{} and more' && make",
+    "a variable with a short name": "MYSQL_PWD={} mysql",
+    "JSON in a text": '{{"user": "ana", "password": "{}"}}',
+    "JSON in the middle of a text": 'sent {{"user": "ana", "password": "{}"}} and waited',
+    "JSON in JSON": json.dumps(json.dumps({"password": "{}"})).replace("{\\", "{{\\").replace('"}', '"}}'),
+    "a name that is spelled in another way": '{{"p\\u0061ssword": "{}"}}',
+    "a name that stands there twice": '{{"password": "{}", "password": ""}}',
+    "a list under such a name": '{{"passwords": {{"db_password": ["{}"]}}}}',
+    "a document of Python": "{{'api_key': '{}', 'n': 1}}",
+    "JSON that is cut off": '{{"user": "ana", "password": "{}',
+    "words as a list in a text": "['deploy', '--token', '{}']",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@pytest.mark.parametrize("name", ["arguments", "result", "message", "target", "refusal"])
+def test_a_secret_in_this_shape_is_taken_out(shape: str, name: str) -> None:
+    """In a text, in a document, in a document within a document, and once more what is left is the same."""
+    redactor, text = Redactor(), shape.format(SECRET)
+    clean = redactor.text(name, text)
+    once = json.dumps({"tool": "x", "arguments": {"text": text, "many": [text]}})
+    twice = json.dumps({"tool": "x", "arguments": {"body": once}})
+
+    assert SECRET not in clean
+    assert GONE in clean
+    assert clean == redactor.text(name, clean)
+    for document in (once, twice):
+        cleaned = redactor.document(name, document.encode())
+        json.loads(cleaned)
+        assert SECRET.encode() not in cleaned
+
+
+LISTS: dict[str, tuple[list[str], str]] = {
+    "an option with a sign": (["deploy", "--password={}"], "--password=[redacted]"),
+    "an option and the next word": (["deploy", "--token", "{}"], GONE),
+    "a short option": (["mysql", "-p{}"], "-p[redacted]"),
+    "a short option with a telling value": (["mysql", "-p{}secret"], "-p[redacted]"),
+    "a short option and the next word": (["/usr/bin/sshpass", "-p", "{}"], GONE),
+    "a user": (["curl", "-u", "ana:{}"], "ana:[redacted]"),
+    "a header": (["curl", "-H", "Authorization: Bearer {}"], "Authorization: Bearer [redacted]"),
+    "a header behind its option": (["curl", "-HX-Api-Key: {}"], "-HX-Api-Key: [redacted]"),
+    "a header in words": (["send", "Authorization:", "Bearer", "{}"], GONE),
+    "a cookie": (["curl", "-H", "Cookie: {}"], "Cookie: [redacted]"),
+    "a variable": (["env", "PGPASSWORD={}"], "PGPASSWORD=[redacted]"),
+    "a lower-case assignment": (["deploy", "password={}"], "password=[redacted]"),
+}
+
+
+@pytest.mark.parametrize(("words", "expected"), LISTS.values(), ids=LISTS.keys())
+@pytest.mark.parametrize("secret", ["x", "with blanks and 'quotes' \"in\" it"], ids=["short", "odd"])
+def test_a_secret_among_words_is_taken_out_whatever_it_is(words: list[str], expected: str, secret: str) -> None:
+    """Each word is whole, so a secret that is no word of its own is found too; the program may stand beside them."""
+    given_ = [word.format(secret) for word in words]
+    wanted = [*words[:-1], expected]
+    command = {"line": shlex.join(given_), "arguments": given_[1:]}
+    clean = json.loads(Redactor().document("arguments", json.dumps({"command": given_, "shell": command}).encode()))
+
+    assert (wanted, wanted[1:]) == (clean["command"], clean["shell"]["arguments"])
+    assert shlex.join(wanted) == clean["shell"]["line"]
+    assert {"a": wanted} == Redactor().arguments({"a": given_})
+    assert "\n".join(wanted) == Redactor().text("command", "\n".join(given_))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "deploy --password-file /run/secrets/db now",
+        "deploy --password-file=/run/secrets/db now",
+        "deploy --password-stdin < file",
+        "psql --no-password shop",
+        "the password is wrong",
+        "use the --password option for that",
+        "--token TOKEN  the token to use",
+        "--token <token>, or --token=[redacted]",
+        "deploy --token $DEPLOY_TOKEN now",
+        "--max-tokens 100 --token-limit 5",
+        "authorization: required for all of it",
+        "authorization: basic rules apply",
+        "the cookie: chocolate",
+        "ssh -p 2222 host && docker run -p 8080:80 web",
+        "curl -u ana https://host/",
+        "git clone ssh://git@host/x",
+        "http://localhost:8080/a@b",
+        "PWD=/home/ana OLDPWD=/tmp make",
+        "bypass --compass north",
+        '["user", "password", "email"]',
+        '{"tokens": 7, "max_tokens": "all"}',
+        "write:src/token/reader.py",
+        "C:/dir/a:b and mail to a@b.example",
+    ],
+)
+@pytest.mark.parametrize("name", ["result", "target", "message"])
+def test_ordinary_words_stay_in_every_shape(text: str, name: str) -> None:
+    """What names a secret, or where one lies, is none."""
+    assert text == Redactor().text(name, text)
+    document = json.dumps({"arguments": {"text": text}}).encode()
+    assert document == Redactor().document(name, document)
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        ("read_secret:billing", "read_secret:billing"),
+        ("write:https:/ana:hunter2@host/x", "write:[redacted]host/x"),
+        ("read:https:/host/x?token=hunter2", "read:https:/host/x?token=[redacted]"),
+        ("run:mysql -psecret", "run:mysql '-p[redacted]'"),
+        ("--password=hunter2", "'--password=[redacted]'"),
+    ],
+)
+def test_what_is_done_to_what_is_cleaned_by_its_parts(scope: str, expected: str) -> None:
+    """An action may be called like a secret; what it is done to is looked at by itself."""
+    use = json.dumps({"least": [{"calls": 1, "permit": scope}]}, separators=(",", ":"))
+
+    assert expected == Redactor().text("scope", scope)
+    assert expected == json.loads(Redactor().document("use", use.encode()))["least"][0]["permit"]

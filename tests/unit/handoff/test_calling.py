@@ -220,19 +220,6 @@ def test_whatever_error_a_tool_raises_is_recorded_and_raised(lead: LiveRun, rela
     assert [code_of(error)] == [body.error for body in bodies(relay, "tool.failed")]
 
 
-def test_a_tool_that_changes_its_arguments_changes_no_record(lead: LiveRun, relay: Relay) -> None:
-    """What was asked for is written down before the tool can touch it."""
-
-    def pop(items: list[int]) -> int:
-        return items.pop()
-
-    items = [1, 2]
-    lead.call(pop, items)
-    (requested,) = receipts(relay, "tool.requested")
-
-    assert ('{"arguments":{"items":[1,2]},"tool":"pop"}', [1]) == (words(relay, requested, "arguments"), items)
-
-
 @pytest.mark.parametrize(
     ("cost", "expected"),
     [

@@ -232,7 +232,7 @@ class TestGranting:
         fake = place / "src" / "git"
         fake.write_text("#!/bin/sh\necho fake\n", encoding="utf-8")
         fake.chmod(0o755)
-        lead = relay.start("Fix it", by=ANA, may=["run:git"])
+        lead = relay.start("Fix it", by=ANA, may=["run:git"], mode="observed")
 
         assert "git version" in lead.shell(["git", "--version"], env={"PATH": str(place / "src")}).stdout
 

@@ -11,11 +11,12 @@ from batonpass.guard.authority import explain
 from batonpass.guard.limits import account_of
 from batonpass.handoff.calls.limits import Counting, find_revoked, read_used
 from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.calls.tools import PLACE, ToolCall
+from batonpass.handoff.calls.tools import PLACE, UNSOUND, ToolCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.grant_terms import require_in_force
 from batonpass.model.call import Call, resolved
+from batonpass.model.checks import shorten
 from batonpass.model.condition import Under
 from batonpass.model.ids import StreamId
 from batonpass.model.permit import Permit
@@ -33,17 +34,18 @@ def authorise(pending: PendingCall) -> None:
     bounds = holding.bounds
     pending.counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
     with pending.judged():
-        if not bounds.chain:
-            pending.tried = see(desk, holding, pending.call)
-        else:
-            try:
+        try:
+            pending.call.require_sound()
+            if not bounds.chain:
+                pending.tried = see(desk, holding, pending.call)
+            else:
                 require_in_force(bounds, holding.present(desk.clock))
                 pending.tried = _resolved(desk, holding, pending.call)
                 pending.counting.permits = tuple(authorise_here(desk, holding, pending.tried))
-            except (GrantError, InvalidValueError) as refusal:
-                pending.refuse(GRANT, _in_words(holding, pending.call, refusal))
-                if isinstance(refusal, InvalidValueError):
-                    pending.tried = None  # it has no form in which a grant could name it, so none is written down
+        except (GrantError, InvalidValueError) as refusal:
+            pending.refuse(_rule_of(refusal), _in_words(pending, refusal))
+            if isinstance(refusal, InvalidValueError):
+                pending.tried = None  # it has no form in which a grant could name it, so none is written down
     try:
         pending.used = read_used(desk, pending.counting)
     except StoreError:
@@ -54,13 +56,25 @@ def authorise(pending: PendingCall) -> None:
         pending.refuse(GRANT, revoked)
 
 
-def _in_words(holding: Holding, call: ToolCall[Any], refusal: GrantError | InvalidValueError) -> GrantError:
-    """Return a refusal that says who tried what, also where what was tried has no form that could be granted."""
+def _rule_of(refusal: GrantError | InvalidValueError) -> str:
+    """Return by which rule a call is refused: by its grant, or for what is wrong with the call itself."""
+    return refusal.field if isinstance(refusal, InvalidValueError) and refusal.field in UNSOUND else GRANT
+
+
+def _in_words(pending: PendingCall, refusal: GrantError | InvalidValueError) -> GrantError:
+    """Return a refusal that says who tried what, also where what was tried has no form that could be granted.
+
+    It goes to whoever tried, and from there anywhere: what it quotes is without secrets.
+    """
     if not isinstance(refusal, InvalidValueError):
         return refusal
+    call, agent = pending.call, pending.holding.agent
+    clean = pending.desk.redactor.text("target", call.resource)
+    # A quotation may be cut off in the middle of a secret, and nothing would be recognised any more.
+    why = str(refusal) if clean == call.resource else f"{refusal.field}: {shorten(clean)} has no form that can be named"
     return GrantDeniedError(
-        f"{holding.agent} tried {call.action} on something that cannot be granted: {refusal}",
-        agent=holding.agent,
+        f"{agent} tried {call.action} on something that cannot be granted: {why}",
+        agent=agent,
         tried=call.action,
         holder=None,
     )
@@ -76,14 +90,16 @@ def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[
         right = one.may if number == len(terms) else one.may_delegate
         permits = tuple(right.find_permits(tried, at))
         if not permits:
-            raise explain(terms, tried, at, shown=desk.redactor.arguments(tried.arguments))
+            told = desk.redactor.text("scope", str(tried))
+            raise explain(terms, tried, at, shown=desk.redactor.arguments(tried.arguments), told=told)
         yield account_of(one), permits
     card = desk.cards.get(holding.agent)
     if card is not None and card.most is not None and not card.most.allows(tried, at):
+        told = desk.redactor.text("scope", str(tried))
         raise GrantDeniedError(
-            f"the card of {holding.agent} lets it hold {card.most}, tried {tried}; ask for another agent",
+            f"the card of {holding.agent} lets it hold {card.most}, tried {told}; ask for another agent",
             agent=holding.agent,
-            tried=str(tried),
+            tried=told,
             holder=None,
         )
 
@@ -100,9 +116,7 @@ def see(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call | None:
 
 def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call:
     """Return a call with its resource, and the arguments that are paths, as the file system knows them."""
-    if call.acts_on_path:
-        call.require_one_target()
-    tried = Call(call.declared.name, call.action, call.resource, call.arguments)
+    tried = Call(call.declared.name, call.action, call.resource, call.judged)
     if not call.follows_paths:
         return tried
     place = call.declared.place

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,12 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Final
 
-from batonpass.errors import CommandTimeoutError, InvalidValueError
+from batonpass.errors import CommandTimeoutError
 from batonpass.handoff.calls.context import current_call
+from batonpass.handoff.calls.environment import environment_of, find_program
 
-# Whatever else stands in our environment may be a secret; who needs it names it.
-PLAIN_VARIABLES: Final = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
-PLAIN_PREFIX: Final = "LC_"
 KEPT: Final = 1024 * 1024  # bytes of each stream
 
 _CHUNK: Final = 65_536
@@ -54,20 +51,6 @@ def encode_finished(finished: Finished) -> bytes:
 def decode_finished(data: bytes) -> Finished:
     """Return it as it was."""
     return Finished(**json.loads(data))
-
-
-def environment_of(given: Mapping[str, str], inherited: Sequence[str]) -> dict[str, str]:
-    """Return the environment of a command: the plain part of ours, what is named of the rest, and what is given.
-
-    Raises `InvalidValueError` for a name of which ours has nothing.
-    """
-    ours = os.environ
-    plain = {name: ours[name] for name in ours if name in PLAIN_VARIABLES or name.startswith(PLAIN_PREFIX)}
-    for name in inherited:
-        if name not in ours:
-            raise InvalidValueError("inherit", f"{name} is not in the environment")
-        plain[name] = ours[name]
-    return {**plain, **given}
 
 
 class Command:
@@ -118,7 +101,7 @@ class Command:
         self, command: Sequence[str], environment: Mapping[str, str], source: IO[bytes]
     ) -> "subprocess.Popen[bytes]":
         # Found by our own PATH: whoever gives a command another one does not exchange the program that was granted.
-        program = command[0] if "/" in command[0] else shutil.which(command[0])
+        program = command[0] if "/" in command[0] else find_program(command[0])
         if program is None:
             raise FileNotFoundError(f"there is no program {command[0]!r}")
         with self._lock:

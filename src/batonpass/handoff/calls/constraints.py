@@ -19,7 +19,7 @@ def check_constraints(pending: PendingCall) -> None:
     if not bound:
         return
     with pending.judged():
-        for broken in find_broken_by_call(bound, pending.declared.name, pending.call.named):
+        for broken in find_broken_by_call(bound, pending.declared.name, pending.call.bound):
             pending.refuse(CONSTRAINT, ConstraintViolatedError(broken.constraint.sentence, broken.found))
 
 

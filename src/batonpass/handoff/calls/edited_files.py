@@ -8,12 +8,13 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from os import PathLike, fspath
-from pathlib import Path
+from os import fspath
+from pathlib import Path, PurePath
 from typing import Final
 
 from batonpass.attribution.change import FileChange, digest_of
 from batonpass.attribution.sides import find_root, hunks_of
+from batonpass.handoff.calls.arguments import PATHS
 from batonpass.model.ids import CallId, RunId
 from batonpass.store.home import HOME_NAME
 
@@ -86,10 +87,11 @@ def _named(arguments: Mapping[str, object], place: Path, root: Path) -> Iterator
     paths: list[str] = []
     words: list[str] = []
     for value in arguments.values():
-        name = fspath(value) if isinstance(value, PathLike) else value
-        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or "\n" in name or "\0" in name:
+        # An object that calls itself a path is asked nothing here: the request is written, and it may raise anything.
+        name = fspath(value) if isinstance(value, PurePath) and type(value) in PATHS else value
+        if type(name) is not str or not 0 < len(name) <= _LONGEST_NAME or "\n" in name or "\0" in name:
             continue
-        if isinstance(value, PathLike) or _looks_like_a_path(name):
+        if name is not value or _looks_like_a_path(name):
             paths.append(name)
         elif _may_be_a_name(name):
             words.append(name)

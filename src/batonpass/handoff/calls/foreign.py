@@ -19,10 +19,21 @@ class ForeignCall(ToolCall[Any]):
     on_disk: bool = False  # the resource is a path
     local: bool = False  # paths among its arguments mean files here, and are judged by where they lead
 
+    def __post_init__(self) -> None:
+        """Copy nothing: these arguments were read from bytes, and nobody else has them."""
+
     @property
     def named(self) -> Mapping[str, Any]:
         """Return the arguments by name."""
         return self.kwargs
+
+    @property
+    def bound(self) -> Mapping[str, Any]:
+        """Return the arguments by name: JSON holds nothing that could change its mind."""
+        return self.kwargs
+
+    def require_target(self) -> None:
+        """Refuse nothing: whoever knows the program says what the call acts on, and a grant is held against that."""
 
     @property
     def action(self) -> str:

@@ -14,6 +14,7 @@ from batonpass.attribution.change import FileChange
 from batonpass.errors import GrantDeniedError, InvalidValueError
 from batonpass.handoff.calls.authority import authorise_here
 from batonpass.handoff.calls.commands import KEPT, Command, decode_finished, encode_finished
+from batonpass.handoff.calls.environment import find_unsound, read_variables
 from batonpass.handoff.calls.shell_reach import takes_names
 from batonpass.handoff.calls.tools import PLACE, WRITE, Declared
 from batonpass.handoff.calls.written_files import SHELL, files_of
@@ -24,7 +25,6 @@ from batonpass.model.checks import require_instance, require_texts
 
 RUN: Final = "run"
 OUTSIDE: Final = "effect.outside-grant"
-_LOADED: Final = ("LD_", "DYLD_")
 _TOLD_APART: Final = ("arguments", PLACE, "inherit")  # they stand in the line already, or name no file
 NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -53,17 +53,16 @@ def plan_command(
     external: bool = False,
     kept: int = KEPT,
 ) -> Planned:
-    """Return a command as a call. Raises `InvalidValueError` for what is no list of a program and its arguments."""
+    """Return a command as a call. Raises `InvalidValueError` for what is no list of a program and its arguments.
+
+    All of it is read once, as plain texts: what a grant is held against is what is run.
+    """
     if isinstance(command, str) or not command:
         raise InvalidValueError("command", "is a list: a program and its arguments")
-    program, *arguments = require_texts("command", command)
+    program, *arguments = map(str.__str__, require_texts("command", command))
+    given = read_variables(env)
     if timeout is not None and require_instance("timeout", timeout, timedelta) <= timedelta(0):
         raise InvalidValueError("timeout", "leaves it no time at all")
-    if loaded := next((name for name in env if name.startswith(_LOADED)), None):
-        # As with the PATH: whoever may run a program may not exchange what it is made of.
-        raise InvalidValueError(
-            "env", f"{loaded} decides what a program is made of; name it in inherit=, if ours is good"
-        )
     name, variable = (None, None) if credential is None else credential
     place = desk.work_tree if cwd is None else desk.work_tree / fspath(cwd)
     named = _file_named(desk, str(place / program)) if "/" in program else program
@@ -83,6 +82,7 @@ def plan_command(
             idempotent=idempotent,
             external=external,
             credential=name,
+            unsound=find_unsound((*given.items(), *(() if variable is None else ((variable, ""),)))),
             encode=encode_finished,
             decode=decode_finished,
         ),
@@ -91,8 +91,8 @@ def plan_command(
             "line": line,
             "arguments": arguments,
             PLACE: desk.resolve(str(place)),
-            "env": dict(env),
-            "inherit": list(inherit),
+            "env": given,
+            "inherit": list(map(str.__str__, require_texts("inherit", inherit))),
             "stdin": stdin,
             "timeout": None if timeout is None else timeout.total_seconds(),
         },

@@ -1,21 +1,24 @@
 """Tools: functions that a run calls, and what is declared about them."""
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property, partial
 from hashlib import sha256
-from os import PathLike, fsdecode
+from os import PathLike
 from string import ascii_letters, digits
 from types import FunctionType
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
-from batonpass.errors import InvalidValueError
+from batonpass.errors import BatonpassError, InvalidValueError
 from batonpass.guard.gates import Decision
+from batonpass.handoff.calls.arguments import PATHS, copy_arguments, is_plain, type_name, veiled
 from batonpass.handoff.calls.values import describe, plain, readable
+from batonpass.model.call import Opaque
 from batonpass.model.checks import as_member, require_code, require_instance, require_texts
 from batonpass.model.effect import EffectKind
 from batonpass.model.ids import PrincipalId, require_agent
@@ -34,6 +37,18 @@ READ: Final = "read"
 WRITE: Final = "write"
 CALL: Final = "call"
 PLACE: Final = "cwd"  # the argument of a command that says where it runs
+UNSOUND: Final = frozenset({"target", "env"})  # the fields for which `require_sound` refuses a call
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The argument that says what a call acts on."""
+
+    name: str
+
+    def __call__(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it is given
+        """Return what it says in one call."""
+        return arguments.get(self.name)
 
 
 _SIGNATURES: Final[WeakKeyDictionary[FunctionType, inspect.Signature]] = WeakKeyDictionary()
@@ -57,6 +72,8 @@ class Declared:
     effect: EffectKind | None = None  # what kind of thing a call changes, besides files that it names
     named: str | None = None  # what a grant names of a call that names nothing it changes, instead of the tool
     shown: str | None = None  # what people are told of such a call, instead of its arguments
+    fills: tuple[str, ...] = ()  # arguments that it fills for its caller: they pass by reference
+    unsound: tuple[str, str] | None = None  # the field, and why no enforced run makes this call
     any_file: bool = False  # it may change any file: the work tree is looked at before and after
     place: str | None = None  # where relative paths among its arguments begin; None: where this process stands
     content: tuple[str, ...] = ()  # arguments that are texts to be written, and no paths, whatever they say
@@ -99,8 +116,9 @@ class Declared:
 class ToolCall(Generic[Result]):
     """A call before it is made: which tool, with which arguments.
 
-    These are looked at once: what is checked, what is recorded and what is watched are the same, whatever becomes of
-    the objects meanwhile.
+    These are copied at once, those included that a partial function holds, and looked at once. What is checked, what is
+    recorded, what is watched and what the tool gets are the same, whatever becomes of the caller's objects meanwhile.
+    So whoever makes the call does it with `make`, and with nothing that it was planned from.
     """
 
     declared: Declared
@@ -109,25 +127,40 @@ class ToolCall(Generic[Result]):
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     flags: tuple[str, ...] = field(default=(), kw_only=True)  # what is odd about how it came; its request tells them
 
-    @cached_property
-    def named(self) -> Mapping[str, Any]:
-        """Return the arguments by name, those included that a partial function holds already."""
+    def __post_init__(self) -> None:
         function, args, kwargs = self.function, self.args, dict(self.kwargs)
-        while isinstance(function, partial):
+        while isinstance(function, partial) and type(function).__call__ is partial.__call__:
             args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
             function = function.func
+        object.__setattr__(self, "function", function)
+        args, kwargs = copy_arguments(args, kwargs, filled=self._filled(args, kwargs))
+        object.__setattr__(self, "args", args)
+        object.__setattr__(self, "kwargs", kwargs)
+
+    def make(self) -> Result:
+        """Call the tool, with what was judged."""
+        return self.function(*self.args, **self.kwargs)
+
+    @cached_property
+    def named(self) -> Mapping[str, Any]:
+        """Return the arguments by name, as the tool gets them."""
+        return self._bind(self.args, self.kwargs)
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            bound = _signature(function).bind(*args, **kwargs)
+            bound = _signature(self.function).bind(*args, **kwargs)
         except (TypeError, ValueError):
             # A built-in without a signature, or arguments that do not fit: the call itself will say so.
             return {"args": list(args), **kwargs}
         bound.apply_defaults()
         return bound.arguments
 
-    @cached_property
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments by name, as JSON can hold them."""
-        return {name: plain(value) for name, value in self.named.items()}
+    def _filled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return what the tool fills for its caller, which passes by reference."""
+        if not self.declared.fills:
+            return ()
+        named = self._bind(args, kwargs)
+        return tuple(named[name] for name in self.declared.fills if name in named)
 
     @cached_property
     def described(self) -> bytes:
@@ -135,26 +168,112 @@ class ToolCall(Generic[Result]):
         return describe({"tool": self.declared.name, "arguments": self.arguments})
 
     @cached_property
+    def bound(self) -> Mapping[str, Any]:
+        """Return the arguments by name, as conditions and constraints see them: not into what is `Opaque`."""
+        filled = self._filled(self.args, self.kwargs)
+        return {name: veiled(value, filled=filled) for name, value in self.named.items()}
+
+    @cached_property
+    def _described(self) -> tuple[dict[str, Any], Exception | None]:
+        """Return the arguments as JSON can hold them, and what the first raised that did not want to be looked at."""
+        described: dict[str, Any] = {}
+        fault: Exception | None = None
+        for name, value in self.named.items():
+            try:
+                described[name] = plain(value)
+            except BatonpassError:
+                raise
+            except Exception as error:  # noqa: BLE001 - arguments are somebody's objects, and may raise anything
+                fault = fault or error
+                shown = f"<{type_name(value)} that cannot be shown: {type(error).__name__}>"
+                described[name] = {"shown": shown, "type": type_name(value)}
+        return described, fault
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments by name, as JSON can hold them: what is recorded."""
+        return self._described[0]
+
+    @cached_property
+    def judged(self) -> Mapping[str, Any]:
+        """Return the arguments by name, as JSON can hold them, with an `Opaque` for what may change: what is judged."""
+        if all(value is self.named[name] for name, value in self.bound.items()):
+            return self.arguments
+        return {name: plain(value) for name, value in self.bound.items()}
+
+    @cached_property
+    def _aimed(self) -> tuple[Any, Exception | None]:
+        """Return what the tool says that the call acts on, and what went wrong when it was asked."""
+        if self.declared.target is None:
+            return None, None
+        try:
+            found = self.declared.target(dict(self.arguments))
+            # Spelled once: it may be an object, and have another spelling the next time.
+            spelled = found if is_plain(found) else plain(found)
+        except Exception as error:  # noqa: BLE001 - the tool's own code, on whatever it was given
+            return None, error
+        seen = veiled(found)
+        return spelled, InvalidValueError("target", _unnamed(None, seen)) if type(seen) is Opaque else None
+
+    @property
     def aim(self) -> Any:  # noqa: ANN401 - whatever the tool says
         """Return what the call acts on as the tool says it: a text, or something that has none."""
-        return None if self.declared.target is None else self.declared.target(dict(self.arguments))
+        return self._aimed[0]
 
     @cached_property
     def target(self) -> str | None:
         """Return what the call acts on, if the tool says so."""
+        if isinstance(self.aim, list | dict):
+            return json.dumps(self.aim, ensure_ascii=False)  # no name of anything; secrets in it are found in JSON
         return None if self.aim is None else readable(str(self.aim))
 
-    def require_one_target(self) -> None:
-        """Refuse a call whose target is no name. Raises `InvalidValueError`.
+    def require_sound(self) -> None:
+        """Refuse a call that nobody can judge as it stands.
+
+        Raises `InvalidValueError`, whose field says what is wrong (`target`, or what is `unsound` in the declaration),
+        and whatever an argument raised that did not want to be looked at.
+        """
+        fault = self._described[1] or self._aimed[1]
+        if fault is not None:
+            raise fault
+        if self.declared.unsound is not None:
+            raise InvalidValueError(*self.declared.unsound)
+        self.require_target()
+
+    def require_target(self) -> None:
+        """Refuse a call that does not name what its tool acts on. Raises `InvalidValueError`.
 
         A list, bytes or an object can be spelled too, and no file that they mean is called so. What opens files takes a
         number for one that is open already; to an action of its own it may be the number of an order.
         """
-        found, names_files = self.aim, self.action in {READ, WRITE}
-        if found is None or isinstance(found, str | PathLike):
+        if self.declared.target is None:
+            given = self.bound.get(_PATH)
+            if given == "" or (type(given) is Opaque and self.path is not None):
+                raise InvalidValueError("target", _unnamed(_PATH, given))
             return
-        if names_files or isinstance(found, bool) or not isinstance(found, int):
+        found, name = self.aim, self.declared.target.name if isinstance(self.declared.target, Argument) else None
+        if name is not None and type(self.bound.get(name)) is Opaque:
+            raise InvalidValueError("target", _unnamed(name, self.bound[name]))
+        if name is None and self.judged is not self.arguments:
+            self._require_same_target()
+        if found is None or found == "":
+            raise InvalidValueError("target", _unnamed(name, found))
+        if type(found) is str or type(found) in PATHS:
+            return
+        if self.action in {READ, WRITE} or type(found) is not int:
             raise InvalidValueError("target", f"is no text that names one thing, but {type(found).__name__}")
+
+    def _require_same_target(self) -> None:
+        """Refuse a target that a function made of something opaque: without a look into it, it says something else."""
+        try:
+            same = self.declared.target is not None and self.declared.target(dict(self.judged)) == self.aim
+        except Exception:  # noqa: BLE001 - it wanted something that is not to be seen
+            same = False
+        if not same:
+            raise InvalidValueError(
+                "target",
+                "is made of an object that may say something else when the tool asks; pass texts, numbers or lists",
+            )
 
     @cached_property
     def path(self) -> str | None:
@@ -162,7 +281,8 @@ class ToolCall(Generic[Result]):
         if self.declared.target is not None:
             return self.target
         given = self.named.get(_PATH)
-        return readable(fsdecode(given)) if isinstance(given, str | PathLike) else None
+        described = self.arguments.get(_PATH)  # a path is asked for its spelling once, and has it there
+        return described if isinstance(given, str | PathLike) and isinstance(described, str) else None
 
     @property
     def action(self) -> str:
@@ -234,6 +354,7 @@ def tool(
     readers: Iterable[str] | None = None,
     effect: EffectKind | str | None = None,
     content: Iterable[str] = (),
+    fills: Iterable[str] = (),
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -256,6 +377,7 @@ def tool(
     readers: Iterable[str] | None = None,
     effect: EffectKind | str | None = None,
     content: Iterable[str] = (),
+    fills: Iterable[str] = (),
     cost: Callable[[Any], Decimal | int] | None = None,
     encode: Callable[[Any], bytes] | None = None,
     decode: Callable[[bytes], Any] | None = None,
@@ -271,6 +393,8 @@ def tool(
     `current_call().credential`. `effect` says what kind of thing a call changes: `http`, `database`, `message`, `file`
     or `custom`; a tool that knows more says it while it runs, with `current_call().effect`. `content` names the
     arguments that are texts to be written: they may say anything, and are never taken for paths.
+    A tool gets copies of the dicts, lists, tuples, sets and bytearrays that it is called with. `fills` names arguments
+    that it fills for its caller: these it gets as they are, and nothing can be granted by what is in them.
     With `cache_for`, the same call in the same session or series gets the recorded result for so long; not if it is
     external.
     """
@@ -279,7 +403,7 @@ def tool(
         given = name if isinstance(name, str) else None
         declared = Declared(
             name=given or name_of(function),
-            target=_argument(target) if isinstance(target, str) else target,
+            target=Argument(target) if isinstance(target, str) else target,
             action=action,
             idempotent=idempotent,
             reversible=reversible,
@@ -291,6 +415,7 @@ def tool(
             readers=None if readers is None else tuple(map(PrincipalId, readers)),
             effect=None if effect is None else as_member("effect", effect, EffectKind),
             content=require_texts("content", content),
+            fills=require_texts("fills", fills),
             cost=cost,
             encode=encode,
             decode=decode,
@@ -341,5 +466,11 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - not whether, but what it is
 
 
-def _argument(name: str) -> Callable[[Mapping[str, Any]], Any]:
-    return lambda arguments: arguments.get(name)
+def _unnamed(name: str | None, given: object) -> str:
+    """Return why something names nothing that a call could be held to."""
+    which = "what the tool acts on" if name is None else f"the argument {name}"
+    if type(given) is Opaque:
+        return f"{which} is {given!r} when the tool asks; pass a text, or a path of pathlib"
+    if given is None:
+        return f"{which} is not given; give it, by a parameter of its own"
+    return f"{which} is empty; name one thing"

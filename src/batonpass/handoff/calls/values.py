@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date
 from decimal import Decimal
@@ -15,6 +15,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.calls.arguments import DEEPEST, type_name
+from batonpass.model.call import Opaque
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
@@ -22,7 +24,6 @@ TEXT: Final = "text/plain"
 SHOWN: Final = "application/vnd.batonpass.shown"  # it has no form of its own: this is only how it looked
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
-_DEEPEST: Final = 60
 _MOST_PARTS: Final = 1_000_000
 _MOST_BITS: Final = 10_000  # Python does not write out much longer integers as decimals
 
@@ -43,13 +44,15 @@ def describe(arguments: Mapping[str, object]) -> bytes:
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON
     """Return a value as JSON can hold it; what has no such form is shown as text with its type.
 
-    Raises `InvalidValueError` for one that never ends, or has more parts than anybody would look at.
+    What is built on a built-in type is read as that type holds it, and not as its own methods tell it. What is not may
+    be asked by its own methods, and raise anything. Raises `InvalidValueError` for one that never ends, or has more
+    parts than anybody would look at.
     """
     return _within(value, _Walk())
 
 
 def _within(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
-    if len(walk.around) > _DEEPEST:
+    if len(walk.around) > DEEPEST:
         return {"shown": "nested too deep"}
     if id(value) in walk.around:
         return {"shown": "what it stands in"}
@@ -67,7 +70,12 @@ def _within(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
 def _plain(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
     if is_dataclass(value) and not isinstance(value, type):
         return {part.name: _within(getattr(value, part.name, None), walk) for part in fields(value)}
-    return {"shown": looks(value), "type": f"{type(value).__module__}.{type(value).__qualname__}"}
+    return {"shown": looks(value), "type": type_name(value)}
+
+
+@_plain.register
+def _(value: Opaque, _: _Walk) -> Opaque:
+    return value  # only where arguments are judged: no condition holds for it
 
 
 @_plain.register(type(None))
@@ -78,7 +86,8 @@ def _(value: object, _: _Walk) -> object:
 
 @_plain.register
 def _(value: int, _: _Walk) -> object:
-    return int(value) if value.bit_length() < _MOST_BITS else {"integer": hex(value)}
+    number = int.__int__(value)
+    return number if number.bit_length() < _MOST_BITS else {"integer": hex(number)}
 
 
 @_plain.register
@@ -88,14 +97,15 @@ def _(value: str, _: _Walk) -> str:
 
 @_plain.register
 def _(value: float, _: _Walk) -> object:
-    return value if math.isfinite(value) else str(value)
+    number = float.__float__(value)
+    return number if math.isfinite(number) else str(number)
 
 
 @_plain.register(Decimal)
 @_plain.register(date)
 @_plain.register(UUID)
 def _(value: object, _: _Walk) -> str:
-    return str(value)
+    return readable(str(value))
 
 
 @_plain.register
@@ -117,19 +127,32 @@ def _(value: "PathLike[str]", _: _Walk) -> str:
 
 @_plain.register(Mapping)
 def _(value: Mapping[object, object], walk: _Walk) -> dict[str, Any]:
-    return {_name(key): _within(item, walk) for key, item in value.items()}
+    items = dict.items(value) if isinstance(value, dict) else value.items()
+    return {_name(key): _within(item, walk) for key, item in items}
 
 
 @_plain.register(list)
+def _(value: list[Any], walk: _Walk) -> list[Any]:
+    return [_within(item, walk) for item in list.__iter__(value)]
+
+
 @_plain.register(tuple)
-def _(value: list[object], walk: _Walk) -> list[Any]:
-    return [_within(item, walk) for item in value]
+def _(value: tuple[Any, ...], walk: _Walk) -> list[Any]:
+    return [_within(item, walk) for item in tuple.__iter__(value)]
 
 
 @_plain.register(set)
+def _(value: set[Any], walk: _Walk) -> list[Any]:
+    return _ordered(_within(item, walk) for item in set.__iter__(value))
+
+
 @_plain.register(frozenset)
-def _(value: set[object], walk: _Walk) -> list[Any]:
-    return sorted((_within(item, walk) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+def _(value: frozenset[Any], walk: _Walk) -> list[Any]:
+    return _ordered(_within(item, walk) for item in frozenset.__iter__(value))
+
+
+def _ordered(items: Iterable[Any]) -> list[Any]:
+    return sorted(items, key=lambda item: json.dumps(item, sort_keys=True, default=repr))
 
 
 def keep_result(value: object, encode: Callable[[Any], bytes] | None = None) -> tuple[bytes, str]:
@@ -176,8 +199,8 @@ def give_back(body: bytes, media_type: str, decode: Callable[[bytes], Any] | Non
 
 
 def readable(text: str) -> str:
-    """Return text in which what is not Unicode is spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """Return text in which what is not Unicode is spelled out: the characters that it has, whatever its type says."""
+    return str.encode(text, "utf-8", "backslashreplace").decode()
 
 
 def _name(key: object) -> str:

@@ -82,16 +82,18 @@ def test_what_names_something_is_judged(method: str, params: dict[str, Any], too
         pytest.param("resources/read", {"uri": "file://{home}/root.key"}, id="reading a resource"),
         pytest.param("resources/subscribe", {"uri": "file://{home}/root.key"}, id="subscribing to one"),
         pytest.param(
-            "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["{home}/a"]}}, id="listening to one"
+            "subscriptions/listen",
+            {"notifications": {"resourceSubscriptions": ["{home}/relay.key"]}},
+            id="listening to one",
         ),
         pytest.param(
             "completion/complete",
-            {"ref": {"type": "ref/resource", "uri": "file://{home}/x"}, "argument": {"name": "a", "value": ""}},
+            {"ref": {"type": "ref/resource", "uri": "file://{home}/relay.key"}, "argument": {"name": "a", "value": ""}},
             id="completing what refers to one",
         ),
         pytest.param(
             "completion/complete",
-            {"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "path", "value": "{home}/r"}},
+            {"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "path", "value": "{home}/relay.key"}},
             id="completing its path",
         ),
         pytest.param(
@@ -103,12 +105,12 @@ def test_what_names_something_is_judged(method: str, params: dict[str, Any], too
             },
             id="completing beside it",
         ),
-        pytest.param("prompts/get", {"name": "show", "arguments": {"path": "{home}/a"}}, id="in a prompt"),
-        pytest.param("tools/call", {"name": "{home}/a", "arguments": {}}, id="as the name of a tool"),
-        pytest.param("tools/call", {"name": "a", "arguments": ["{home}/a"]}, id="in a row of arguments"),
-        pytest.param("tools/call", {"name": "a", "_meta": {"path": "{home}/a"}}, id="beside the arguments"),
-        pytest.param("files/remove", {"path": "{home}/a"}, id="in a method that nobody knows"),
-        pytest.param("files/remove", ["{home}/a"], id="in a row"),
+        pytest.param("prompts/get", {"name": "show", "arguments": {"path": "{home}/relay.key"}}, id="in a prompt"),
+        pytest.param("tools/call", {"name": "{home}/relay.key", "arguments": {}}, id="as the name of a tool"),
+        pytest.param("tools/call", {"name": "a", "arguments": ["{home}/relay.key"]}, id="in a row of arguments"),
+        pytest.param("tools/call", {"name": "a", "_meta": {"path": "{home}/relay.key"}}, id="beside the arguments"),
+        pytest.param("files/remove", {"path": "{home}/relay.key"}, id="in a method that nobody knows"),
+        pytest.param("files/remove", ["{home}/relay.key"], id="in a row"),
     ],
 )
 def test_no_message_names_the_place_of_the_record(tmp_path: Path, method: str, params: object) -> None:
