@@ -65,7 +65,9 @@ class Holding:
     unrecorded: int = 0  # calls that were made while nothing could be written
     kept: int = 0
     depth: int | None = None  # hops below the root, once somebody asked
-    held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait; only a root goes on then
+    held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait while it goes on
+    used_up: set[Digest] = field(default_factory=set)  # the keys of calls that it made: no approval covers them twice
+    stays_open: bool = False  # its program goes on while a call waits, so it cannot be suspended; a root never can
     taint: Taint = field(default_factory=Taint)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -161,11 +163,24 @@ class Holding:
         return next((call for call in past if call.key == key), None)
 
     def find_held(self, key: Digest) -> ToolHeld | None:
-        """Return this very call of this very run, if it was held before; only a root goes on then."""
-        if self.working.run.handoff is not None:
+        """Return this very call of this very run, if it was held before and its run went on meanwhile."""
+        if key in self.used_up:
             return None
         held = (*self.resumption.held.values(), *self.held.values())
-        return next((call for call in reversed(held) if call.key == key), None)
+        own = (call for call in reversed(held) if call.run == self.id and (call.stays or self.id == self.root))
+        return next((call for call in own if call.key == key), None)
+
+    def is_approved(self, key: Digest) -> bool:
+        """Return whether somebody let this call be made before this attempt began, and it was not made since."""
+        return key in self.resumption.approved and key not in self.used_up
+
+    def use_up(self, key: Digest, *, idempotent: bool) -> None:
+        """Remember that a call is made: an approval of it is good for nothing more.
+
+        Made again under the same key, an idempotent tool does nothing new, so that is still the call that was approved.
+        """
+        if not idempotent:
+            self.used_up.add(key)
 
     def find_changed(self, target: Digest) -> PastCall | None:
         """Return a call of an earlier attempt that changed this target, or may have."""

@@ -217,7 +217,6 @@ def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
         holding.taint = taint_of(offer, holding.resumption)
     else:
         holding.resumption = read_runs(view, [run], StreamId(run.id))
-        holding.taint.cleared.update(holding.resumption.cleared)
     noted: list[Carried] = []
     reported: set[HandoffId] = set()
     for receipt in map(_decoded, view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))):

@@ -52,7 +52,6 @@ from batonpass.model.charge import Charge
 from batonpass.model.content import Content
 from batonpass.model.ids import CallId, Digest, RunId, new_call_id
 from batonpass.model.receipt import Mode
-from batonpass.model.rules import TAINT
 
 MESSAGE = "message"
 PERMIT = "permit"  # which permit of each hop lets it, the last first
@@ -179,7 +178,7 @@ def _clear(desk: Desk, holding: Holding, call: ToolCall[Any], planned: _Planned)
     vetted = vet(desk, holding, planned.described, planned.target_key)
     tried = planned.guarded.tried
     leads_to = None if tried is None else tried.resource
-    decisions = judge(desk, holding, call, planned.target, planned.key, aim=vetted.aim, leads_to=leads_to)
+    decisions = judge(desk, holding, call, planned.target, planned.key, leads_to=leads_to)
     return vetted, _pass_gates(desk, holding, call, planned.key, decisions, vetted=vetted)
 
 
@@ -239,6 +238,7 @@ def _request(
         return body, [*contents, *permits]
 
     recorded = write_counted(desk, holding, call, planned.guarded.counting, requested, described=described)
+    holding.use_up(key, idempotent=declared.idempotent)
     if planned.guarded.tried is not None:
         holding.use.make(planned.guarded.tried)
     if recorded and not declared.reads:
@@ -325,8 +325,6 @@ def _pass_gates(
         raise CallDeniedError(call.declared.name, decision.rule, desk.gates.where(decision.rule), decision.sentence)
     if (held := holding.find_held(key)) is not None:
         if (refusal := heed(desk, held, decision)) is None:
-            if held.rule == TAINT:
-                holding.taint.cleared.add((held.tool, vetted.aim))
             return ()
         deny(desk, holding, call, described, held.rule, desk.refusal(str(refusal)))
         raise refusal

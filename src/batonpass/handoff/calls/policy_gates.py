@@ -12,20 +12,22 @@ from batonpass.guard.gates import (
     decide,
     judge_call,
     judge_handoff,
-    takes_proof,
     tiers_of_call,
 )
+from batonpass.handoff.calls.authority import see
 from batonpass.handoff.calls.tainted_call import Vetted, judge_taint
 from batonpass.handoff.calls.tools import Declared, ToolCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.transfer.holds import takes_proof_today
+from batonpass.handoff.using import SCOPE
 from batonpass.ledger.standing import need
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import Body, ChildHead, HandoffHeld, ToolHeld
 from batonpass.model.content import Content
 from batonpass.model.ids import AgentId, Digest, RunId, new_call_id
 from batonpass.model.items import Artifact, Item
-from batonpass.model.kinds import Relation
+from batonpass.model.kinds import Gate, Relation
 from batonpass.model.receipt import Mode
 from batonpass.model.rules import Tier
 from batonpass.model.run import Handoff
@@ -49,11 +51,10 @@ def judge(
     target: str | None,
     key: Digest,
     *,
-    aim: Digest,
     leads_to: str | None = None,
 ) -> tuple[Decision, ...]:
     """Return what taint and the policy say about a call; nothing about one that somebody let be made."""
-    if key in holding.resumption.approved:
+    if holding.is_approved(key):
         return ()
     facts = CallFacts(
         agent=holding.agent,
@@ -65,7 +66,7 @@ def judge(
         tiers=tiers_of(call.declared),
         depth=depth_of(desk, holding),
     )
-    return (*judge_taint(desk, holding, facts, aim), *judge_call(facts, desk.gates))
+    return (*judge_taint(desk, holding, facts), *judge_call(facts, desk.gates))
 
 
 def suspend(
@@ -80,9 +81,10 @@ def suspend(
 ) -> CallSuspendedError:
     """Record that a call waits for somebody, and end the attempt: nobody waits for a person. Return what to raise.
 
-    A root has no handoff that could wait, so it stays open.
+    A root has no handoff that could wait, so it stays open; so does an attempt whose program cannot be suspended.
     """
     tool = call.declared.name
+    handoff = None if holding.stays_open else holding.working.run.handoff
     held = ToolHeld(
         run=holding.id,
         call=new_call_id(desk.clock.now()),
@@ -92,20 +94,24 @@ def suspend(
         key=key,
         reads=call.declared.reads,
         tiers=tuple(str(tier) for tier in tiers_of(call.declared)),
-        proven=takes_proof(desk.gates, decision.gate),
+        proven=hold_takes_proof(desk, decision.gate),
+        approvals=decision.approvals,
         target=vetted.aim,
         # Whoever works for a handoff stops here, and the handoff waits; then its own hold says how long.
-        until=hold_until(desk) if holding.working.run.handoff is None else None,
+        until=hold_until(desk) if handoff is None else None,
+        stays=holding.stays_open and holding.id != holding.root,
         label=vetted.label,
         untrusted=vetted.untrusted,
     )
     contents = [arguments, desk.refusal(decision.sentence)]
+    if (tried := see(desk, holding, call)) is not None:
+        contents.append(desk.text(SCOPE, str(tried)))  # what an approver's scope is compared with
     if (target := call.target) is not None:
         contents.append(desk.text("target", target))
     desk.recording.record(holding.working, held, tuple(contents))
-    handoff = holding.working.run.handoff
     if handoff is None:
         holding.held[held.call] = held
+        holding.used_up.discard(key)
     else:
 
         def hold(known: Handoff, ended: ChildHead | None) -> Body:
@@ -118,6 +124,7 @@ def suspend(
                 gate=decision.gate,
                 until=hold_until(desk),
                 proven=held.proven,
+                approvals=held.approvals,
             )
 
         desk.recording.act(handoff, hold, (desk.refusal(decision.sentence),))
@@ -183,6 +190,12 @@ def is_verbatim(task: str, items: tuple[Item, ...]) -> bool:
 def hold_until(desk: Desk) -> datetime | None:
     """Return when a hold that begins now is denied; None if it waits for ever."""
     return None if desk.gates.hold_for is None else desk.clock.now() + desk.gates.hold_for
+
+
+def hold_takes_proof(desk: Desk, gate: Gate) -> bool:
+    """Return whether a hold that begins now takes a decision that an approver's key signed."""
+    with desk.store.view() as view:
+        return takes_proof_today(view, desk.gates, gate)
 
 
 def depth_of(desk: Desk, holding: Holding) -> int:

@@ -56,10 +56,10 @@ def vet(desk: Desk, holding: Holding, described: bytes, target: Digest | None) -
     return Vetted(label=holding.taint.label, aim=aim, untrusted=tuple(sorted(found))[:MOST_SOURCES])
 
 
-def judge_taint(desk: Desk, holding: Holding, facts: CallFacts, aim: Digest) -> Iterator[Decision]:
-    """Yield what holds a call of a tainted run; nothing if a person let it act on that target before."""
+def judge_taint(desk: Desk, holding: Holding, facts: CallFacts) -> Iterator[Decision]:
+    """Yield what holds a call of a tainted run."""
     taint = holding.taint
-    if not taint or not is_consequential(facts) or (facts.tool, aim) in taint.cleared:
+    if not taint or not is_consequential(facts):
         return
     _look_for_endorsements(desk, holding)
     if not taint:

@@ -15,13 +15,13 @@ from batonpass.errors import (
     PolicyRefusedError,
 )
 from batonpass.guard.completeness import require_complete, required_parts
-from batonpass.guard.gates import Decision, takes_proof
+from batonpass.guard.gates import Decision
 from batonpass.guard.hops import Lineage, require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.bounds import TERMS
 from batonpass.handoff.calls.begin import MESSAGE
 from batonpass.handoff.calls.limits import revocations, revoked
-from batonpass.handoff.calls.policy_gates import hold_until, judge_offer
+from batonpass.handoff.calls.policy_gates import hold_takes_proof, hold_until, judge_offer
 from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding, ref_of
@@ -181,7 +181,8 @@ def _offer(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, key:
         rule=None if decision is None else decision.rule,
         gate=None if decision is None else decision.gate,
         until=hold_until(desk) if state is State.HELD else None,
-        proven=state is State.HELD and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
+        proven=state is State.HELD and hold_takes_proof(desk, Gate.NONE if decision is None else decision.gate),
+        approvals=1 if decision is None else decision.approvals,
         terms=None if terms is None else terms.digest,
     )
     with holding.taint.lock:
