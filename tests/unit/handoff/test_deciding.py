@@ -23,6 +23,7 @@ from batonpass.errors import (
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.transfer.holds import find_hold, get_held_call, is_proven
+from batonpass.handoff.transfer.showings import Showings
 from batonpass.model.bodies import Gate
 from batonpass.model.ids import CallId, PrincipalId
 from batonpass.model.lifecycle import State
@@ -225,7 +226,8 @@ def test_what_another_relay_showed_is_only_claimed() -> None:
     """A page in another process shows it: this one cannot know how long, and does not say so."""
     desk = a_desk()
     one, two, three = desk.held_handoff("one"), desk.held_handoff("two"), desk.held_handoff("three")
-    elsewhere = Relay(desk.store, policy=UNASKED).handoff(one.id).material()
+    elsewhere = one.material()
+    desk.relay.desk.showings = Showings()  # this process has shown nothing yet
     one.approve(by=desk.ana, shown=elsewhere, looked_ms=7)
     two.approve(by=desk.ana)
     changed = replace(three.material(), text="Water the plants?")
