@@ -117,7 +117,7 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
                 # An approval is used up by the call that it let be made, whatever became of that call.
                 held = {call: body for call, body in held.items() if body.key != receipt.body.key}
     late, settled = _decisions(view, stream, calls)
-    let = {*_approved(view, stream), *(call for call, what in settled.items() if what is Settlement.REPEAT)}
+    let = set(_approved(view, stream))
     return Resumption(
         attempts=attempts,
         finished=tuple(call for call in calls.values() if call.completed),

@@ -44,6 +44,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "gate": None,
         "until": None,
         "proven": False,
+        "approvals": 1,
         "label": None,
         "taint": [],
         "terms": None,
