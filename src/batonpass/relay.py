@@ -275,7 +275,7 @@ class Relay:
         return LiveHandoff(self.desk, handoff, self._open, runners=self._runners)
 
     def held_call(self, call: CallId) -> LiveCall:
-        """Return a root's call that waits, to look at it and to decide about it. Raises `NotFoundError`."""
+        """Return a call that waits while its run goes on, to decide about it. Raises `NotFoundError`."""
         with self._store.view() as view:
             get_held_call(view, call)
         return LiveCall(self.desk, call)

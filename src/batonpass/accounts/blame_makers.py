@@ -18,6 +18,7 @@ from batonpass.errors import NotFoundError
 from batonpass.handoff.transfer.read_offer import TASK
 from batonpass.model.bodies import (
     HandoffApproved,
+    HandoffBacked,
     HandoffDenied,
     HandoffHeld,
     ToolDenied,
@@ -202,7 +203,7 @@ class Makers:
         if body.state is State.HELD:
             yield Fact(label="held", text="from the beginning", receipt=offer.id, at=offer.at)
         for receipt in acts:
-            if isinstance(receipt.body, HandoffHeld | HandoffApproved | HandoffDenied):
+            if isinstance(receipt.body, HandoffHeld | HandoffBacked | HandoffApproved | HandoffDenied):
                 fact = decision(receipt, read_texts(self._view, receipt))
                 if fact is not None:
                     yield fact

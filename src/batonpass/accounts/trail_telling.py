@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
 from batonpass.accounts.trail_values import Called, Happened, Trail
 from batonpass.accounts.trail_walk import Branch
-from batonpass.accounts.trail_words import COMMAND, EVIDENCE, ITEM, MESSAGE, REASON, elapsed
+from batonpass.accounts.trail_words import COMMAND, EVIDENCE, ITEM, MESSAGE, REASON, elapsed, looked_for
 from batonpass.audit.lookup import ending
 from batonpass.handoff.transfer.read_offer import ANSWER, QUESTION, REPORT, TASK
 from batonpass.model.bodies import (
@@ -19,6 +18,7 @@ from batonpass.model.bodies import (
     HandoffAnswered,
     HandoffApproved,
     HandoffAsked,
+    HandoffBacked,
     HandoffCancelled,
     HandoffCompleted,
     HandoffContextSanitized,
@@ -337,10 +337,8 @@ def _act(trail: Trail, told: Happened) -> Line:
     match told.body:
         case HandoffHeld() as body:
             line = Line("held", f"at attempt {body.attempt}", (Note(body.reason), *reason), Tone.WARN)
-        case HandoffApproved() as body:
-            proof = Note("proven", Tone.GOOD) if body.proven else Note("unproven", Tone.WARN)
-            for_ = "" if body.looked_ms is None else f"looked {elapsed(timedelta(milliseconds=body.looked_ms))}"
-            line = Line("approved", f"by {body.by}", (proof, *((Note(for_),) if for_ else ()), *reason), Tone.GOOD)
+        case HandoffBacked() | HandoffApproved() as body:
+            line = _approval(body, reason)
         case HandoffAsked() as body:
             found = (Note(f"{body.error}: {body.check}"),)
             line = Line(f"asked by {body.by}", _quoted(told, QUESTION), found, Tone.WARN)
@@ -354,6 +352,15 @@ def _act(trail: Trail, told: Happened) -> Line:
         case _:
             line = _decision(told, reason)
     return line
+
+
+def _approval(body: HandoffBacked | HandoffApproved, reason: tuple[Note, ...]) -> Line:
+    notes = [Note("proven", Tone.GOOD) if body.proven else Note("unproven", Tone.WARN)]
+    if (looked := looked_for(body)) is not None:
+        notes.append(Note(looked))
+    if isinstance(body, HandoffBacked):
+        notes.append(Note("it takes somebody else as well", Tone.WARN))
+    return Line("approved", f"by {body.by}", (*notes, *reason), Tone.GOOD)
 
 
 def _decision(told: Happened, reason: tuple[Note, ...]) -> Line:

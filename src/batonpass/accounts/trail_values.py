@@ -61,7 +61,7 @@ class Called:
     late: bool | None = None  # it completed, or failed, after its attempt was over
     again: CallId | None = None  # the same call, made again and completed
     kept_by: RunId | None = None  # a later attempt that did not make it again
-    decided: str | None = None  # of a root's held call: what somebody decided about it, and who
+    decided: str | None = None  # of a held call: what somebody decided about it, and who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from batonpass.model.items import (
     Report,
     Statement,
 )
+from batonpass.model.ruling import Decided
 from batonpass.wire.documents import decode_brief, decode_item, decode_report, is_report
 
 INTENT: Final = "intent"
@@ -78,6 +79,15 @@ def elapsed(duration: timedelta) -> str:
         return f"{minutes}m{rest:02}s"
     hours, minutes = divmod(minutes, _MINUTE)
     return f"{hours}h{minutes:02}m" if hours < _DAY else f"{hours // _DAY}d{hours % _DAY:02}h"
+
+
+def looked_for(decided: Decided) -> str | None:
+    """Return how long somebody looked before they decided: as a relay measured it, else as it was claimed."""
+    if decided.measured_ms is not None:
+        return f"looked {elapsed(timedelta(milliseconds=decided.measured_ms))}"
+    if decided.looked_ms is not None:
+        return f"looked {elapsed(timedelta(milliseconds=decided.looked_ms))}, as claimed"
+    return None
 
 
 def gone(content: ContentId, found: Found) -> Words:

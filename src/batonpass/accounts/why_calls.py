@@ -1,7 +1,8 @@
 """Why a call was denied or made: what bound its run at that moment, worked out again from what is recorded."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -11,7 +12,17 @@ from batonpass.accounts.granted import has_grant
 from batonpass.accounts.outside import taint_facts
 from batonpass.accounts.trail_words import MESSAGE, REASON, TARGET, first_line
 from batonpass.accounts.why_constraints import constraint_fact, quoted_sentence
-from batonpass.accounts.why_hops import GONE, brief_of, decision, name_of, offer_of, principal_of, quoted, read_hops
+from batonpass.accounts.why_hops import (
+    GONE,
+    brief_of,
+    decision,
+    name_of,
+    offer_of,
+    principal_of,
+    proof_of,
+    quoted,
+    read_hops,
+)
 from batonpass.accounts.why_outcome import outcome_facts
 from batonpass.accounts.why_outside import is_outside, outside_facts
 from batonpass.accounts.why_values import Fact, Verdict, Why
@@ -20,28 +31,35 @@ from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import find_broken_by_call
 from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.handoff.calls.room import PERMIT
-from batonpass.handoff.transfer.holds import find_decision
+from batonpass.handoff.transfer.holds import find_decision, get_held_call, hold_at
 from batonpass.handoff.using import SCOPE
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import (
     HandoffAccepted,
+    HandoffApproved,
+    HandoffBacked,
+    HandoffHeld,
     HandoffSettled,
+    Kind,
     RunSettled,
     RunStarted,
+    ToolApproved,
+    ToolBacked,
     ToolCompleted,
     ToolDenied,
     ToolFailed,
     ToolHeld,
     ToolRequested,
 )
-from batonpass.model.ids import CallId, ContentId, RunId, StreamId
+from batonpass.model.ids import CallId, ContentId, Digest, RunId, StreamId
 from batonpass.model.items import Constraint
 from batonpass.model.receipt import Mode, Receipt
-from batonpass.model.run import Run
+from batonpass.model.run import Handoff, Run
 from batonpass.model.visible import visible
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _MILLION: Final = 1_000_000
+_APPROVALS: Final = (HandoffBacked, HandoffApproved, ToolBacked, ToolApproved)
 _WOULD: Final = {"would_deny": "denied", "would_hold": "held", "would_ask": "asked about"}
 
 
@@ -198,6 +216,8 @@ def _denied(case: _Case, decided: _Decided) -> str:
 
 def _allowed(case: _Case) -> str:
     called = f"{case.who} called {case.what}"
+    if approved := [receipt.body for receipt in _approvals(case) if isinstance(receipt.body, _APPROVALS)]:
+        return f"{called}; {' and '.join(f'{body.by} approved it ({proof_of(body)})' for body in approved)}"
     flags = case.body.flags if isinstance(case.body, ToolRequested) else ()
     told = [flag.partition(".") for flag in flags]
     would = [f"{_WOULD[what]} by rule {rule}" for what, _, rule in told if what in _WOULD]
@@ -377,15 +397,55 @@ def _settled(case: _Case) -> Iterator[Fact]:
 
 
 def _decided(case: _Case) -> Iterator[Fact]:
-    """Yield what somebody decided about a root's call that was held, or that is this one and was held before."""
-    held = [case.body.call] if isinstance(case.body, ToolHeld) else []
-    if isinstance(case.body, ToolRequested) and case.run.handoff is None:
-        before = (receipt.body for receipt in case.before)
-        held = [body.call for body in before if isinstance(body, ToolHeld) and body.key == case.body.key]
-    for call in held:
-        if (found := find_decision(case.view, call)) is not None:
-            fact = decision(found[0], read_texts(case.view, found[0]))
-            yield from () if fact is None else (fact,)
+    """Yield what people decided about a call that was held, or about this one, which was held before it was made."""
+    found: Iterable[Receipt] = ()
+    if isinstance(case.body, ToolHeld):
+        found = _about_call(case, case.body.call)
+    elif isinstance(case.body, ToolRequested):
+        found = _approvals(case)
+    for receipt in found:
+        fact = decision(receipt, read_texts(case.view, receipt))
+        yield from () if fact is None else (fact,)
+
+
+def _approvals(case: _Case) -> Sequence[Receipt]:
+    """Return by whose approvals a call was made: those of the last hold of this very call before it."""
+    key = case.body.key if isinstance(case.body, ToolRequested) else None
+    if key is None:
+        return ()
+    own = [receipt.body for receipt in case.before if isinstance(receipt.body, ToolHeld) and receipt.body.key == key]
+    if own:
+        return tuple(_about_call(case, own[-1].call))
+    return () if case.run.handoff is None else _about_attempts(case, case.view.get_handoff(case.run.handoff), key)
+
+
+def _about_call(case: _Case, call: CallId) -> Iterator[Receipt]:
+    """Yield what people decided about a held call of a run that went on."""
+    with suppress(NotFoundError):
+        hold, _ = get_held_call(case.view, call)
+        for stored in case.view.find_receipts(ReceiptQuery(kind=Kind.TOOL_BACKED)) if hold.approvals > 1 else ():
+            receipt = read_receipt(stored)
+            if isinstance(receipt.body, ToolBacked) and receipt.body.call == call:
+                yield receipt
+    if (found := find_decision(case.view, call)) is not None:
+        yield found[0]
+
+
+def _about_attempts(case: _Case, handoff: Handoff, key: Digest) -> Sequence[Receipt]:
+    """Return what people said for a call before which an earlier attempt had stopped."""
+    found: list[Receipt] = []
+    is_meant = False
+    for stored in case.view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id))):
+        receipt = read_receipt(stored)
+        if isinstance(receipt.body, HandoffHeld):
+            if receipt.body.attempt >= case.run.attempt:
+                break
+            hold = hold_at(case.view, handoff, stored)
+            is_meant = hold is not None and hold.key == key
+            found = [] if is_meant else found
+        elif is_meant and isinstance(receipt.body, HandoffBacked | HandoffApproved):
+            found.append(receipt)
+    return found
 
 
 def _by_budget(case: _Case) -> _Decided | None:

@@ -1,11 +1,10 @@
 """Hop by hop from a run up to the human: what each was asked to be allowed, and who let it go on."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Final
 
 from batonpass.accounts.granted import given_by, may_under, terms_in
-from batonpass.accounts.trail_words import REASON, elapsed, first_line
+from batonpass.accounts.trail_words import REASON, first_line, looked_for
 from batonpass.accounts.why_values import Fact, Hop
 from batonpass.audit.lookup import Found, Tasks, Text, ending, find_ancestors, read_contents, read_receipt, read_texts
 from batonpass.errors import EditedError, InvalidValueError
@@ -16,6 +15,7 @@ from batonpass.model.bodies import (
     HandoffAnswered,
     HandoffApproved,
     HandoffAsked,
+    HandoffBacked,
     HandoffCancelled,
     HandoffDeclined,
     HandoffDenied,
@@ -24,6 +24,7 @@ from batonpass.model.bodies import (
     HandoffInitiated,
     RunStarted,
     ToolApproved,
+    ToolBacked,
     ToolRefused,
 )
 from batonpass.model.ids import ContentId, PrincipalId, StreamId
@@ -103,6 +104,9 @@ def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
             label, text = "held", f"attempt {body.attempt} stopped before a call: {body.reason}{reason}"
         case HandoffApproved() | ToolApproved() as body:
             label, text = "approved", f"by {body.by} · {proof_of(body)}{_looked(body)}{reason}"
+        case HandoffBacked() | ToolBacked() as body:
+            others = "it takes somebody else as well"
+            label, text = "approved", f"by {body.by} · {proof_of(body)}{_looked(body)} · {others}{reason}"
         case HandoffDenied() | ToolRefused() as body:
             proof = f" · {proof_of(body)}" if body.proven else ""
             label, text = "denied", f"by {body.by}{proof}{reason}"
@@ -128,9 +132,8 @@ def proof_of(approval: Decided) -> str:
 
 def _looked(approval: Decided) -> str:
     shown = f" · was shown {'nothing' if approval.shown is None else approval.shown[:12]}"
-    if approval.looked_ms is None:
-        return shown
-    return f"{shown} · looked {elapsed(timedelta(milliseconds=approval.looked_ms))}"
+    looked = looked_for(approval)
+    return shown if looked is None else f"{shown} · {looked}"
 
 
 def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> Hop:
@@ -157,7 +160,7 @@ def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: Cont
     approvals = [
         fact
         for receipt, texts in find_acts(view, handoff)
-        if isinstance(receipt.body, HandoffHeld | HandoffApproved | HandoffDenied)
+        if isinstance(receipt.body, HandoffHeld | HandoffBacked | HandoffApproved | HandoffDenied)
         and (fact := decision(receipt, texts)) is not None
     ]
     if body.state is State.HELD:

@@ -1,4 +1,4 @@
-"""What people mean by the id of something that waits: a handoff, or a root's call."""
+"""What people mean by the id of something that waits: a handoff, or a call of a run that goes on."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from batonpass.store.port import LedgerView
 
 
 def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
-    """Return the handoff or the root's held call that is meant; a name is an agent's, or the tool of a waiting call.
+    """Return the handoff or the held call that is meant; a name is an agent's, or the tool of a waiting call.
 
     Raises `NotFoundError` or `AmbiguousIdError`.
     """
@@ -39,8 +39,8 @@ def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
 
 
 def find_waiting_calls(view: LedgerView, *, root: RunId | None = None) -> Iterator[HeldCall]:
-    """Yield the calls of open roots that wait for somebody, the latest first."""
-    found = [held for held in view.find_waiting_calls() if root in {None, held.run}]
+    """Yield the calls of open runs that wait for somebody, the latest first; of one tree, or of all."""
+    found = [held for held in view.find_waiting_calls() if root is None or view.get_run(held.run).root == root]
     return iter(reversed(found))
 
 

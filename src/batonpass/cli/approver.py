@@ -11,7 +11,7 @@ from batonpass.cli.printing import paint, say, say_json, table, tell
 from batonpass.errors import InvalidValueError, KeyMissingError, KeyRefusedError
 from batonpass.handoff.membership import has_one
 from batonpass.model.checks import require_digest
-from batonpass.model.ids import PrincipalId, PublicKey, require_principal
+from batonpass.model.ids import PrincipalId, PublicKey, is_user, require_principal
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.projection import key_id
 from batonpass.relay import Relay
@@ -34,13 +34,20 @@ def _principal(given: str) -> str:
     return named
 
 
+def _person(given: str) -> str:
+    """Return which person is meant. Whoever else has a key from long ago can still be listed and revoked."""
+    if not is_user(named := _principal(given)):
+        raise InvalidValueError("name", f"{named} is no person, and nobody else approves")
+    return named
+
+
 @click.group()
 def command() -> None:
     """List and change whose keys prove a decision: `batonpass handoff approve` asks for their passphrase."""
 
 
 @command.command()
-@click.argument("name", callback=checked(_principal))
+@click.argument("name", callback=checked(_person))
 @ledger_option
 def add(name: str) -> None:
     """Make a key for a person and enrol it here. Needs a terminal, and the root key.

@@ -17,10 +17,13 @@ from batonpass.errors import UnprovenError
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.transfer.decision_sheet import Material
+from batonpass.handoff.transfer.holds import find_decision
+from batonpass.model.lifecycle import State
 from batonpass.model.run import Handoff
 from batonpass.relay import Relay
 from batonpass.signing.approver import Approver
 
+_MORE: Final = "  it waits on: somebody else has to approve it as well"
 _QUESTIONS: Final = {True: "Let it go on?", False: "Deny it?"}
 
 
@@ -37,9 +40,9 @@ def yes_option(command: Command) -> Command:
 @json_option
 @ledger_option
 def approve(held: str, *, by: str, reason: str | None, yes: bool, as_json: bool) -> None:
-    """Let a held handoff go on, or a root's held call be made.
+    """Let a held handoff go on, or a held call of a run that goes on be made.
 
-    ID is a handoff's, or that of a root's call, or its tool. On a terminal all that is material is shown first. If
+    ID is a handoff's, or that of such a call, or its tool. On a terminal all that is material is shown first. If
     whoever decides has an approver's key here, its passphrase is asked for, and the key signs what was shown, for how
     long, and what was decided. Otherwise it is recorded as unproven.
     """
@@ -54,7 +57,7 @@ def approve(held: str, *, by: str, reason: str | None, yes: bool, as_json: bool)
 @json_option
 @ledger_option
 def deny(held: str, *, by: str, reason: str, yes: bool, as_json: bool) -> None:
-    """Do not let a held handoff go on, nor a root's held call be made.
+    """Do not let a held handoff go on, nor a held call of a run that goes on be made.
 
     On a terminal it is shown and signed as for an approval.
     """
@@ -82,10 +85,15 @@ def _decide(held: str, *, approved: bool, by: str, reason: str | None, asks: boo
             f"{'approved' if approved else 'denied'} by {by} ({'proven' if isinstance(who, Approver) else 'unproven'})"
         )
         if isinstance(waiting, LiveCall):
-            _say_call(waiting, what, approved=approved, by=by, proven=isinstance(who, Approver), as_json=as_json)
+            with viewed(relay) as view:
+                waits = find_decision(view, waiting.id) is None
+            facts = {"approved": approved, "by": by, "proven": isinstance(who, Approver), "waits": waits}
+            _say_call(waiting, what, facts, as_json=as_json)
             return
         account = say_done(relay, waiting, what, as_json=as_json)
-    if approved:
+    if approved and account.handoff.state is State.HELD:
+        tell(_MORE)
+    elif approved:
         tell_next(account)
 
 
@@ -115,9 +123,14 @@ def _show_and_ask(
     return material, looked_ms, by
 
 
-def _say_call(call: LiveCall, what: str, *, approved: bool, by: str, proven: bool, as_json: bool) -> None:
+def _say_call(call: LiveCall, what: str, facts: dict[str, object], *, as_json: bool) -> None:
     if as_json:
-        say_json({"call": call.id, "approved": approved, "by": by, "proven": proven})
+        say_json({"call": call.id, **facts})
         return
-    say(f"call {ending(call.id)} · ", paint(what, "green" if approved else "red"))
-    tell("  its run goes on as soon as it makes the call again" if approved else "  it is refused for good")
+    say(f"call {ending(call.id)} · ", paint(what, "green" if facts["approved"] else "red"))
+    if facts["waits"]:
+        tell(_MORE)
+    elif facts["approved"]:
+        tell("  its run goes on as soon as it makes the call again")
+    else:
+        tell("  it is refused for good")

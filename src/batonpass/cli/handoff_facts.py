@@ -11,7 +11,7 @@ from batonpass.audit.lookup import Text
 from batonpass.cli.handoff_use import scope_used_facts, use_of
 from batonpass.cli.showing import run_facts, text_facts
 from batonpass.cli.words import exact
-from batonpass.model.bodies import HandoffApproved, HandoffDenied, HandoffHeld
+from batonpass.model.bodies import HandoffApproved, HandoffBacked, HandoffDenied, HandoffHeld
 from batonpass.model.ids import time_of
 from batonpass.model.label import Label
 from batonpass.model.lifecycle import State
@@ -171,7 +171,8 @@ def _policy(account: Account) -> dict[str, object]:
 
 
 def _approval(account: Account) -> dict[str, object]:
-    acts = [act for act in account.acts if isinstance(act.receipt.body, HandoffHeld | HandoffApproved | HandoffDenied)]
+    decisions = HandoffHeld | HandoffBacked | HandoffApproved | HandoffDenied
+    acts = [act for act in account.acts if isinstance(act.receipt.body, decisions)]
     return {
         "needed": account.offer.initiated.state is State.HELD or bool(acts),
         "acts": [_act(act) for act in acts],

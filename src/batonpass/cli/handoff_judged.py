@@ -1,15 +1,16 @@
 """What people and others decided about a handoff, as lines: approvals, decisions, verdicts."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from batonpass.accounts.account import Account, Act, Verdict
+from batonpass.accounts.trail_words import looked_for
 from batonpass.audit.lookup import Found, Text, ending
 from batonpass.cli.handoff_sheet import Parts, quoted, shorten
 from batonpass.cli.printing import paint
-from batonpass.cli.words import elapsed, minute, moment
+from batonpass.cli.words import minute, moment
 from batonpass.model.bodies import (
     HandoffApproved,
+    HandoffBacked,
     HandoffCancelled,
     HandoffDeclined,
     HandoffDenied,
@@ -41,13 +42,14 @@ def approval_rows(account: Account) -> Iterator[Parts]:
             case HandoffHeld() as body:
                 held = True
                 yield (f"held at attempt {body.attempt}: {body.reason}",)
-            case HandoffApproved() as body:
+            case HandoffBacked() | HandoffApproved() as body:
                 proof = (
                     paint("proven", "green") if body.proven else paint("unproven: no approver's key signed", "yellow")
                 )
                 seen = f" · was shown {'nothing' if body.shown is None else body.shown[:12]}"
-                looked = "" if body.looked_ms is None else f" · for {elapsed(timedelta(milliseconds=body.looked_ms))}"
-                yield (f"by {body.by} · ", proof, f"{seen}{looked}{because(act)}")
+                looked = "" if (found := looked_for(body)) is None else f" · {found}"
+                more = " · it takes somebody else as well" if isinstance(body, HandoffBacked) else ""
+                yield (f"by {body.by} · ", proof, f"{seen}{looked}{more}{because(act)}")
             case HandoffDenied() as body:
                 yield (paint(f"denied by {body.by}", "red"), " · proven" if body.proven else "", because(act))
     if account.handoff.state is State.HELD:

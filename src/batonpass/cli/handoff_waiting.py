@@ -1,4 +1,4 @@
-"""The calls of roots that wait for somebody, beside the handoffs that do."""
+"""The calls of open runs that wait for somebody, beside the handoffs that do."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from batonpass.store.port import LedgerView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingCall:
-    """A root's call that waits: which, of whom, since when, and on what."""
+    """A call that waits while its run goes on: which, of whom, since when, and on what."""
 
     held: ToolHeld
     run: Run
@@ -24,7 +24,7 @@ class WaitingCall:
 
 
 def read_waiting_calls(view: LedgerView, root: RunId | None = None) -> list[WaitingCall]:
-    """Return the calls of roots that wait, the latest first."""
+    """Return the calls of open runs that wait, the latest first."""
     found = []
     for waiting in find_waiting_calls(view, root=root):
         receipt = read_receipt(view.get_receipt(waiting.receipt))
@@ -53,7 +53,7 @@ def say_waiting(calls: list[WaitingCall]) -> None:
             ]
             for each in calls
         ],
-        header=("call", "root run", "state", "since", "tool"),
+        header=("call", "run", "state", "since", "tool"),
     )
 
 
@@ -70,5 +70,6 @@ def waiting_facts(each: WaitingCall) -> dict[str, object]:
         "rule": held.rule,
         "gate": held.gate,
         "proven": held.proven,
+        "approvals": held.approvals,
         "at": exact(each.at),
     }

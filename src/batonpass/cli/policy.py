@@ -170,6 +170,10 @@ def _explain_all(policy: Policy, file: Path | None, *, as_json: bool) -> None:
     table([[rule.name, _rule_words(rule), policy.where(rule.name)] for rule in policy.rules], indent="  ")
     for agent in policy.grants:
         _say_grant(policy, agent, indent="  ")
+    for person, scope in policy.approvers.items():
+        may = "everything" if scope.may is None else scope.may
+        of = "" if scope.agents is None else f" of {', '.join(scope.agents) or 'nobody'}"
+        say(f"  {person} may approve {may}{of}")
 
 
 def _say_grant(policy: Policy, agent: AgentId, indent: str = "") -> None:
@@ -206,11 +210,12 @@ def _requirement_words(policy: Policy, relation: Relation) -> Iterator[str]:
 
 def _rule_words(rule: Rule) -> str:
     patterns = [f"{name} {given}" for name in _PATTERNS if (given := getattr(rule, name)) is not None]
-    return f"{rule.gate} for every {rule.on}" + (f" with {', '.join(patterns)}" if patterns else "")
+    people = f" by {rule.approvals} people" if rule.approvals > 1 else ""
+    return f"{rule.gate}{people} for every {rule.on}" + (f" with {', '.join(patterns)}" if patterns else "")
 
 
 def _rule_facts(rule: Rule) -> dict[str, object]:
-    return {name: getattr(rule, name) for name in ("name", "on", "gate", *_PATTERNS, "line")}
+    return {name: getattr(rule, name) for name in ("name", "on", "gate", "approvals", *_PATTERNS, "line")}
 
 
 def _decision_facts(decision: Decision) -> dict[str, object]:
@@ -228,6 +233,7 @@ def _policy_facts(policy: Policy) -> dict[str, object]:
         "file": policy.file,
         "digest": policy.digest,
         "enforce": policy.enforce,
+        "proven": policy.proven,
         "handoffs": {
             relation: {
                 "posture": wanted.posture,
@@ -242,6 +248,13 @@ def _policy_facts(policy: Policy) -> dict[str, object]:
         "tiers": dict(policy.tiers),
         "rules": [_rule_facts(rule) for rule in policy.rules],
         "grants": {agent: _grant_facts(grant) for agent, grant in policy.grants.items()},
+        "approvers": {
+            person: {
+                "agents": None if scope.agents is None else list(scope.agents),
+                "may": None if scope.may is None else list(scope.may.lines),
+            }
+            for person, scope in policy.approvers.items()
+        },
     }
 
 

@@ -29,6 +29,8 @@
     │   ├── HandoffEndedError      handoff.ended
     │   ├── HandoffHeldError       handoff.held
     │   ├── NotApproverError       handoff.not_approver
+    │   ├── OutOfScopeError        handoff.out_of_scope
+    │   ├── FourEyesError          handoff.four_eyes
     │   ├── UnprovenError          handoff.unproven
     │   ├── HoldChangedError       handoff.hold_changed
     │   ├── NotPersonError         handoff.not_person
@@ -149,6 +151,7 @@ from batonpass.errors.handing import (
     CallSuspendedError,
     ConstraintViolatedError,
     CredentialError,
+    FourEyesError,
     GuardFailedError,
     HandoffAskedError,
     HandoffDeclinedError,
@@ -164,6 +167,7 @@ from batonpass.errors.handing import (
     NotApproverError,
     NotEntitledError,
     NotPersonError,
+    OutOfScopeError,
     PolicyRefusedError,
     RunnerError,
     UnprovenError,
@@ -246,6 +250,7 @@ __all__ = [
     "EditedError",
     "FencedError",
     "ForkedError",
+    "FourEyesError",
     "GrantBackdatedError",
     "GrantChainError",
     "GrantContextError",
@@ -296,6 +301,7 @@ __all__ = [
     "NotFoundError",
     "NotPersonError",
     "OfferedAlreadyError",
+    "OutOfScopeError",
     "OutcomeUnknownError",
     "OutsideGrantError",
     "OverLimitError",

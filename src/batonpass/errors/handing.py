@@ -148,6 +148,32 @@ class NotApproverError(HandoffError):
         self.by = by
 
 
+class OutOfScopeError(HandoffError):
+    """Somebody tried to approve what the policy does not let them approve."""
+
+    code = "handoff.out_of_scope"
+
+    def __init__(self, held: str, by: str, *, what: str, who: tuple[str, ...], table: str) -> None:
+        may = f"{', '.join(who)} may" if who else f"nobody may, by {table}"
+        super().__init__(f"{by} may not approve {held}: {what}; {may}")
+        self.held = held
+        self.by = by
+        self.who = who
+
+
+class FourEyesError(HandoffError):
+    """It takes several people, none of whom asked for it, and this would not be another one."""
+
+    code = "handoff.four_eyes"
+
+    def __init__(self, held: str, by: str, *, approvals: int, because: str) -> None:
+        super().__init__(
+            f"{held} takes {approvals} people who did not ask for it, and {because}; somebody other than {by} may"
+        )
+        self.held = held
+        self.by = by
+
+
 class UnprovenError(HandoffError):
     """It takes a decision that an approver's key signed, and none did."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from batonpass.guard.patterns import fits
-from batonpass.model.ids import AgentId
+from batonpass.model.ids import AgentId, is_user
 from batonpass.model.kinds import Gate, Relation
 from batonpass.model.rules import (
     AGENTS,
@@ -47,6 +47,7 @@ class Decision:
     line: int | None
     sentence: str
     force: Force = Force.GATED
+    approvals: int = 1  # so many people have to let it go on
 
     @property
     def flag(self) -> str:
@@ -121,31 +122,47 @@ def judge_handoff(facts: HandoffFacts, policy: Policy) -> tuple[Decision, ...]:
 
 
 def decide(decisions: Iterable[Decision], *, enforced: bool) -> Decision | None:
-    """Return the strictest decision that takes effect, the first of several; None if nothing stands in the way."""
+    """Return the strictest decision that takes effect, the first of several; None if nothing stands in the way.
+
+    Of two that take a person, the one that takes more of them is stricter: what else holds a call must not hide it.
+    """
     found = [decision for decision in decisions if decision.takes_effect(enforced=enforced)]
-    return max(found, key=lambda decision: STRICTNESS.index(decision.gate), default=None)
+    return max(found, key=lambda decision: (STRICTNESS.index(decision.gate), decision.approvals), default=None)
 
 
-def may_let_go_on(gate: Gate, by: str, *, worker: AgentId) -> bool:
-    """Return whether somebody may open a gate: to approve takes a person, and nobody confirms their own work."""
-    if not by.startswith("agent:"):
+def may_let_go_on(gate: Gate, by: str, *, worker: AgentId, principal: str | None = None) -> bool:
+    """Return whether somebody may open a gate: to approve takes a person, and nobody confirms their own work.
+
+    A service or another program confirms only what was asked for in its own name (`principal`).
+    """
+    if gate is Gate.DENY or is_user(by):
         return gate is not Gate.DENY
-    return gate in {Gate.NONE, Gate.CONFIRM} and by != f"agent:{worker}"
+    if by.startswith("agent:"):
+        return gate is not Gate.APPROVE and by != f"agent:{worker}"
+    return gate is Gate.NONE or (gate is Gate.CONFIRM and by == principal)
 
 
-def takes_proof(policy: Policy, gate: Gate) -> bool:
-    """Return whether what waits at a gate takes a decision that an approver's key signed.
+def is_for_approvers(gate: Gate) -> bool:
+    """Return whether what waits at a gate is for approvers, with their keys and within their scopes.
 
     To confirm is for whoever asked for it, who may be an agent, and no agent has such a key.
     """
-    return policy.proven and gate is not Gate.CONFIRM
+    return gate is not Gate.CONFIRM
+
+
+def takes_proof(policy: Policy, gate: Gate, *, enrolled: bool) -> bool:
+    """Return whether what waits at a gate takes a decision that an approver's key signed.
+
+    `enrolled` says whether anybody has such a key: without a word in the policy, that is what counts.
+    """
+    return is_for_approvers(gate) and (enrolled if policy.proven is None else policy.proven)
 
 
 def _gated(rule: Rule | None, tiers: tuple[Tier, ...], policy: Policy, what: str) -> Iterator[Decision]:
     if rule is not None:
         if rule.gate is not Gate.NONE:
             sentence = f"{what}; rule {rule.name} says {rule.gate}"
-            yield Decision(gate=rule.gate, rule=rule.name, line=rule.line, sentence=sentence)
+            yield Decision(gate=rule.gate, rule=rule.name, line=rule.line, sentence=sentence, approvals=rule.approvals)
         return
     if not tiers:
         return

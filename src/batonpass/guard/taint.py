@@ -8,12 +8,11 @@ from collections.abc import Collection
 from typing import Final
 
 from batonpass.guard.gates import CallFacts, Decision
+from batonpass.model.ids import is_user
 from batonpass.model.kinds import Gate
 from batonpass.model.rules import TAINT, Tier
 
 CONSEQUENTIAL: Final = frozenset({Tier.COSTLY, Tier.IRREVERSIBLE, Tier.EXTERNAL_WRITE, Tier.UNDECLARED})
-
-_NO_PERSONS: Final = ("agent:", "service:")
 
 
 def is_consequential(facts: CallFacts) -> bool:
@@ -48,4 +47,4 @@ def judge_tainted_call(facts: CallFacts, terms: Collection[str], origin: str) ->
 
 def may_endorse(by: str) -> bool:
     """Return whether somebody is a person: nobody else answers for what a stranger wrote."""
-    return not by.startswith(_NO_PERSONS)
+    return is_user(by)

@@ -17,6 +17,7 @@ from batonpass.handoff.calls.values import SHOWN
 from batonpass.handoff.calls.work_tree import Files
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.secrets import TreeSecrets
+from batonpass.handoff.transfer.showings import Showings
 from batonpass.ledger.recording import Recording
 from batonpass.model.card import Card
 from batonpass.model.checks import require_instance
@@ -59,6 +60,7 @@ class Desk:
     work_tree: Path  # what relative paths in grants are relative to
     protected: Protected  # what no call may touch
     leased: WeakValueDictionary[HandoffId, Holding] = field(default_factory=WeakValueDictionary)  # worked on here
+    showings: Showings = field(default_factory=Showings)  # what was handed out here for somebody to decide about
     _tree: WorkTree | None = field(default=None, init=False)
     files: Files = field(init=False)  # the files of the work tree, as all runs here look at them
 

@@ -17,7 +17,7 @@ from batonpass.handoff.transfer import accept as accepting
 from batonpass.handoff.transfer import retry as retries
 from batonpass.handoff.transfer import verdict as verdict_of
 from batonpass.handoff.transfer.decision import decide_handoff
-from batonpass.handoff.transfer.decision_sheet import Material, material_of_handoff
+from batonpass.handoff.transfer.decision_sheet import Material, show_handoff
 from batonpass.handoff.transfer.read_offer import Offer
 from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result
 from batonpass.handoff.transfer.taint_received import endorse_in_handoff
@@ -192,8 +192,7 @@ class LiveHandoff:
 
     def material(self) -> Material:
         """Return what somebody has to be shown before they decide. Raises `HandoffEndedError` if it is not held."""
-        with self._desk.store.view() as view:
-            return material_of_handoff(view, self.id)
+        return show_handoff(self._desk, self.id)
 
     def approve(
         self,

@@ -1,14 +1,14 @@
-"""A root's call that waits, as synchronous programs see it."""
+"""A call that waits while its run goes on, as synchronous programs see it."""
 
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.transfer.decision import decide_call
-from batonpass.handoff.transfer.decision_sheet import Material, material_of_call
+from batonpass.handoff.transfer.decision_sheet import Material, show_call
 from batonpass.model.ids import CallId
 from batonpass.signing.approver import Approver
 
 
 class LiveCall:
-    """A root's call that waits for somebody to let it be made, whichever process has the root."""
+    """A call of a root, or of an attempt that stays open, that waits for somebody; whichever process has its run."""
 
     def __init__(self, desk: Desk, call: CallId) -> None:
         self._desk = desk
@@ -16,8 +16,7 @@ class LiveCall:
 
     def material(self) -> Material:
         """Return what somebody has to be shown before they decide."""
-        with self._desk.store.view() as view:
-            return material_of_call(view, self.id)
+        return show_call(self._desk, self.id)
 
     def approve(
         self,

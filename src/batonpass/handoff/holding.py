@@ -43,7 +43,6 @@ class Holding:
     certificate: Signed[Certificate] | None = None  # what it shows to those offline, while it is good
     latest: datetime | None = None  # the latest moment that it has seen
     resumed: bool = False  # whoever worked on it before is gone: what they left running is ours to take over
-    suspends: bool = True  # a held call ends the attempt; False where another program's agent goes on all the same
     keys_made: set[Digest] = field(default_factory=set)  # of calls that other processes made for this run
     replaying: bool = False  # it is finished: everything it asks for comes from the record
     notes: dict[ContentId, Item] = field(default_factory=dict)
@@ -67,7 +66,9 @@ class Holding:
     unrecorded: int = 0  # calls that were made while nothing could be written
     kept: int = 0
     depth: int | None = None  # hops below the root, once somebody asked
-    held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait; only a root goes on then
+    held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait while it goes on
+    used_up: set[Digest] = field(default_factory=set)  # the keys of calls that it made: no approval covers them twice
+    stays_open: bool = False  # its program goes on while a call waits, so it cannot be suspended; a root never can
     taint: Taint = field(default_factory=Taint)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -163,11 +164,24 @@ class Holding:
         return next((call for call in past if call.key == key), None)
 
     def find_held(self, key: Digest) -> ToolHeld | None:
-        """Return this very call of this very run, if it was held before and the run went on."""
-        if self.working.run.handoff is not None and self.suspends:
+        """Return this very call of this very run, if it was held before and its run went on meanwhile."""
+        if key in self.used_up:
             return None
         held = (*self.resumption.held.values(), *self.held.values())
-        return next((call for call in reversed(held) if call.key == key), None)
+        own = (call for call in reversed(held) if call.run == self.id and (call.stays or self.id == self.root))
+        return next((call for call in own if call.key == key), None)
+
+    def is_approved(self, key: Digest) -> bool:
+        """Return whether somebody let this call be made before this attempt began, and it was not made since."""
+        return key in self.resumption.approved and key not in self.used_up
+
+    def use_up(self, key: Digest, *, idempotent: bool) -> None:
+        """Remember that a call is made: an approval of it is good for nothing more.
+
+        Made again under the same key, an idempotent tool does nothing new, so that is still the call that was approved.
+        """
+        if not idempotent:
+            self.used_up.add(key)
 
     def find_changed(self, target: Digest) -> PastCall | None:
         """Return a call of an earlier attempt that changed this target, or may have."""

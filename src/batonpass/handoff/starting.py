@@ -163,7 +163,7 @@ def follow_run(view: LedgerView, working: Working) -> Holding:
     bounds = read_bounds(view, working.run)
     if bounds.chain and not bounds.tried_out:
         working = replace(working, mode=Mode.ENFORCED)
-    holding = Holding(working=working, bounds=bounds, suspends=False)
+    holding = Holding(working=working, bounds=bounds, stays_open=True)
     reported = remember(view, holding)
     delivered = view.find_handoffs(parent=working.run.id)
     holding.watched = {child.id for child in delivered if child.state is State.COMPLETED} - reported
@@ -246,7 +246,6 @@ def remember(view: LedgerView, holding: Holding) -> frozenset[HandoffId]:
         holding.taint = taint_of(offer, holding.resumption)
     else:
         holding.resumption = read_runs(view, [run], StreamId(run.id))
-        holding.taint.cleared.update(holding.resumption.cleared)
     noted: list[Carried] = []
     reported: set[HandoffId] = set()
     for receipt in map(_decoded, view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from batonpass.model.ids import Digest, ReceiptId
+from batonpass.model.ids import ReceiptId
 from batonpass.model.label import Label, Source, SourceType
 from batonpass.scan.passages import Passages
 
@@ -23,7 +23,6 @@ class Taint:
     entered: dict[Source, ReceiptId | None] = field(default_factory=dict)  # by which receipt it reached this run
     endorsed: set[Source] = field(default_factory=set)
     base: Label = OWN  # of all that it knows, what came from outside left aside
-    cleared: set[tuple[str, Digest]] = field(default_factory=set)  # tool and target that a person let it act on
     terms: frozenset[str] | None = None  # those older than the taint, once somebody asked
     passages: Passages[Source] = field(default_factory=Passages)
     unread: set[Source] = field(default_factory=set)  # texts that were not looked into yet

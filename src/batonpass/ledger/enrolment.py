@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from batonpass.clock import Clock
+from batonpass.errors import InvalidValueError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger, Recorder, sign_receipt
 from batonpass.model.bodies import ApproverEnrolled, ApproverRevoked, RelayEnrolled, RelayRevoked, RelayRotated
 from batonpass.model.content import Content, new_content
 from batonpass.model.entry import Entry
-from batonpass.model.ids import PrincipalId, PublicKey, RelayId, StreamId, new_ledger_id
+from batonpass.model.ids import PrincipalId, PublicKey, RelayId, StreamId, is_user, new_ledger_id
 from batonpass.model.key import Signer
 from batonpass.store.port import LedgerInfo, LedgerStore
 
@@ -65,7 +66,12 @@ class Enrolment:
         self._append(RelayRevoked(relay=relay, public_key=public_key), root, self._words(reason))
 
     def enroll_approver(self, principal: PrincipalId, public_key: PublicKey, *, root: Signer) -> None:
-        """Say whose decisions a key signs. Raises `DuplicateReceiptError` if they have one, or the key is known."""
+        """Say whose decisions a key signs. Raises `DuplicateReceiptError` if they have one, or the key is known.
+
+        Raises `InvalidValueError` for somebody who is no person. Receipts of older ledgers may name one all the same.
+        """
+        if not is_user(principal):
+            raise InvalidValueError("principal", f"{principal} is no person, and nobody else approves")
         self._append(ApproverEnrolled(principal=principal, public_key=public_key), root)
 
     def revoke_approver(self, principal: PrincipalId, public_key: PublicKey, *, reason: str, root: Signer) -> None:

@@ -11,9 +11,11 @@ from batonpass.model.charge import Charge
 from batonpass.model.checks import require_code
 from batonpass.model.decision_bodies import (
     HandoffApproved,
+    HandoffBacked,
     HandoffDenied,
     Proof,
     ToolApproved,
+    ToolBacked,
     ToolRefused,
 )
 from batonpass.model.effect import Effect, EffectKind
@@ -109,6 +111,7 @@ __all__ = [
     "HandoffAnswered",
     "HandoffApproved",
     "HandoffAsked",
+    "HandoffBacked",
     "HandoffCancelled",
     "HandoffCompleted",
     "HandoffContextSanitized",
@@ -148,6 +151,7 @@ __all__ = [
     "SessionSaved",
     "Settlement",
     "ToolApproved",
+    "ToolBacked",
     "ToolCached",
     "ToolCompleted",
     "ToolDenied",
@@ -191,6 +195,7 @@ Body: TypeAlias = (
     | HandoffCompleted
     | HandoffFailed
     | HandoffHeld
+    | HandoffBacked
     | HandoffApproved
     | HandoffDenied
     | HandoffAsked
@@ -216,6 +221,7 @@ Body: TypeAlias = (
     | SessionSaved
     | SessionResumed
     | ToolHeld
+    | ToolBacked
     | ToolApproved
     | ToolRefused
     | RelayEnrolled

@@ -5,7 +5,14 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import require_digest, require_instance, require_integer, require_utc, shorten
+from batonpass.model.checks import (
+    require_codes,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_utc,
+    shorten,
+)
 from batonpass.model.ids import (
     CALL,
     HANDOFF,
@@ -46,8 +53,10 @@ class Decision:
 
     by: PrincipalId
     shown: Digest | None = None  # what was on the screen; None if nothing was shown
-    looked_ms: int | None = None  # from the moment it was shown until the answer
+    looked_ms: int | None = None  # how long they looked at it, as whoever asked them says
+    measured_ms: int | None = None  # from the moment the relay showed it until the answer; None: it did not show it
     proof: Proof | None = None  # None: it is only said to be theirs
+    flags: tuple[str, ...] = ()  # what is to be known of it, such as that nothing proves it
 
     def __post_init__(self) -> None:
         require_principal("by", self.by)
@@ -55,6 +64,9 @@ class Decision:
             require_digest("shown", self.shown)
         if self.looked_ms is not None:
             require_integer("looked_ms", self.looked_ms)
+        if self.measured_ms is not None:
+            require_integer("measured_ms", self.measured_ms)
+        require_codes("flags", self.flags)
         if self.proof is not None:
             require_instance("proof", self.proof, Proof)
 
@@ -74,6 +86,13 @@ class _OfHandoff(Decision):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffBacked(_OfHandoff):
+    """Somebody would let a held handoff go on, and it takes somebody else as well."""
+
+    kind: ClassVar = Kind.HANDOFF_BACKED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HandoffApproved(_OfHandoff):
     """Somebody let a held handoff go on."""
 
@@ -89,7 +108,7 @@ class HandoffDenied(_OfHandoff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OfCall(Decision):
-    run: RunId  # the root whose call it is
+    run: RunId  # whose call it is
     call: CallId
 
     def __post_init__(self) -> None:
@@ -99,14 +118,21 @@ class _OfCall(Decision):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolBacked(_OfCall):
+    """Somebody would let a held call be made, and it takes somebody else as well."""
+
+    kind: ClassVar = Kind.TOOL_BACKED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolApproved(_OfCall):
-    """Somebody let a root's held call be made."""
+    """Somebody let a held call of a run that goes on be made."""
 
     kind: ClassVar = Kind.TOOL_APPROVED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRefused(_OfCall):
-    """Somebody did not let a root's held call be made, for good."""
+    """Somebody did not let such a call be made, for good."""
 
     kind: ClassVar = Kind.TOOL_REFUSED

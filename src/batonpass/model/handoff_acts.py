@@ -42,6 +42,7 @@ class HandoffHeld:
     gate: Gate | None = None  # who has to let it be made
     until: datetime | None = None  # when it is denied, if nobody has by then
     proven: bool = False  # it takes a decision that an approver's key signed
+    approvals: int = 1  # so many people have to let it go on, none of whom asked for it if they are several
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -49,6 +50,7 @@ class HandoffHeld:
         require_instance("ended", self.ended, ChildHead)
         require_code("reason", self.reason)
         require_instance("proven", self.proven, bool)
+        require_integer("approvals", self.approvals, least=1)
         if self.call is not None:
             require_id("call", self.call, CALL)
         require_hold(self.gate, self.until)

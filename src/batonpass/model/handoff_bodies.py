@@ -75,6 +75,7 @@ class HandoffInitiated:
     gate: Gate | None = None  # who has to let it go on
     until: datetime | None = None  # when it is denied, if nobody has by then
     proven: bool = False  # it takes a decision that an approver's key signed
+    approvals: int = 1  # so many people have to let it go on, none of whom asked for it if they are several
     label: Label | None = None  # of all that its sender knew
     taint: tuple[Source, ...] = ()  # what of that came from outside, and nobody endorsed
     terms: Digest | None = None  # of what is granted; None: the child is not held to a grant
@@ -106,6 +107,7 @@ class HandoffInitiated:
             require_code("rule", self.rule)
         require_hold(self.gate, self.until)
         require_instance("proven", self.proven, bool)
+        require_integer("approvals", self.approvals, least=1)
         require_label("label", self.label)
         require_sources("taint", self.taint)
         require_digests(terms=self.terms)

@@ -157,6 +157,11 @@ def require_agent(field: str, value: AnyId) -> AnyId:
     return require_match(field, value, _AGENT, "an agent id: letters, digits and ._:/@+- , at most 128")
 
 
+def is_user(principal: str) -> bool:
+    """Return whether a principal is a person: neither an agent, nor a service, nor any other program."""
+    return principal.startswith("user:")
+
+
 def require_principal(field: str, value: AnyId) -> AnyId:
     """Return value if it names a principal, such as user:ana."""
     return require_match(field, value, _PRINCIPAL, "a principal such as user:ana or service:nightly")

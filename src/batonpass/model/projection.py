@@ -20,6 +20,7 @@ from batonpass.model.bodies import (
     HandoffAnswered,
     HandoffApproved,
     HandoffAsked,
+    HandoffBacked,
     HandoffCancelled,
     HandoffCompleted,
     HandoffDeclined,
@@ -42,6 +43,7 @@ from batonpass.model.bodies import (
     RunSpent,
     RunStarted,
     ToolApproved,
+    ToolBacked,
     ToolCompleted,
     ToolHeld,
     ToolRefused,
@@ -255,10 +257,15 @@ def _tool_completed(receipt: Receipt, body: ToolCompleted, _: Digest) -> Project
 
 
 def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
-    # A call of any other run ends its attempt, and its handoff waits.
-    if receipt.root != body.run:
+    # A call of any other run ends its attempt, and its handoff waits; unless that run says that it goes on.
+    if receipt.root != body.run and not body.stays:
         return NOTHING
     return Projection(call_held=HeldCall(call=body.call, run=body.run, receipt=receipt.id))
+
+
+def _backed(_receipt: Receipt, body: HandoffBacked | ToolBacked, _: Digest) -> Projection:
+    # It waits as before; only whether the key may sign is asked.
+    return NOTHING if body.proof is None else Projection(proven_by=body.proof.key)
 
 
 def _tool_decided(receipt: Receipt, body: ToolApproved | ToolRefused, _: Digest) -> Projection:
@@ -321,6 +328,8 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     ToolRequested: _charged,
     ToolCompleted: _tool_completed,
     ToolHeld: _tool_held,
+    HandoffBacked: _backed,
+    ToolBacked: _backed,
     ToolApproved: _tool_decided,
     ToolRefused: _tool_decided,
     RelayEnrolled: _relay_enrolled,

@@ -19,6 +19,7 @@ from batonpass.model.bodies import (
     RelayRotated,
     RunTainted,
     ToolApproved,
+    ToolBacked,
     ToolRefused,
     UnknownBody,
 )
@@ -156,7 +157,7 @@ class Receipt:
                 return None
             case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased() | GrantRevoked():
                 return self.relay
-            case ApproverEnrolled() | ApproverRevoked() | ToolApproved() | ToolRefused():
+            case ApproverEnrolled() | ApproverRevoked() | ToolBacked() | ToolApproved() | ToolRefused():
                 return self.relay
             case (
                 RunTainted()

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.approver_scope import ApproverScope
 from batonpass.model.baton import PARTS, RATIONALE
 from batonpass.model.checks import (
     require_code,
@@ -19,12 +20,13 @@ from batonpass.model.checks import (
     require_texts,
 )
 from batonpass.model.grant import Grant
-from batonpass.model.ids import AgentId, Digest
+from batonpass.model.ids import AgentId, Digest, PrincipalId, is_user, require_principal
 from batonpass.model.kinds import Gate, Part, Relation
 from batonpass.model.policy import UNRULED, HandoffPolicy
 
 # A flag is `would_hold.` and the name, and a code has 64 characters.
 LONGEST_NAME: Final = 48
+MOST_APPROVALS: Final = 9
 
 # Names of what is judged without a rule: `tier.irreversible`, `method.lead-to-worker`.
 TIER: Final = "tier"
@@ -93,6 +95,7 @@ class Rule:
     relation: Relation | None = None
     tier: Tier | None = None
     depth: int | None = None  # from so many hops below the root on
+    approvals: int = 1  # so many people have to approve; if more than one, none of them asked for it
     line: int | None = None  # where it is written
 
     def __post_init__(self) -> None:
@@ -112,6 +115,7 @@ class Rule:
             require_member("tier", self.tier, Tier)
         if self.depth is not None:
             require_integer("depth", self.depth, least=1)
+        require_integer("approvals", self.approvals, least=1)
         self._require_fitting()
 
     def _require_fitting(self) -> None:
@@ -123,6 +127,10 @@ class Rule:
         if self.tier is not None and (self.tier in OF_HANDOFFS) is not (self.on is Subject.HANDOFF):
             fitting = [tier for tier in Tier if (tier in OF_HANDOFFS) is (self.on is Subject.HANDOFF)]
             raise InvalidValueError("tier", f"a {self.on} is never {self.tier}; it is one of {', '.join(fitting)}")
+        if self.approvals > 1 and self.gate is not Gate.APPROVE:
+            raise InvalidValueError("approvals", 'several people approve; write gate = "approve", or leave it out')
+        if self.approvals > MOST_APPROVALS:
+            raise InvalidValueError("approvals", f"{self.approvals} people will never look at it; {MOST_APPROVALS} may")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +205,10 @@ class Policy:
     rules: tuple[Rule, ...] = ()
     enforce: bool = False  # gates hold and deny in observed runs as well
     hold_for: timedelta | None = None  # what nobody approves for so long is denied
-    proven: bool = False  # what takes a person takes their key
+    proven: bool | None = None  # what takes a person takes their key; None: as soon as somebody has one here
+    approvers: Mapping[PrincipalId, ApproverScope] = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # who may approve what; empty: every person everything
     renew_every: int | None = None  # at every so many hops a person renews the grant, or it stops
     renewal: Gate = Gate.APPROVE
     allowed_agents: tuple[str, ...] | None = None  # patterns; None allows all
@@ -219,7 +230,7 @@ class Policy:
                 raise InvalidValueError("name", f"two rules are called {rule.name}; each needs a name of its own")
             names.add(rule.name)
         require_instance("enforce", self.enforce, bool)
-        require_instance("proven", self.proven, bool)
+        self._require_people()
         if self.hold_for is not None and require_instance("hold_for", self.hold_for, timedelta) <= timedelta(0):
             raise InvalidValueError("hold_for", "a hold lasts for a while")
         if self.renew_every is not None:
@@ -230,6 +241,14 @@ class Policy:
             object.__setattr__(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
         if self.digest is not None:
             require_digest("digest", self.digest)
+
+    def _require_people(self) -> None:
+        if self.proven is not None:
+            require_instance("proven", self.proven, bool)
+        for principal, scope in require_instance("approvers", self.approvers, Mapping).items():
+            require_instance("approvers", scope, ApproverScope)
+            if not is_user(require_principal("approvers", principal)):
+                raise InvalidValueError("approvers", f"{principal} is no person, and nobody else approves")
 
     @property
     def needs_depth(self) -> bool:

@@ -7,28 +7,34 @@ from typing import TypeAlias
 from batonpass.model.bodies import (
     Gate,
     HandoffApproved,
+    HandoffBacked,
     HandoffDenied,
     HandoffHeld,
     HandoffInitiated,
     ToolApproved,
+    ToolBacked,
     ToolHeld,
     ToolRefused,
 )
 from batonpass.model.ids import AgentId, CallId, Digest, HandoffId, LedgerId, PrincipalId, RunId
 
-Decided: TypeAlias = HandoffApproved | HandoffDenied | ToolApproved | ToolRefused
+# About a call of a run that goes on, and about anything.
+CallDecided: TypeAlias = ToolBacked | ToolApproved | ToolRefused
+Decided: TypeAlias = HandoffBacked | HandoffApproved | HandoffDenied | CallDecided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """Something that waits for somebody: a handoff, at its offer or for a call of its attempt, or a root's call."""
+    """Something that waits for somebody: a handoff, at its offer or before a call, or a call of a run that goes on."""
 
     receipt: Digest  # which says that it waits: this very hold, and no later one
     gate: Gate
     rule: str | None = None
     until: datetime | None = None
     proven: bool = False  # it takes a decision that an approver's key signed
+    approvals: int = 1  # so many people have to let it go on
     worker: AgentId  # whose work waits
+    principal: PrincipalId | None = None  # for whom it is done
     handoff: HandoffId | None = None
     offer: Digest | None = None  # the receipt of the handoff's offer
     run: RunId | None = None  # the run that wanted to make the call
@@ -37,7 +43,7 @@ class Hold:
 
     @property
     def name(self) -> str:
-        """Return what people name it by: the handoff, or the call of a root."""
+        """Return what people name it by: the handoff, or the call of a run that goes on."""
         return str(self.handoff or self.call)
 
 
@@ -55,8 +61,8 @@ class Ruling:
 
 
 def is_approval(body: Decided) -> bool:
-    """Return whether a decision lets something go on."""
-    return isinstance(body, HandoffApproved | ToolApproved)
+    """Return whether somebody is for letting something go on, be it alone or with others."""
+    return isinstance(body, HandoffBacked | HandoffApproved | ToolBacked | ToolApproved)
 
 
 def ruling_of(ledger: LedgerId, hold: Hold, body: Decided, at: datetime) -> Ruling:
@@ -72,7 +78,7 @@ def ruling_of(ledger: LedgerId, hold: Hold, body: Decided, at: datetime) -> Ruli
     )
 
 
-def hold_of_offer(body: HandoffInitiated, receipt: Digest) -> Hold:
+def hold_of_offer(body: HandoffInitiated, receipt: Digest, *, principal: PrincipalId | None = None) -> Hold:
     """Return the hold of a handoff that was held at its offer."""
     return Hold(
         receipt=receipt,
@@ -80,13 +86,23 @@ def hold_of_offer(body: HandoffInitiated, receipt: Digest) -> Hold:
         rule=body.rule,
         until=body.until,
         proven=body.proven,
+        approvals=body.approvals,
         worker=body.to,
+        principal=principal,
         handoff=body.handoff,
         offer=receipt,
     )
 
 
-def hold_of_attempt(body: HandoffHeld, receipt: Digest, *, to: AgentId, offer: Digest, key: Digest | None) -> Hold:
+def hold_of_attempt(
+    body: HandoffHeld,
+    receipt: Digest,
+    *,
+    to: AgentId,
+    offer: Digest,
+    key: Digest | None,
+    principal: PrincipalId | None = None,
+) -> Hold:
     """Return the hold of a handoff whose attempt stopped before a call."""
     return Hold(
         receipt=receipt,
@@ -94,7 +110,9 @@ def hold_of_attempt(body: HandoffHeld, receipt: Digest, *, to: AgentId, offer: D
         rule=body.reason,
         until=body.until,
         proven=body.proven,
+        approvals=body.approvals,
         worker=to,
+        principal=principal,
         handoff=body.handoff,
         offer=offer,
         run=body.ended.run,
@@ -103,14 +121,16 @@ def hold_of_attempt(body: HandoffHeld, receipt: Digest, *, to: AgentId, offer: D
     )
 
 
-def hold_of_call(body: ToolHeld, receipt: Digest, *, agent: AgentId) -> Hold:
-    """Return the hold of a root's call."""
+def hold_of_call(body: ToolHeld, receipt: Digest, *, agent: AgentId, principal: PrincipalId | None = None) -> Hold:
+    """Return the hold of a call of a run that goes on."""
     return Hold(
         receipt=receipt,
         gate=body.gate,
         rule=body.rule,
         proven=body.proven,
+        approvals=body.approvals,
         worker=agent,
+        principal=principal,
         run=body.run,
         call=body.call,
         key=body.key,

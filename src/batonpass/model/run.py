@@ -173,7 +173,7 @@ class Cached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldCall:
-    """A call of a root that waits, or waited, for somebody to let it be made."""
+    """A call that waits, or waited, for somebody to let it be made, while its run goes on."""
 
     call: CallId
     run: RunId
@@ -192,7 +192,7 @@ class HeldCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedCall:
-    """What somebody decided about a root's held call: once, and for good."""
+    """What somebody decided about such a call: once, and for good."""
 
     call: CallId
     run: RunId

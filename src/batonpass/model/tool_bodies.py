@@ -192,7 +192,7 @@ class ToolCached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolHeld:
-    """A call waits for somebody to let it be made; it was not made, and this attempt does not go on."""
+    """A call waits for somebody to let it be made; it was not made, and its attempt ends here unless it stays open."""
 
     kind: ClassVar = Kind.TOOL_HELD
     run: RunId
@@ -204,10 +204,12 @@ class ToolHeld:
     reads: bool = False
     tiers: tuple[str, ...] = ()
     proven: bool = False  # it takes a decision that an approver's key signed
+    approvals: int = 1  # so many people have to let it go on, none of whom asked for it if they are several
     target: Digest | None = (
         None  # of what it would change, keyed as in a request; of a call that names none, of all of it
     )
-    until: datetime | None = None  # of a root's: when it is refused, if nobody has let it be made by then
+    until: datetime | None = None  # if its run goes on: when it is refused, if nobody has let it be made by then
+    stays: bool = False  # of an attempt at a handoff: it goes on while this waits, so the handoff does not wait
     label: Label | None = None  # of all that its run knew then
     untrusted: tuple[Source, ...] = ()  # whose words stand in its arguments, of those that came from outside
 
@@ -219,6 +221,8 @@ class ToolHeld:
         if self.until is not None:
             require_utc("until", self.until)
         require_instance("proven", self.proven, bool)
+        require_integer("approvals", self.approvals, least=1)
+        require_instance("stays", self.stays, bool)
         require_member("gate", self.gate, Gate)
         require_digest("key", self.key)
         require_instance("reads", self.reads, bool)

@@ -23,7 +23,8 @@ RULES: Final = "rules"
 CLAUDE_CODE: Final = "claude-code"
 MCP: Final = "mcp"
 GRANT: Final = "grant"
-TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE, MCP, GRANT)
+APPROVERS: Final = "approvers"
+TABLES: Final = (POLICY, HANDOFFS, TIERS, RULES, CLAUDE_CODE, MCP, GRANT, APPROVERS)
 
 _MOST_BYTES: Final = 1024 * 1024
 

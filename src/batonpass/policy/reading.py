@@ -29,6 +29,7 @@ from batonpass.model.rules import (
     Subject,
     Tier,
 )
+from batonpass.policy.approvers import approvers_of
 from batonpass.policy.document import (
     HANDOFFS,
     POLICY,
@@ -85,6 +86,7 @@ def policy_of(document: Document) -> Policy:
             tiers=_tiers(document.table(TIERS), lines),
             rules=_rules(document.table(RULES), lines),
             grants=MappingProxyType(grants_of(document)),
+            approvers=MappingProxyType(approvers_of(document)),
             digest=document.digest,
             file=document.file,
             lines=MappingProxyType(lines),
@@ -171,6 +173,7 @@ _RULE: Final[Mapping[str, Callable[[Place], Any]]] = {
     "relation": lambda place: place.member(Relation),
     "tier": lambda place: place.member(Tier),
     "depth": lambda place: place.integer(1),
+    "approvals": lambda place: place.integer(1),
 }
 _NEEDED: Final = ("name", "on", "gate")
 

@@ -257,11 +257,11 @@ class MemoryView:
         return (charged for _, charged in sorted(self._tables.charged.items()) if account in {None, charged.account})
 
     def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls of roots that are or were held, oldest first."""
+        """Yield the calls that are or were held while their runs went on, oldest first."""
         return (held for _, held in sorted(self._tables.held_calls.items()))
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
-        """Yield those of open roots that nobody has decided about, oldest first."""
+        """Yield those of open runs that nobody has decided about, oldest first."""
         tables = self._tables
         return (
             held

@@ -177,13 +177,13 @@ class LedgerView(Protocol):
         """Yield what is used up of an account, or of all, by account and unit."""
 
     def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls of roots that are held or were, oldest first."""
+        """Yield the calls that are or were held while their runs went on, oldest first."""
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls of open roots that wait for somebody to let them be made, oldest first."""
+        """Yield the calls of open runs that wait for somebody to let them be made, oldest first."""
 
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
-        """Yield what was decided about a root's held call, or about all, oldest first."""
+        """Yield what was decided about such a call, or about all, oldest first."""
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held, also those that have run out, by handoff."""

@@ -47,7 +47,7 @@ def told(place: Place) -> Trail:
     lead.record(Decision("half-even", why="tax office"), Claim("it is slow"))
     place.clock.tick()
     handoff = lead.hand_off("editor", "Round", may=["write:**", "call:*"], hold=True)
-    handoff.approve(by=ANA, reason="fine", shown=handoff.material(), looked_ms=1500)
+    handoff.approve(by=ANA, reason="fine", looked_ms=1500)
     first = handoff.accept()
     place.clock.tick(61 * SECOND)
     first.call(write, "a.py", "fixed")
@@ -94,7 +94,7 @@ def test_what_happened_is_said(told: Trail) -> None:
     for words in (
         "may write:**, call:* · carries",
         "missing: rationale, criteria",
-        'approved by user:ana · unproven · looked 1.5s · "fine"',
+        'approved by user:ana · unproven · looked 1.5s, as claimed · "fine"',
         "write a.py · completed 0ms · kept: editor",
         'fail words=no · failed 0ms: value · "ValueError: no"',
         "break_off to=all · in doubt: requested, and nobody knows whether it happened",

@@ -8,6 +8,7 @@ import pytest
 
 from batonpass.audit.bundle import verify_bundle
 from batonpass.errors import (
+    CallSuspendedError,
     RevokedKeyError,
     SignatureError,
     UnknownKeyError,
@@ -20,15 +21,21 @@ from batonpass.ledger.standing import need
 from batonpass.model.bodies import (
     Body,
     HandoffApproved,
+    HandoffBacked,
     HandoffHeld,
     ToolApproved,
     ToolRefused,
 )
-from batonpass.model.ids import CallId, Digest, HandoffId
+from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId
+from batonpass.model.kinds import Gate
+from batonpass.model.rules import Policy, Rule, Subject, Tier
 from batonpass.model.ruling import Decided, hold_of_offer, ruling_of
 from batonpass.signing.approver import Approver
 from tests.unit.handoff.approvers import ANA, BEN, Desk, a_desk, an_approver, deploy
 from tests.unit.handoff.places import bodies
+
+UNPROVEN = Policy(enforce=True, proven=False)
+TWO = Policy(enforce=True, rules=(Rule(name="two", on=Subject.CALL, gate=Gate.APPROVE, tool="deploy", approvals=2),))
 
 
 def say(desk: Desk, handoff: HandoffId, body: Body) -> None:
@@ -192,6 +199,86 @@ def lets_a_call_be_made_without_the_proof_that_it_takes(desk: Desk) -> None:
     desk.relay.desk.recording.note(ToolApproved(run=desk.lead.id, call=desk.held_call(), by=ANA))
 
 
+def lets_a_service_approve(desk: Desk) -> None:
+    """Record that a service let a call be made that takes a person."""
+    desk.relay.desk.gates = UNPROVEN
+    call = desk.held_call()
+    desk.relay.desk.recording.note(ToolApproved(run=desk.lead.id, call=call, by=PrincipalId("service:nightly")))
+
+
+def lets_a_bot_approve(desk: Desk) -> None:
+    """Record that a bot let an attempt go on that takes a person."""
+    desk.relay.desk.gates = UNPROVEN
+    handoff = desk.held_attempt().id
+    say(desk, handoff, HandoffApproved(handoff=handoff, by=PrincipalId("bot:deploy")))
+
+
+def lets_another_service_confirm(desk: Desk) -> None:
+    """Record that a service confirmed what was not asked for in its name."""
+    desk.relay.desk.gates = replace(UNPROVEN, tiers={Tier.IRREVERSIBLE: Gate.CONFIRM})
+    call = desk.held_call()
+    desk.relay.desk.recording.note(ToolApproved(run=desk.lead.id, call=call, by=PrincipalId("service:nightly")))
+
+
+def lets_one_of_two_be_enough(desk: Desk) -> None:
+    """Record that something goes on that takes two people, with one who signed."""
+    desk.relay.desk.gates = TWO
+    call = desk.held_call()
+    desk.relay.held_call(call).approve(by=an_approver(desk.relay, BEN))
+    (first,) = bodies(desk.relay, "tool.backed")
+    desk.relay.desk.recording.note(as_other(ToolApproved, first))
+
+
+def lets_whoever_asked_be_one_of_two(desk: Desk) -> None:
+    """Record that Ana, who asked for it, is one of the two."""
+    desk.relay.desk.gates = replace(TWO, proven=False)
+    handoff = desk.held_attempt().id
+    say(desk, handoff, HandoffBacked(handoff=handoff, by=ANA))
+
+
+def counts_who_was_for_an_earlier_hold(desk: Desk) -> None:
+    """Count somebody who was for an earlier hold of the same handoff."""
+    desk.relay.desk.gates = TWO
+    ben, eve = an_approver(desk.relay, BEN), an_approver(desk.relay, PrincipalId("user:eve"))
+    handoff = desk.held_attempt()
+    for by in (ben, eve):
+        handoff.approve(by=by)
+    handoff.run(lambda run: run.call(deploy, "staging"))
+    handoff.approve(by=ben)
+    (_, second) = bodies(desk.relay, "handoff.backed")
+    say(desk, handoff.id, as_other(HandoffApproved, second))
+
+
+def waits_for_others_where_one_is_enough(desk: Desk) -> None:
+    """Record somebody as one of several where it takes one."""
+    desk.relay.desk.gates = UNPROVEN
+    handoff = desk.held_attempt().id
+    say(desk, handoff, HandoffBacked(handoff=handoff, by=ANA))
+
+
+def decides_about_a_call_of_a_suspended_attempt(desk: Desk) -> None:
+    """Decide about a call whose handoff waits for it."""
+    desk.held_attempt()
+    (held,) = bodies(desk.relay, "tool.held")
+    desk.relay.desk.recording.note(ToolRefused(run=held.run, call=held.call, by=ANA))
+
+
+def suspends_an_attempt_for_a_call_that_leaves_it_open(desk: Desk) -> None:
+    """Let a handoff wait for a call which its run said it would not stop for."""
+    handoff = desk.lead.hand_off("shipper", "Ship it")
+    run = handoff.accept()
+    run._holding.stays_open = True
+    with pytest.raises(CallSuspendedError):
+        run.call(deploy, "prod")
+    (held,) = bodies(desk.relay, "tool.held")
+    desk.relay.desk.recording.act(
+        handoff.id,
+        lambda known, ended: HandoffHeld(
+            handoff=known.id, attempt=1, ended=need(ended, known), reason=held.rule, call=held.call
+        ),
+    )
+
+
 def decides_about_a_call_that_was_never_held(desk: Desk) -> None:
     """Let a call be made that nobody asked for."""
     desk.relay.desk.recording.note(ToolRefused(run=desk.lead.id, call=CallId("call_" + "0" * 26), by=ANA))
@@ -250,6 +337,15 @@ FORGERIES: list[tuple[Callable[[Desk], None], type[VerificationError], str | Non
     (decides_after_the_revocation, RevokedKeyError, "proof"),
     (approves_without_the_proof_that_it_takes, UnlinkedError, "proof"),
     (lets_a_call_be_made_without_the_proof_that_it_takes, UnlinkedError, "proof"),
+    (lets_a_service_approve, UnlinkedError, "by"),
+    (lets_a_bot_approve, UnlinkedError, "by"),
+    (lets_another_service_confirm, UnlinkedError, "by"),
+    (lets_one_of_two_be_enough, UnlinkedError, "by"),
+    (lets_whoever_asked_be_one_of_two, UnlinkedError, "by"),
+    (counts_who_was_for_an_earlier_hold, UnlinkedError, "by"),
+    (waits_for_others_where_one_is_enough, UnlinkedError, "kind"),
+    (decides_about_a_call_of_a_suspended_attempt, UnlinkedError, "call"),
+    (suspends_an_attempt_for_a_call_that_leaves_it_open, UnlinkedError, "call"),
     (decides_about_a_call_that_was_never_held, UnlinkedError, "call"),
     (decides_about_a_call_of_another_run, UnlinkedError, "call"),
     (enrols_the_key_of_a_run, UnlinkedError, "public_key"),

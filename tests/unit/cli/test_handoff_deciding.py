@@ -62,6 +62,7 @@ def test_a_person_is_shown_what_is_approved(desk: Desk, lead: LiveRun, monkeypat
     *shown, said = click.unstyle(done.stdout).splitlines(keepends=True)
 
     assert (sha256("".join(shown).encode()).hexdigest(), True) == (approval["shown"], approval["looked_ms"] >= 0)
+    assert (True, ["approval.unproven"]) == (approval["measured_ms"] >= approval["looked_ms"], approval["flags"])
     assert said.endswith("approved by user:tess (unproven)\n")
 
 
@@ -203,3 +204,44 @@ def test_what_cannot_be_shown_is_not_asked(desk: Desk, lead: LiveRun, monkeypatc
     done = desk.run("handoff", "approve", "mailer", typed="y\n")
 
     assert (2, True, State.HELD) == (done.exit_code, "the output is no terminal" in done.stderr, handoff.state)
+
+
+def test_a_held_call_of_an_attempt_that_stays_open_is_decided_like_a_root_s(desk: Desk, lead: LiveRun) -> None:
+    """It is listed with its run, found by its id, and made once the command let it."""
+    helper = lead.hand_off("helper", "Ship it").accept()
+    helper._holding.stays_open = True
+    call = held(helper)
+    shown = desk.words("handoff", "list", "--state", "held")
+    assert [call[-4:], "helper", helper.id[-4:], "held"] == shown.splitlines()[-1].split()[:4]
+    desk.words("handoff", "approve", call[-6:], "--reason", "it is time")
+
+    assert "deployed prod" == helper.call(deploy, "prod")
+    assert desk.run("handoff", "approve", call[-6:]).exit_code == 1
+
+
+def test_what_takes_two_people_waits_on_after_the_first(desk: Desk, tmp_path: Path) -> None:
+    """The command says so, of a call and of a handoff, and refuses the same person a second time."""
+    rule = '[[rules]]\nname = "two"\non = "call"\ngate = "approve"\ntool = "deploy"\napprovals = 2\n'
+    (tmp_path / "batonpass.toml").write_text(f"[policy]\nenforce = true\n\n{rule}", encoding="utf-8")
+    with desk.relay() as relay:
+        other = relay.start("Ship it", by="user:ana")
+        call = held(other)
+        handoff = other.hand_off("shipper", "Ship it", run=lambda run: run.call(deploy, "prod"))
+        handoff.wait()
+        for each in (call, handoff.id):
+            first = desk.run("handoff", "approve", each, "--by", "user:ben")
+            again = desk.run("handoff", "approve", each, "--by", "user:ben")
+            own = desk.run("handoff", "approve", each, "--by", "user:ana")
+            assert (0, True) == (first.exit_code, "somebody else has to approve it as well" in first.stderr)
+            assert [1, 1] == [done.exit_code for done in (again, own) if "[handoff.four_eyes]" in done.stderr]
+        told = desk.answer("handoff", "approve", call, "--by", "user:eve")
+        desk.words("handoff", "approve", handoff.id, "--by", "user:eve")
+
+        assert (False, "deployed prod", "deployed prod") == (
+            told["waits"],
+            other.call(deploy, "prod"),
+            handoff.wait().value,
+        )
+        shown = desk.words("handoff", "show", handoff.id)
+        assert ("by user:ben" in shown, "by user:eve" in shown) == (True, True)
+        relay.verify()

@@ -63,6 +63,22 @@ def test_without_a_file_the_shipped_policy_is_printed() -> None:
     assert {"right": True, "file": None, "digest": None} == answer("check")
 
 
+def test_who_may_approve_what_is_explained(tmp_path: Path) -> None:
+    """By person, with how many people a rule takes, for people and for programs."""
+    people = '[approvers."user:ana"]\nagents = ["payer"]\nmay = ["pay:*"]\n\n[approvers."user:ben"]\n\n'
+    rule = '[[rules]]\nname = "two"\non = "call"\ngate = "approve"\napprovals = 2\n'
+    (tmp_path / "batonpass.toml").write_text(people + rule, encoding="utf-8")
+    told, found = run("explain").stdout, answer("explain")
+
+    for part in ("user:ana may approve pay:* of payer", "user:ben may approve everything", "approve by 2 people"):
+        assert part in told
+    assert ({"agents": ["payer"], "may": ["pay:*"]}, {"agents": None, "may": None}, 2) == (
+        found["approvers"]["user:ana"],
+        found["approvers"]["user:ben"],
+        found["rules"][0]["approvals"],
+    )
+
+
 def test_a_file_is_checked(tmp_path: Path) -> None:
     """Right or wrong, with the line, for people and for programs."""
     (tmp_path / "batonpass.toml").write_text(RULES, encoding="utf-8")

@@ -17,6 +17,7 @@ from batonpass.guard.gates import (
     judge_call,
     judge_handoff,
     may_let_go_on,
+    takes_proof,
     tiers_of_call,
 )
 from batonpass.guard.patterns import fits
@@ -251,11 +252,40 @@ def test_long_chains_are_renewed_or_stop(renewal: Gate) -> None:
         (Gate.CONFIRM, "user:ana", True),
         (Gate.CONFIRM, "agent:editor", False),
         (Gate.DENY, "user:ana", False),
+        (Gate.APPROVE, "service:nightly", False),
+        (Gate.APPROVE, "bot:deploy", False),
+        (Gate.APPROVE, "users:ana", False),
+        (Gate.APPROVE, "agent:user:ana", False),
+        (Gate.CONFIRM, "service:nightly", True),
+        (Gate.CONFIRM, "service:other", False),
+        (Gate.CONFIRM, "bot:deploy", False),
+        (Gate.DENY, "service:nightly", False),
     ],
 )
 def test_who_may_open_a_gate(gate: Gate, by: str, *, expected: bool) -> None:
-    """To approve takes a person; to confirm, anybody but whoever is to do it."""
-    assert expected == may_let_go_on(gate, by, worker=EDITOR)
+    """To approve takes a person; to confirm, a person, an agent other than whoever is to do it, or who asked for it."""
+    assert expected == may_let_go_on(gate, by, worker=EDITOR, principal="service:nightly")
+
+
+def test_more_people_are_stricter() -> None:
+    """What else holds a call, and comes first, does not make one person of two."""
+    one, two = (Decision(gate=Gate.APPROVE, rule=str(n), line=None, sentence="", approvals=n) for n in (1, 2))
+
+    assert (two, two) == (decide((one, two), enforced=True), decide((two, one), enforced=True))
+
+
+@pytest.mark.parametrize(
+    ("proven", "enrolled", "expected"),
+    [(None, False, False), (None, True, True), (True, False, True), (False, True, False)],
+    ids=["nobody has a key", "somebody has", "the file asks for one", "the file does without"],
+)
+def test_when_a_key_is_needed(proven: bool | None, enrolled: bool, expected: bool) -> None:  # noqa: FBT001
+    """The file decides; where it says nothing, whether there is a key to sign with. Nobody confirms with one."""
+    policy = Policy(proven=proven)
+
+    assert (expected, False) == tuple(
+        takes_proof(policy, gate, enrolled=enrolled) for gate in (Gate.APPROVE, Gate.CONFIRM)
+    )
 
 
 @given(st.lists(st.sampled_from(STRICTNESS[1:])), st.booleans())

@@ -52,9 +52,9 @@ class Desk:
         """Return a handoff that is held at its offer."""
         return self.lead.hand_off("mailer", task, hold=True)
 
-    def held_attempt(self) -> LiveHandoff:
+    def held_attempt(self, task: str = "Ship it") -> LiveHandoff:
         """Return a handoff whose first attempt stopped before a call."""
-        handoff = self.lead.hand_off("shipper", "Ship it", criteria=["it answers"], run=ship)
+        handoff = self.lead.hand_off("shipper", task, criteria=["it answers"], run=ship)
         handoff.wait()
         return handoff
 

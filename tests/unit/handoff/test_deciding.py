@@ -21,14 +21,18 @@ from batonpass.errors import (
     UnprovenError,
 )
 from batonpass.handoff.handoff import LiveHandoff
+from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.transfer.holds import find_hold, get_held_call, is_proven
+from batonpass.handoff.transfer.showings import Showings
 from batonpass.model.bodies import Gate
 from batonpass.model.ids import CallId, PrincipalId
 from batonpass.model.lifecycle import State
 from batonpass.model.rules import Policy, Rule, Subject
+from batonpass.relay import Relay
 from batonpass.signing.approver import Approver
 from batonpass.signing.ed25519 import Ed25519Signer
-from tests.unit.handoff.approvers import ANA, BEN, Desk, a_desk, an_approver, deploy
+from batonpass.store.memory import MemoryStore
+from tests.unit.handoff.approvers import ANA, BEN, Desk, a_desk, an_approver, deploy, ship
 from tests.unit.handoff.places import bodies, kinds
 
 UNASKED = Policy(enforce=True)
@@ -37,6 +41,13 @@ UNASKED = Policy(enforce=True)
 def held(desk: Desk, what: str) -> LiveHandoff:
     """Return a handoff that waits, at its offer or before a call."""
     return desk.held_handoff() if what == "at its offer" else desk.held_attempt()
+
+
+def waits(desk: Desk, what: str, name: str = "one") -> LiveHandoff | LiveCall:
+    """Return something that waits: a handoff, or a call of a root; another one for another name."""
+    if what == "of a root":
+        return desk.relay.held_call(desk.held_call(name))
+    return desk.held_handoff(name) if what == "at its offer" else desk.held_attempt(name)
 
 
 @pytest.mark.parametrize("what", ["at its offer", "before a call"])
@@ -90,13 +101,141 @@ def test_where_a_proof_is_asked_for_nothing_else_will_do(what: str) -> None:
     desk.relay.verify()
 
 
-def test_without_that_policy_an_approval_is_unproven() -> None:
-    """It is recorded as such, and what follows goes on."""
-    desk = a_desk(UNASKED)
-    handoff = desk.held_handoff()
+@pytest.mark.parametrize("what", ["at its offer", "before a call"])
+def test_a_policy_can_do_without_proofs(what: str) -> None:
+    """Although Ana has a key, her name is enough where the file says so; that nothing proves it is recorded."""
+    desk = a_desk(Policy(enforce=True, proven=False))
+    handoff = held(desk, what)
     handoff.approve(by=ANA)
 
-    assert [False] == [body.proven for body in bodies(desk.relay, "handoff.approved")]
+    assert [(False, ("approval.unproven",))] == [
+        (body.proven, body.flags) for body in bodies(desk.relay, "handoff.approved")
+    ]
+    desk.relay.verify()
+
+
+@pytest.mark.parametrize("what", ["at its offer", "before a call"])
+def test_once_somebody_has_a_key_it_takes_a_key(what: str) -> None:
+    """Nothing in the file says so: that an approver is enrolled does, and the hold itself records it."""
+    desk = a_desk(UNASKED)
+    handoff = held(desk, what)
+    with pytest.raises(UnprovenError):
+        handoff.approve(by=ANA)
+    assert handoff.material().proven
+    handoff.approve(by=desk.ana)
+
+    assert [(True, ())] == [(body.proven, body.flags) for body in bodies(desk.relay, "handoff.approved")]
+
+
+@pytest.mark.parametrize("what", ["at its offer", "before a call", "of a root"])
+def test_before_anybody_has_a_key_a_name_is_enough_and_flagged(what: str) -> None:
+    """A hold from before takes a key from the moment somebody has one, although its receipt does not say so."""
+    desk = a_desk(UNASKED)
+    desk.relay.revoke_approver(ANA, reason="to begin with nobody")
+    waiting = [waits(desk, what, each) for each in ("one", "two")]
+    waiting[0].approve(by=ANA)
+    ana = an_approver(desk.relay)
+    with pytest.raises(UnprovenError):
+        waiting[1].approve(by=ANA)
+    assert waiting[1].material().proven
+    waiting[1].approve(by=ana)
+
+    kind = "tool.approved" if what == "of a root" else "handoff.approved"
+    assert [("approval.unproven",), ()] == [body.flags for body in bodies(desk.relay, kind)]
+    desk.relay.verify()
+
+
+@pytest.mark.parametrize("by", ["service:nightly", "bot:deploy", "cron:user", "agent:lead"])
+@pytest.mark.parametrize("what", ["at its offer", "before a call", "of a root"])
+def test_nobody_but_a_person_approves(by: str, what: str) -> None:
+    """A service, a bot, or whatever else can be named is no person, and not asked for a proof first."""
+    rule = Rule(name="mail", on=Subject.HANDOFF, gate=Gate.APPROVE, agent="mailer")
+    desk = a_desk(Policy(enforce=True, proven=False, rules=(rule,)))
+    waiting = waits(desk, what)
+
+    with pytest.raises(NotApproverError, match="takes a person"):
+        waiting.approve(by=by)
+    waiting.deny(by=by, reason="whoever it is may stop it")
+
+
+@pytest.mark.parametrize(
+    ("by", "asked_by", "may"),
+    [
+        ("service:nightly", "service:nightly", True),
+        ("service:other", "service:nightly", False),
+        ("bot:deploy", ANA, False),
+        ("agent:lead", ANA, True),
+        ("agent:shipper", ANA, False),
+        (BEN, ANA, True),
+    ],
+)
+def test_whoever_asked_for_it_confirms_or_a_person(by: str, asked_by: str, may: bool) -> None:  # noqa: FBT001
+    """A service confirms what is done in its own name, and nothing else."""
+    rule = Rule(name="ask", on=Subject.CALL, gate=Gate.CONFIRM, tool="deploy")
+    relay = Relay(MemoryStore(), policy=Policy(enforce=True, rules=(rule,)))
+    handoff = relay.start("Ship it", by=asked_by).hand_off("shipper", "Ship it", criteria=["it answers"], run=ship)
+    handoff.wait()
+    if not may:
+        with pytest.raises(NotApproverError, match="whoever asked for it"):
+            handoff.approve(by=by)
+    else:
+        handoff.approve(by=by)
+
+    assert (State.COMPLETED if may else State.HELD) is handoff.wait().state
+    assert may is (not any(body.flags for body in bodies(relay, "handoff.approved")) and may)
+    relay.verify()
+
+
+@pytest.mark.parametrize("principal", ["service:nightly", "bot:deploy", "agent:shipper"])
+def test_only_a_person_has_a_key_to_approve_with(principal: str) -> None:
+    """A key of a service would open what takes a person."""
+    desk = a_desk()
+    with pytest.raises(InvalidValueError, match="is no person"):
+        desk.relay.enroll_approver(principal, Ed25519Signer.generate().public_key)
+
+
+class Ticks:
+    """A clock that goes on only when it is told to, in nanoseconds."""
+
+    def __init__(self) -> None:
+        self.now = 5_000_000_000
+
+    def __call__(self) -> int:
+        """Return what it shows."""
+        return self.now
+
+
+@pytest.mark.parametrize("what", ["at its offer", "before a call", "of a root"])
+def test_the_relay_measures_how_long_somebody_looked(what: str) -> None:
+    """From the moment it showed what is to be decided; what the client says is kept beside it, as a claim."""
+    desk = a_desk()
+    ticks = desk.relay.desk.showings.clock = Ticks()
+    waiting = waits(desk, what)
+    shown = waiting.material()
+    ticks.now += 40_000_000_000
+    shown = waiting.material()
+    ticks.now += 1_250_999_999
+    waiting.approve(by=desk.ana, shown=shown, looked_ms=3_600_000)
+
+    kind = "tool.approved" if what == "of a root" else "handoff.approved"
+    assert [(1250, 3_600_000)] == [(body.measured_ms, body.looked_ms) for body in bodies(desk.relay, kind)]
+    desk.relay.verify()
+
+
+def test_what_another_relay_showed_is_only_claimed() -> None:
+    """A page in another process shows it: this one cannot know how long, and does not say so."""
+    desk = a_desk()
+    one, two, three = desk.held_handoff("one"), desk.held_handoff("two"), desk.held_handoff("three")
+    elsewhere = one.material()
+    desk.relay.desk.showings = Showings()  # this process has shown nothing yet
+    one.approve(by=desk.ana, shown=elsewhere, looked_ms=7)
+    two.approve(by=desk.ana)
+    changed = replace(three.material(), text="Water the plants?")
+    three.approve(by=desk.ana, shown=changed, looked_ms=9)
+
+    assert [(None, 7), (None, None), (None, 9)] == [
+        (body.measured_ms, body.looked_ms) for body in bodies(desk.relay, "handoff.approved")
+    ]
 
 
 def test_a_confirmation_takes_no_key() -> None:
@@ -111,7 +250,7 @@ def test_a_confirmation_takes_no_key() -> None:
 
 def test_an_old_hold_is_held_to_the_policy_of_today() -> None:
     """A policy that came to ask for a proof after the hold began is heeded all the same."""
-    desk = a_desk(UNASKED)
+    desk = a_desk(Policy(enforce=True, proven=False))
     handoff = desk.held_handoff()
     desk.relay.desk.gates = Policy(enforce=True, proven=True)
 
@@ -127,7 +266,7 @@ def test_no_agent_approves_even_with_a_key_of_its_own() -> None:
 
     with pytest.raises((NotApproverError, KeyRefusedError)):
         handoff.approve(by=agent)
-    with pytest.raises(InvalidValueError, match="no agent approves"):
+    with pytest.raises(InvalidValueError, match="is no person, and nobody else approves"):
         desk.relay.enroll_approver("agent:shipper", agent.signer.public_key)
 
 

@@ -20,7 +20,7 @@ from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import HandoffFailed
-from batonpass.model.ids import StreamId
+from batonpass.model.ids import CallId, StreamId
 from batonpass.model.kinds import Gate, Relation
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.rules import Demand, Policy, Posture, Requirement, Rule, Subject
@@ -291,6 +291,28 @@ def test_why_names_the_rule_and_the_policy() -> None:
     assert ("held", "tier.irreversible", True) == (call.verdict, call.rule, "the shipped policy" in call.answer)
     assert ("held", True) == (offer.verdict, "rule tier.budgeted-delegation" in offer.answer)
     assert "allowed" == run.verdict
+
+
+@pytest.mark.parametrize("where", ["of an attempt", "of a root"])
+def test_why_names_who_approved_a_call_that_was_made(where: str) -> None:
+    """Not that nothing was flagged: somebody let it be made, and how far that is proven."""
+    with a_relay(ENFORCED) as relay, relay.start("Ship it", by=ANA) as lead:
+        if where == "of a root":
+            with pytest.raises(CallSuspendedError) as held:
+                lead.call(deploy, "prod")
+            relay.held_call(CallId(held.value.call)).approve(by="user:ben", reason="go")
+            lead.call(deploy, "prod")
+        else:
+            handoff = lead.hand_off("shipper", "Ship it", run=work)
+            handoff.wait()
+            handoff.approve(by="user:ben", reason="go")
+            handoff.wait()
+        made = [body for body in bodies(relay, "tool.requested") if body.tool == "deploy"]
+        with relay.store.view() as view:
+            why = explain(view, made[-1].call)
+
+    assert why.answer.endswith("; user:ben approved it (unproven: no approver's key signed)")
+    assert [True] == ["user:ben" in fact.text for fact in why.facts if fact.label == "approved"]
 
 
 def test_a_held_call_is_not_in_doubt() -> None:

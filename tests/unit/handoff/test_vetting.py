@@ -1,4 +1,4 @@
-"""Calls of tainted runs: which are held, once for a tool and a target, and whose words stand in their arguments."""
+"""Calls of tainted runs: which are held, each by itself, and whose words stand in their arguments."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -162,44 +162,123 @@ def test_terms_of_a_tainted_parent_count_only_as_far_as_its_own_do(places: Place
     assert ["plain src/a.py"] == world.done
 
 
-def test_one_hold_for_a_tool_and_a_target() -> None:
-    """Approved once, the same tool on the same target is not held again, with other arguments either; others are."""
+def test_an_approval_covers_the_arguments_that_were_shown() -> None:
+    """Whoever let ten be paid did not let a million be paid to the same account: each call is held by itself."""
     with started(LENIENT) as (relay, lead, world):
 
         def work(run: LiveRun) -> None:
             tainted(run, world)
-            run.call(world.pay, ACCOUNT, 1)
-            run.call(world.pay, ACCOUNT, 2)
-            run.call(world.pay, "another", 3)
+            run.call(world.pay, ACCOUNT, 10)
+            run.call(world.pay, ACCOUNT, 1_000_000)
 
         handoff = lead.hand_off("payer", "Pay", run=work)
         assert (State.HELD, []) == (handoff.wait().state, world.done)
         handoff.approve(by=ANA)
-        second = handoff.wait()
 
-        assert (State.HELD, [f"pay {ACCOUNT} 1", f"pay {ACCOUNT} 2"]) == (second.state, world.done)
+        assert (State.HELD, [f"pay {ACCOUNT} 10"]) == (handoff.wait().state, world.done)
         handoff.approve(by=ANA)
         assert (State.COMPLETED, 2) == (handoff.wait().state, len(bodies(relay, "tool.held")))
+        assert [f"pay {ACCOUNT} 10", f"pay {ACCOUNT} 1000000"] == world.done
 
 
-def test_a_root_is_held_once_as_well() -> None:
-    """Its principal settles the call; a call without a target is the same only with the same arguments."""
-    with started(LENIENT) as (relay, lead, world):
-        mail = tool("mail", reversible=False)(lambda to: world.done.append(f"mail {to}"))
+@pytest.mark.parametrize("policy", [LENIENT, ENFORCED], ids=["held for taint", "held for its tier"])
+def test_an_approval_is_for_one_call_of_a_root(policy: Policy) -> None:
+    """Its principal lets it be made: the same call once more is held anew, and so is one with another amount."""
+    with started(policy) as (relay, lead, world):
         tainted(lead, world)
         for _ in range(2):
             with pytest.raises(CallSuspendedError):
-                lead.call(mail, "bob")
+                lead.call(world.pay, ACCOUNT, 10)
         lead.settle(bodies(relay, "tool.held")[0].call, "repeat", by=ANA)
-        lead.call(mail, "bob")
-        lead.call(mail, "bob")
+        lead.call(world.pay, ACCOUNT, 10)
+        for amount in (10, 1_000_000):
+            with pytest.raises(CallSuspendedError):
+                lead.call(world.pay, ACCOUNT, amount)
+
+        assert ([f"pay {ACCOUNT} 10"], 3) == (world.done, len(bodies(relay, "tool.held")))
+
+
+@pytest.mark.parametrize("resumed", [False, True], ids=["the same process", "one that resumes it"])
+def test_an_approval_is_used_up_by_a_call_that_fails(resumed: bool) -> None:  # noqa: FBT001
+    """Money may have moved before it failed: once more takes another approval, which is then heeded."""
+    world = World()
+    with Relay(open_store("memory:"), policy=LENIENT) as relay:
+        lead = relay.start("Pay", by=ANA)
+        answers = iter([TimeoutError("no answer"), "paid"])
+
+        def bank(amount: int) -> str:
+            world.done.append(f"pay {amount}")
+            if isinstance(answer := next(answers), TimeoutError):
+                raise answer
+            return str(answer)
+
+        pay = tool("pay", reversible=False)(bank)
+        tainted(lead, world)
         with pytest.raises(CallSuspendedError):
-            lead.call(mail, "eve")
+            lead.call(pay, 10)
+        lead.settle(bodies(relay, "tool.held")[0].call, "repeat", by=ANA)
+        with pytest.raises(TimeoutError):
+            lead.call(pay, 10)
+        again = relay.resume(lead.id) if resumed else lead
+        with pytest.raises(CallSuspendedError):
+            again.call(pay, 10)
+        assert (["pay 10"], 2) == (world.done, len(bodies(relay, "tool.held")))
+        relay.held_call(bodies(relay, "tool.held")[1].call).approve(by=ANA)
 
-        assert ["mail bob", "mail bob"] == world.done
+        assert ("paid", ["pay 10"] * 2) == (again.call(pay, 10), world.done)
+        relay.verify()
 
 
-def test_a_hold_of_another_rule_clears_nothing() -> None:
+def test_an_approval_is_used_up_by_a_failed_call_of_an_attempt() -> None:
+    """The next attempt is held before the same call, and the same attempt is if it tries again."""
+    with started(LENIENT) as (_, lead, world):
+
+        def bank(amount: int) -> None:
+            world.done.append(f"pay {amount}")
+            raise TimeoutError("no answer")
+
+        pay = tool("pay", reversible=False)(bank)
+
+        def work(run: LiveRun) -> None:
+            tainted(run, world)
+            with suppress(TimeoutError):
+                run.call(pay, 10)
+            run.call(pay, 10)
+
+        handoff = lead.hand_off("payer", "Pay", run=work)
+        for _ in range(2):
+            assert State.HELD is handoff.wait().state
+            handoff.approve(by=ANA)
+
+        assert ["pay 10"] == world.done
+        assert State.HELD is handoff.wait().state
+
+
+def test_an_approved_call_that_may_be_repeated_is_the_same_call() -> None:
+    """The same key twice has one effect where a tool is declared idempotent: nobody is asked twice about it."""
+    with started(LENIENT) as (relay, lead, world):
+        answers = iter([TimeoutError("no answer"), "paid"])
+
+        def bank(amount: int) -> str:
+            world.done.append(f"pay {amount}")
+            if isinstance(answer := next(answers), TimeoutError):
+                raise answer
+            return str(answer)
+
+        pay = tool("pay", reversible=False, idempotent=True)(bank)
+        tainted(lead, world)
+        with pytest.raises(CallSuspendedError):
+            lead.call(pay, 10)
+        lead.settle(bodies(relay, "tool.held")[0].call, "repeat", by=ANA)
+        with pytest.raises(TimeoutError):
+            lead.call(pay, 10)
+
+        assert ("paid", 1) == (lead.call(pay, 10), len(bodies(relay, "tool.held")))
+        with pytest.raises(CallSuspendedError):
+            lead.call(pay, 10)
+
+
+def test_a_hold_of_another_rule_lets_nothing_else_pass() -> None:
     """Whoever approved a call of a clean run was not told that a stranger may want it."""
     with started(ENFORCED) as (relay, lead, world):
         with pytest.raises(CallSuspendedError):

@@ -24,6 +24,7 @@ from batonpass.model.bodies import (
     HandoffAnswered,
     HandoffApproved,
     HandoffAsked,
+    HandoffBacked,
     HandoffCancelled,
     HandoffCompleted,
     HandoffContextSanitized,
@@ -63,6 +64,7 @@ from batonpass.model.bodies import (
     SessionSaved,
     Settlement,
     ToolApproved,
+    ToolBacked,
     ToolCached,
     ToolCompleted,
     ToolDenied,
@@ -142,8 +144,14 @@ _ON: Final[Any] = {"handoff": HANDOFF}
 _BY_ANA: Final[Any] = {**_ON, "by": ANA}
 _BOUND: Final[Any] = {"policy": DIGEST, "certificate": DIGEST}
 _GRANTED: Final[Any] = {**_BOUND, "terms": DIGEST}
-_HELD: Final[Any] = {"gate": Gate.CONFIRM, "until": LATER, "proven": True}
-_SHOWN: Final[Any] = {"shown": DIGEST, "looked_ms": 1200, "proof": PROOF}
+_HELD: Final[Any] = {"gate": Gate.CONFIRM, "until": LATER, "proven": True, "approvals": 2}
+_SHOWN: Final[Any] = {
+    "shown": DIGEST,
+    "looked_ms": 1200,
+    "measured_ms": 1500,
+    "proof": PROOF,
+    "flags": ("approval.unproven",),
+}
 _OF_CHILD: Final[Any] = {**_ON, "parent": PARENT, "run": CHILD, "attempt": 1}
 _CLOSED: Final[Any] = {"children": (HEAD,), "effects": (CALL,), "unverified": (DECLINED,)}
 _JUDGED: Final[Any] = {
@@ -228,6 +236,7 @@ BODIES: Final[dict[Kind, Body]] = {
             to=EDITOR,
         ),
         HandoffHeld(**_ON, **_HELD, attempt=1, ended=HEAD, reason="call.irreversible", call=CALL),
+        HandoffBacked(**_BY_ANA, **_SHOWN),
         HandoffApproved(**_BY_ANA, **_SHOWN),
         HandoffDenied(**_BY_ANA, **_SHOWN),
         HandoffAsked(**_BY_ANA, error=ErrorType.DATA_GAP, check="gap.inputs", question=DIGEST),
@@ -318,10 +327,13 @@ BODIES: Final[dict[Kind, Body]] = {
             reads=True,
             tiers=("irreversible",),
             proven=True,
+            approvals=2,
             target=DIGEST,
             until=AT,
+            stays=True,
             **_VETTED,
         ),
+        ToolBacked(run=PARENT, call=CALL, by=ANA, **_SHOWN),
         ToolApproved(run=PARENT, call=CALL, by=ANA, **_SHOWN),
         ToolRefused(run=PARENT, call=CALL, by=ANA, **_SHOWN),
         RelayEnrolled(relay=RELAY, public_key=RUN_KEY),
@@ -346,7 +358,7 @@ BARE: Final[dict[Kind, Body]] = {
 def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
-        case ("relay" | "approver" | "content" | "grant", *_) | ("tool", _, "approved" | "refused"):
+        case ("relay" | "approver" | "content" | "grant", *_) | ("tool", _, "backed" | "approved" | "refused"):
             return StreamId(RELAY)
         case ("tool" | "checkpoint", *_):
             return StreamId(CHILD)

@@ -160,6 +160,7 @@ EXPECTED: dict[Kind, Projection] = {
         run_ended=ended(RunState.SUSPENDED),
         handoff_moved=moved(Event.HOLD, attempt=1, ends=CHILD),
     ),
+    Kind.HANDOFF_BACKED: Projection(proven_by=RELAY_KEY),
     Kind.HANDOFF_APPROVED: Projection(handoff_moved=moved(Event.APPROVE), proven_by=RELAY_KEY),
     Kind.HANDOFF_DENIED: Projection(handoff_moved=moved(Event.DENY), proven_by=RELAY_KEY),
     Kind.HANDOFF_ASKED: Projection(handoff_moved=moved(Event.ASK)),
@@ -196,7 +197,8 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.TOOL_CACHED: NOTHING,
     Kind.SESSION_SAVED: NOTHING,
     Kind.SESSION_RESUMED: NOTHING,
-    Kind.TOOL_HELD: NOTHING,
+    Kind.TOOL_HELD: Projection(call_held=replace(HELD_CALL, run=CHILD)),
+    Kind.TOOL_BACKED: Projection(proven_by=RELAY_KEY),
     Kind.TOOL_APPROVED: Projection(call_decided=DECIDED_CALL, proven_by=RELAY_KEY),
     Kind.TOOL_REFUSED: Projection(call_decided=replace(DECIDED_CALL, approved=False), proven_by=RELAY_KEY),
     Kind.RELAY_ENROLLED: Projection(key_added=an_enrolled(RUN_KEY)),
@@ -298,9 +300,10 @@ def test_a_held_call_of_a_root_waits() -> None:
     """A root has no handoff that could wait, so its call does; any other run's handoff waits instead."""
     body = BODIES[Kind.TOOL_HELD]
     assert isinstance(body, ToolHeld)
-    own = a_receipt(replace(body, run=PARENT), stream=StreamId(PARENT))
+    own = a_receipt(replace(body, run=PARENT, stays=False), stream=StreamId(PARENT))
+    other = a_receipt(replace(body, stays=False))
 
-    assert Projection(call_held=HELD_CALL) == project(own, DIGEST)
+    assert (Projection(call_held=HELD_CALL), NOTHING) == (project(own, DIGEST), project(other, DIGEST))
 
 
 def test_a_second_attempt_opens_a_run_of_that_attempt() -> None:

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batonpass.errors import PolicyFileError
+from batonpass.model.approver_scope import ApproverScope
 from batonpass.model.kinds import Gate, Relation
 from batonpass.model.rules import Demand, Policy, Rule, Subject, Tier
+from batonpass.model.scope_text import read_scope
 from batonpass.policy.document import TABLES, find_document, find_file, parse_document
 from batonpass.policy.reading import find_policy, policy_of, read_policy
 
@@ -59,8 +61,66 @@ default = "deny"
 """
 
 
+APPROVERS = """
+[approvers."user:ana"]
+agents = ["editor", "pay*"]
+may = ["pay:* where amount <= 1000", "write:src/**"]
+
+[approvers."user:ben"]
+"""
+
+
 def read(text: str) -> Policy:
     return policy_of(parse_document(text.encode()))
+
+
+def test_who_may_approve_what() -> None:
+    """Permits as in a grant; an empty table bounds nothing; without any, every person approves everything."""
+    ana = ApproverScope(agents=("editor", "pay*"), may=read_scope(["pay:* where amount <= 1000", "write:src/**"]))
+
+    assert {"user:ana": ana, "user:ben": ApproverScope()} == read(APPROVERS).approvers
+    assert {} == read(WHOLE).approvers
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            '[approvers."user:ana"]\nmay = ["pay:*"]\namount = 5\n',
+            ":3: approvers.user:ana.amount: there is no such key",
+        ),
+        ('[approvers."user:ana"]\nmay = ["pay:*",\n"pay"]\n', ":3: approvers.user:ana.may[2]"),
+        ('[approvers."user:ana"]\nmay = "pay:*"\n', ":2: approvers.user:ana.may: is no list of permits"),
+        ('[approvers."user:ana"]\nmay = ["pay:*; at most 3 calls"]\n', ":2: approvers.user:ana.may: "),
+        ('[approvers."user:ana"]\nagents = [7]\n', ":2: approvers.user:ana.agents[1]"),
+        ('[approvers."service:ci"]\n', ":1: approvers.service:ci: service:ci is no person"),
+        ('[approvers."bot:ci"]\n', ":1: approvers.bot:ci: bot:ci is no person"),
+        ('[approvers."User:ana"]\n', ":1: approvers.User:ana"),
+        ("[approvers.ana]\n", ":1: approvers.ana"),
+        ('[approvers]\n"user:ana" = true\n', ":2: approvers.user:ana: is no table"),
+        (
+            '[[rules]]\nname = "two"\non = "call"\ngate = "confirm"\napprovals = 2\n',
+            ":5: rules[1].approvals: several people approve",
+        ),
+        ('[[rules]]\nname = "two"\non = "call"\ngate = "approve"\napprovals = 0\n', ":5: rules[1].approvals"),
+        ('[[rules]]\nname = "two"\non = "call"\ngate = "approve"\napprovals = 99\n', ":5: rules[1].approvals"),
+        ("[policy]\nproven = 0\n", ":2: policy.proven"),
+    ],
+)
+def test_what_is_wrong_with_approvers_is_said_with_its_line(text: str, problem: str) -> None:
+    """A key that nobody knows, a permit that cannot be read, and somebody who is no person protect nobody."""
+    with pytest.raises(PolicyFileError, match=re.escape(f"batonpass.toml{problem}")):
+        read(text)
+
+
+def test_what_a_file_says_of_proofs_and_of_several_people() -> None:
+    """Without a word on proofs it depends on whether there are keys; a rule may take two people."""
+    rule = '[[rules]]\nname = "two"\non = "call"\ngate = "approve"\napprovals = 2\n'
+
+    assert [None, True, False] == [
+        read(text).proven for text in ("", "[policy]\nproven = true\n", "[policy]\nproven = false\n")
+    ]
+    assert [2] == [each.approvals for each in read(rule).rules]
 
 
 def test_everything_that_a_file_can_say() -> None:

@@ -187,7 +187,8 @@ class Proxy:
 
     def _hold(self, message: Message, call: ProxiedCall, held: Held) -> None:
         material = self._recorder.material(held.call) if self._can_ask(message) else None
-        if material is None or material.proven:  # whoever answers at the client proves nothing
+        # Whoever answers at the client proves nothing, and is one person.
+        if material is None or material.proven or material.approvals > 1:
             self._refuse(message, held.sentence)
             return
         identifier = f"batonpass-{secrets.token_hex(12)}"

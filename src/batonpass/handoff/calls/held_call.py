@@ -1,17 +1,18 @@
-"""Heeding: a root that makes a held call again goes on as somebody decided meanwhile, in whichever process."""
+"""Heeding: a run that makes a held call again goes on as somebody decided meanwhile, in whichever process."""
 
-from batonpass.errors import CallDeniedError, CallSuspendedError, UnprovenError
+from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.guard.gates import Decision
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.transfer.decision import refuse_overdue
-from batonpass.handoff.transfer.holds import find_decision, get_held_call, is_proven
+from batonpass.handoff.transfer.holds import find_decision, get_held_call, require_opened
 from batonpass.model.bodies import ToolApproved, ToolHeld
 
 
 def heed(desk: Desk, held: ToolHeld, decision: Decision) -> CallDeniedError | None:
-    """Return why a root's held call is not to be made; None if somebody let it be made.
+    """Return why a held call of a run that goes on is not to be made; None if somebody let it be made.
 
-    Raises `CallSuspendedError` while nobody has decided, and `UnprovenError` if a proof does not hold that it takes.
+    Raises `CallSuspendedError` while nobody has decided, `UnprovenError` if a proof does not hold that it takes, and
+    `FourEyesError` if fewer let it be made than it takes.
     """
     refuse_overdue(desk, held.call)
     with desk.store.view() as view:
@@ -21,8 +22,7 @@ def heed(desk: Desk, held: ToolHeld, decision: Decision) -> CallDeniedError | No
         _, body = found
         hold, _ = get_held_call(view, held.call)
         if isinstance(body, ToolApproved):
-            if held.proven and not is_proven(view, hold, body):
-                raise UnprovenError(held.call, body.by)
+            require_opened(view, hold, body)
             return None
     where = desk.gates.where(held.rule)
     return CallDeniedError(held.tool, held.rule, where, f"{body.by} did not let {held.tool} be made")

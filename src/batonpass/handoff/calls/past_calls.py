@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
-from batonpass.handoff.transfer.holds import hold_at, is_proven
+from batonpass.handoff.transfer.holds import find_backers, hold_at, is_opened
 from batonpass.model.bodies import (
     CheckpointSaved,
     HandoffApproved,
@@ -25,7 +25,6 @@ from batonpass.model.content import ContentRef
 from batonpass.model.ids import CallId, Digest, ReceiptId, RunId, StreamId
 from batonpass.model.label import Source
 from batonpass.model.receipt import Receipt, StoredReceipt
-from batonpass.model.rules import TAINT
 from batonpass.model.run import Handoff, Run
 from batonpass.model.taint import brought_by, endorsed_by
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
@@ -67,8 +66,7 @@ class Resumption:
     settled: Mapping[CallId, Settlement] = field(default_factory=lambda: MappingProxyType({}))
     messages: ContentRef | None = None
     held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, and waiting
-    approved: frozenset[Digest] = frozenset()  # the keys of held calls that somebody let be made
-    cleared: frozenset[tuple[str, Digest]] = frozenset()  # of those held for taint: tool and target
+    approved: frozenset[Digest] = frozenset()  # the keys of those that somebody let be made
     taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # what came from outside
     endorsed: frozenset[Source] = frozenset()
 
@@ -115,8 +113,11 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
                 messages = receipt.content.get(MESSAGES)
             elif isinstance(receipt.body, ToolHeld):
                 held[receipt.body.call] = receipt.body
+            elif isinstance(receipt.body, ToolRequested) and not receipt.body.idempotent:
+                # An approval is used up by the call that it let be made, whatever became of that call.
+                held = {call: body for call, body in held.items() if body.key != receipt.body.key}
     late, settled = _decisions(view, stream, calls)
-    let = {*_approved(view, stream), *(call for call, what in settled.items() if what is Settlement.REPEAT)}
+    let = set(_approved(view, stream))
     return Resumption(
         attempts=attempts,
         finished=tuple(call for call in calls.values() if call.completed),
@@ -131,11 +132,6 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
         messages=messages,
         held=MappingProxyType(held),
         approved=frozenset(body.key for call, body in held.items() if call in let),
-        cleared=frozenset(
-            (body.tool, body.target)
-            for call, body in held.items()
-            if call in let and body.rule == TAINT and body.target is not None
-        ),
         taint=MappingProxyType(taint),
         endorsed=frozenset(endorsed),
     )
@@ -150,8 +146,8 @@ def _approved(view: LedgerView, stream: StreamId) -> Iterator[CallId]:
             waiting = stored
         elif isinstance(body, HandoffApproved) and waiting is not None:
             hold = hold_at(view, view.get_handoff(body.handoff), waiting)
-            # A store may say that it goes on; where a key was to sign that, the signature has to say so too.
-            if hold is not None and hold.call is not None and (not hold.proven or is_proven(view, hold, body)):
+            # A store may say that it goes on; whoever had to let it, and with which keys, has to say so too.
+            if hold is not None and hold.call is not None and is_opened(view, hold, (*find_backers(view, hold), body)):
                 yield hold.call
 
 

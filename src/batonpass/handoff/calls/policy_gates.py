@@ -1,19 +1,20 @@
 """Gates of calls: a person's rules and tiers, asked last. A held call waits, and its attempt ends."""
 
 from batonpass.errors import CallDeniedError, CallSuspendedError
-from batonpass.guard.gates import CallFacts, Decision, decide, judge_call, takes_proof, tiers_of_call
+from batonpass.guard.gates import CallFacts, Decision, decide, judge_call, tiers_of_call
 from batonpass.handoff.calls.held_call import heed
 from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.receipts import TARGET, fill_gap
 from batonpass.handoff.calls.tainted_call import judge_taint
 from batonpass.handoff.calls.tools import Declared
-from batonpass.handoff.transfer.policy_gates import depth_of, hold_until
+from batonpass.handoff.transfer.policy_gates import depth_of, hold_takes_proof, hold_until
+from batonpass.handoff.using import SCOPE
 from batonpass.ledger.standing import need
 from batonpass.model.bodies import Body, ChildHead, HandoffHeld, ToolHeld
 from batonpass.model.ids import new_call_id
 from batonpass.model.kinds import Gate
-from batonpass.model.rules import TAINT, Tier
+from batonpass.model.rules import Tier
 from batonpass.model.run import Handoff
 
 
@@ -39,15 +40,13 @@ def pass_gates(pending: PendingCall) -> None:
         raise _hold(pending, decision)
     if (refusal := heed(desk, held, decision)) is not None:
         pending.deny(held.rule, refusal)
-    if held.rule == TAINT:
-        holding.taint.cleared.add((held.tool, pending.aim))
     pending.gates = ()
 
 
 def _find_decisions(pending: PendingCall) -> tuple[Decision, ...]:
     """Return what taint, the door's own rules and the policy say; nothing about what somebody let be made."""
     desk, holding, declared = pending.desk, pending.holding, pending.declared
-    if pending.key in holding.resumption.approved:
+    if holding.is_approved(pending.key):
         return ()
     facts = CallFacts(
         agent=holding.agent,
@@ -79,7 +78,7 @@ def _hold(pending: PendingCall, decision: Decision) -> CallSuspendedError:
     that could wait, and another program's agent cannot be stopped: these go on, and may make the call again later.
     """
     desk, holding, declared = pending.desk, pending.holding, pending.declared
-    handoff = holding.working.run.handoff if holding.suspends else None
+    handoff = None if holding.stays_open else holding.working.run.handoff
     held = ToolHeld(
         run=holding.id,
         call=new_call_id(desk.clock.now()),
@@ -89,19 +88,24 @@ def _hold(pending: PendingCall, decision: Decision) -> CallSuspendedError:
         key=pending.key,
         reads=declared.reads,
         tiers=tuple(str(tier) for tier in tiers_of(declared)),
-        proven=takes_proof(desk.gates, decision.gate),
+        proven=hold_takes_proof(desk, decision.gate),
+        approvals=decision.approvals,
         target=pending.aim,
         # The hold of a handoff says itself how long it lasts.
         until=hold_until(desk) if handoff is None else None,
+        stays=holding.stays_open and holding.id != holding.root,
         label=pending.label,
         untrusted=pending.untrusted,
     )
     contents = [desk.json(ARGUMENTS, pending.described), desk.refusal(decision.sentence), *pending.beside]
+    if pending.tried is not None:
+        contents.append(desk.text(SCOPE, str(pending.tried)))  # what an approver's scope is compared with
     if (target := pending.call.target) is not None:
         contents.append(desk.text(TARGET, target))
     desk.recording.record(holding.working, held, tuple(contents))
     if handoff is None:
         holding.held[held.call] = held
+        holding.used_up.discard(pending.key)
     else:
 
         def hold(known: Handoff, ended: ChildHead | None) -> Body:
@@ -114,6 +118,7 @@ def _hold(pending: PendingCall, decision: Decision) -> CallSuspendedError:
                 gate=decision.gate,
                 until=hold_until(desk),
                 proven=held.proven,
+                approvals=held.approvals,
             )
 
         desk.recording.act(handoff, hold, (desk.refusal(decision.sentence),))

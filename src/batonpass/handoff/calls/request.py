@@ -30,6 +30,7 @@ def write_request(pending: PendingCall, credential: Credential | None = None) ->
     identifier = new_call_id(desk.clock.now())
     contents = [desk.json(ARGUMENTS, pending.described), *told(desk, credential), *_words(pending), *pending.beside]
     recorded = write_counted(pending, lambda charges: _requested(pending, identifier, credential, charges), contents)
+    holding.use_up(pending.key, idempotent=declared.idempotent)
     holding.use.make(pending.tried, pending.flags)
     changes = recorded and not declared.reads
     if changes:

@@ -44,10 +44,10 @@ def find_taint(pending: PendingCall) -> None:
 
 
 def judge_taint(pending: PendingCall, facts: CallFacts) -> Iterator[Decision]:
-    """Yield what holds a call of a tainted run; nothing if a person let it act on that target before."""
+    """Yield what holds a call of a tainted run."""
     desk, holding = pending.desk, pending.holding
     taint = holding.taint
-    if not taint or not is_consequential(facts) or (facts.tool, pending.aim) in taint.cleared:
+    if not taint or not is_consequential(facts):
         return
     _look_for_endorsements(desk, holding)
     if not taint:

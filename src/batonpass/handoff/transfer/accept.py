@@ -242,7 +242,7 @@ def taint_of(offer: Offer, past: Resumption, parent: Holding | None = None) -> T
         # Carried in quarantine, and not among what taints: its sender knew that somebody had endorsed it.
         outside = (item.id for item in offer.baton.items if item.part is Part.UNTRUSTED)
         endorsed.update(item for item in outside if item not in offer.taint)
-    taint = Taint(endorsed=endorsed, cleared={*past.cleared})
+    taint = Taint(endorsed=endorsed)
     taint.learn(offer.initiated.label)
     taint.enter(offer.taint, offer.receipt)
     for source, receipt in past.taint.items():

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from hashlib import sha256
 from typing import Final, TypeVar
 
 from batonpass.errors import (
@@ -13,16 +12,33 @@ from batonpass.errors import (
     HandoffEndedError,
     HoldChangedError,
     KeyRefusedError,
-    NotApproverError,
     StaleHeadError,
     UnprovenError,
 )
-from batonpass.guard.gates import may_let_go_on, takes_proof
+from batonpass.guard.gates import is_for_approvers
 from batonpass.handoff.desk import REASON, Desk
 from batonpass.handoff.transfer.decision_sheet import Material
-from batonpass.handoff.transfer.holds import approvers_of, find_decision, find_hold, get_held_call, is_proven
+from batonpass.handoff.transfer.entitlement import is_enough, require_entitled
+from batonpass.handoff.transfer.holds import (
+    approvers_of,
+    find_backers,
+    find_decision,
+    find_hold,
+    get_held_call,
+    is_proven,
+    needs_proof,
+)
 from batonpass.ledger.standing import standing
-from batonpass.model.bodies import Body, Gate, HandoffApproved, HandoffDenied, ToolApproved, ToolHeld, ToolRefused
+from batonpass.model.bodies import (
+    Body,
+    HandoffApproved,
+    HandoffBacked,
+    HandoffDenied,
+    ToolApproved,
+    ToolBacked,
+    ToolHeld,
+    ToolRefused,
+)
 from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId, RunId
 from batonpass.model.key import KeyStatus
 from batonpass.model.lifecycle import Event, advance
@@ -30,6 +46,8 @@ from batonpass.model.ruling import Decided, Hold, is_approval, ruling_of
 from batonpass.model.run import RunState
 from batonpass.signing.approver import Approver
 from batonpass.store.port import LedgerView
+
+UNPROVEN: Final = "approval.unproven"  # a flag: nothing but their name says that somebody approved
 
 TIME_LIMIT: Final = "service:time-limit"  # in whose name what nobody let go on in time is denied
 
@@ -51,8 +69,11 @@ def decide_handoff(
 ) -> None:
     """Let a held handoff go on, or not. An `Approver` signs that; of anybody else it is taken as said.
 
-    Raises `NotApproverError`, `UnprovenError`, `HoldChangedError`, and `IllegalTransitionError` if it does not wait.
+    Where it takes several people, it waits on until the last of them has approved. Raises `NotApproverError`,
+    `OutOfScopeError`, `FourEyesError`, `UnprovenError`, `HoldChangedError`, and `IllegalTransitionError` if it does not
+    wait.
     """
+    measured_ms = _measured(desk, shown)
     contents = () if reason is None else (desk.text(REASON, reason),)
     for _ in range(_TRIES):
         with desk.store.view() as view:
@@ -62,8 +83,14 @@ def decide_handoff(
             hold = find_hold(view, known)
             if hold is None:
                 raise HandoffEndedError(handoff, known.state)
-            said = (HandoffApproved if approved else HandoffDenied)(
-                handoff=handoff, by=principal_of(by), shown=_digest(shown), looked_ms=looked_ms
+            last_one = approved and is_enough(hold, principal_of(by), tuple(find_backers(view, hold)))
+            kind = HandoffApproved if last_one else HandoffBacked if approved else HandoffDenied
+            said = kind(
+                handoff=handoff,
+                by=principal_of(by),
+                shown=_digest(shown),
+                looked_ms=looked_ms,
+                measured_ms=measured_ms,
             )
             body = _decided(desk, view, hold, said, by=by, shown=shown)
         try:
@@ -86,22 +113,31 @@ def decide_call(
     shown: Material | None = None,
     looked_ms: int | None = None,
 ) -> None:
-    """Let a root's held call be made, or not, once and for good; from whichever process.
+    """Let a held call of a run that goes on be made, or not, once and for good; from whichever process.
 
-    One that has waited for longer than it may is refused, whatever anybody says now. Raises `NotFoundError`,
-    `NotApproverError`, `UnprovenError`, `HandoffEndedError` if the root is over, and `CallDecidedError` if somebody
-    came first.
+    One that has waited for longer than it may is refused, whatever anybody says now. Where it takes several people, it
+    waits on until the last of them has approved. Raises `NotFoundError`, `NotApproverError`, `OutOfScopeError`,
+    `FourEyesError`, `UnprovenError`, `HandoffEndedError` if the run is over, and `CallDecidedError` if somebody came
+    first.
     """
+    measured_ms = _measured(desk, shown)
     if by != TIME_LIMIT:
         refuse_overdue(desk, call)
     with desk.store.view() as view:
         hold, receipt = get_held_call(view, call)
         _require_undecided(view, call)
-        root = view.get_run(RunId(receipt.stream))
-        if root.state is not RunState.OPEN:
-            raise HandoffEndedError(root.id, root.state)
-        said = (ToolApproved if approved else ToolRefused)(
-            run=root.id, call=call, by=principal_of(by), shown=_digest(shown), looked_ms=looked_ms
+        run = view.get_run(RunId(receipt.stream))
+        if run.state is not RunState.OPEN:
+            raise HandoffEndedError(run.id, run.state)
+        last_one = approved and is_enough(hold, principal_of(by), tuple(find_backers(view, hold)))
+        kind = ToolApproved if last_one else ToolBacked if approved else ToolRefused
+        said = kind(
+            run=run.id,
+            call=call,
+            by=principal_of(by),
+            shown=_digest(shown),
+            looked_ms=looked_ms,
+            measured_ms=measured_ms,
         )
         body = _decided(desk, view, hold, said, by=by, shown=shown)
     try:
@@ -113,7 +149,7 @@ def decide_call(
 
 
 def refuse_overdue(desk: Desk, call: CallId) -> None:
-    """Refuse a root's held call that nobody decided about in time; the limit stands in its own receipt."""
+    """Refuse a held call that nobody decided about in time; the limit stands in its own receipt."""
     with desk.store.view() as view:
         held = get_held_call(view, call)[1].body
         decided = find_decision(view, call) is not None
@@ -134,30 +170,22 @@ def principal_of(by: str | Approver) -> PrincipalId:
     return by.principal if isinstance(by, Approver) else PrincipalId(by)
 
 
-def require_entitled(hold: Hold, by: str) -> None:
-    """Refuse an agent that lets go on what takes a person, or confirms its own work. Raises `NotApproverError`."""
-    if hold.gate is not Gate.NONE and not may_let_go_on(hold.gate, by, worker=hold.worker):
-        raise NotApproverError(hold.name, by, hold.gate)
-
-
-def needs_proof(desk: Desk, hold: Hold) -> bool:
-    """Return whether an approval has to be signed: its hold says so, or the policy of today does."""
-    return hold.proven or takes_proof(desk.gates, hold.gate)
-
-
 def _decided(
     desk: Desk, view: LedgerView, hold: Hold, said: AnyDecision, *, by: str | Approver, shown: Material | None
 ) -> AnyDecision:
     """Return a decision, signed if it can be, if whoever decides may decide that."""
     if shown is not None and shown.hold != hold.receipt:
         raise HoldChangedError(hold.name)
+    at = desk.clock.now()
     if is_approval(said):
-        require_entitled(hold, said.by)
+        require_entitled(view, desk.gates, hold, said.by, at)
     if isinstance(by, Approver):
-        return _proven(view, hold, said, by, desk.clock.now())
-    if is_approval(said) and needs_proof(desk, hold):
+        return _proven(view, hold, said, by, at)
+    if not is_approval(said) or not is_for_approvers(hold.gate):
+        return said
+    if needs_proof(view, desk.gates, hold):
         raise UnprovenError(hold.name, said.by)
-    return said
+    return replace(said, flags=(UNPROVEN,))
 
 
 def _proven(view: LedgerView, hold: Hold, said: AnyDecision, by: Approver, at: datetime) -> AnyDecision:
@@ -183,7 +211,12 @@ def _require_undecided(view: LedgerView, call: CallId) -> None:
 
 
 def _digest(shown: Material | None) -> Digest | None:
-    return None if shown is None else Digest(sha256(shown.text.encode()).hexdigest())
+    return None if shown is None else shown.digest
+
+
+def _measured(desk: Desk, shown: Material | None) -> int | None:
+    """Return how long ago this relay handed out what was shown; None if it did not."""
+    return None if shown is None else desk.showings.measure(shown.hold, shown.digest)
 
 
 def _always(body: Body) -> Callable[[object, object], Body]:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Final
 
 from batonpass.audit.lookup import Text, find_ancestors, read_texts
@@ -10,15 +11,17 @@ from batonpass.briefing.deciding import Fact, decision_sheet
 from batonpass.briefing.sections import describe_budget
 from batonpass.errors import HandoffEndedError, NotFoundError
 from batonpass.handoff.calls.past_calls import ARGUMENTS
-from batonpass.handoff.transfer.holds import find_hold, get_held_call
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.transfer.holds import find_backers, find_held_receipt, find_hold, get_held_call, needs_proof
 from batonpass.handoff.transfer.read_offer import read_items, read_offer, statement_item
 from batonpass.model.baton import Baton
-from batonpass.model.bodies import Gate, Kind, Part, RunRecorded, RunRelaxed, ToolHeld
+from batonpass.model.bodies import Gate, Part, RunRecorded, RunRelaxed, ToolHeld
 from batonpass.model.ids import CallId, Digest, HandoffId, RunId, StreamId
 from batonpass.model.items import Constraint, Exclusion, Item, Statement
 from batonpass.model.receipt import Receipt
+from batonpass.model.rules import Policy
 from batonpass.model.ruling import Hold
-from batonpass.model.run import Run
+from batonpass.model.run import Handoff, Run
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -38,47 +41,80 @@ class Material:
     text: str
     hold: Digest
     proven: bool = False  # an approval takes an approver's key
+    approvals: int = 1  # so many people have to approve
+
+    @property
+    def digest(self) -> Digest:
+        """Return what a decision says was shown."""
+        return Digest(sha256(self.text.encode()).hexdigest())
 
 
-def material_of_handoff(view: LedgerView, handoff: HandoffId) -> Material:
+def show_handoff(desk: Desk, handoff: HandoffId) -> Material:
+    """Hand out what is to be decided about a held handoff, and remember when. Raises `HandoffEndedError`."""
+    with desk.store.view() as view:
+        return _shown(desk, material_of_handoff(view, handoff, desk.gates))
+
+
+def show_call(desk: Desk, call: CallId) -> Material:
+    """Hand out what is to be decided about a held call, and remember when. Raises `NotFoundError`."""
+    with desk.store.view() as view:
+        return _shown(desk, material_of_call(view, call, desk.gates))
+
+
+def _shown(desk: Desk, material: Material) -> Material:
+    desk.showings.show(material.hold, material.digest)
+    return material
+
+
+def material_of_handoff(view: LedgerView, handoff: HandoffId, policy: Policy) -> Material:
     """Return what is to be decided about a held handoff. Raises `HandoffEndedError` if it is not held."""
     known = view.get_handoff(handoff)
     hold = find_hold(view, known)
     if hold is None:
         raise HandoffEndedError(handoff, known.state)
-    baton = read_offer(view, known).baton
-    call = None if hold.call is None or hold.run is None else _find_call(view, hold)
-    facts = [
-        Fact(label="task", texts=[baton.task or _GONE]),
-        Fact(label="to", texts=[f"{known.to} · {baton.relation}"]),
-        *_asked_by(view, view.get_run(known.parent), baton.intent),
-        *(() if call is None else _call_facts(view, call)),
-        *_gate_facts(hold),
-        *_bounds([item for item in baton.items if item.part in {Part.CONSTRAINT, Part.EXCLUSION}]),
-        *_terms(baton),
-    ]
+    hold = replace(hold, proven=needs_proof(view, policy, hold))
+    call = find_held_receipt(view, hold)
     what = "a call of its attempt" if call is not None else "its first attempt"
-    return _sheet(f"{known.to} {handoff[-4:]} waits before {what}", facts, hold)
+    return _sheet(f"{known.to} {handoff[-4:]} waits before {what}", _handoff_facts(view, known, hold, call), hold)
 
 
-def material_of_call(view: LedgerView, call: CallId) -> Material:
-    """Return what is to be decided about a root's held call. Raises `NotFoundError`."""
+def material_of_call(view: LedgerView, call: CallId, policy: Policy) -> Material:
+    """Return what is to be decided about a held call of a run that goes on. Raises `NotFoundError`."""
     hold, receipt = get_held_call(view, call)
-    root = view.get_run(view.get_run(_require_run(hold, call)).root)
+    hold = replace(hold, proven=needs_proof(view, policy, hold))
+    run = view.get_run(_require_run(hold, call))
+    if run.handoff is not None:
+        known = view.get_handoff(run.handoff)
+        title = f"{run.agent} {run.id[-4:]}, which goes on meanwhile, waits before a call"
+        return _sheet(title, _handoff_facts(view, known, hold, receipt), hold)
+    root = view.get_run(run.root)
     said = [statement_item(stated, view.get_content(stated.item)) for stated in view.find_statements(root.id)]
     facts = [
         *_asked_by(view, root, [item.value for item in said if isinstance(item.value, Statement)]),
         *_call_facts(view, receipt),
-        *_gate_facts(hold),
+        *_gate_facts(view, hold),
         *_bounds(_bounds_of_root(view, root)),
     ]
     return _sheet(f"{root.agent} {root.id[-4:]}, a root run, waits before a call", facts, hold)
 
 
+def _handoff_facts(view: LedgerView, known: Handoff, hold: Hold, call: Receipt | None) -> list[Fact]:
+    baton = read_offer(view, known).baton
+    return [
+        Fact(label="task", texts=[baton.task or _GONE]),
+        Fact(label="to", texts=[f"{known.to} · {baton.relation}"]),
+        *_asked_by(view, view.get_run(known.parent), baton.intent),
+        *(() if call is None else _call_facts(view, call)),
+        *_gate_facts(view, hold),
+        *_bounds([item for item in baton.items if item.part in {Part.CONSTRAINT, Part.EXCLUSION}]),
+        *_terms(baton),
+    ]
+
+
 def _sheet(title: str, facts: Sequence[Fact], hold: Hold) -> Material:
     footer = f"{hold.name} · {hold.receipt[:16]}"
     text = decision_sheet(title, [fact for fact in facts if fact.texts], footer)
-    return Material(text=text, hold=hold.receipt, proven=hold.proven)
+    return Material(text=text, hold=hold.receipt, proven=hold.proven, approvals=hold.approvals)
 
 
 def _asked_by(view: LedgerView, run: Run, intent: Sequence[Statement]) -> Iterator[Fact]:
@@ -101,10 +137,14 @@ def _call_facts(view: LedgerView, receipt: Receipt) -> Iterator[Fact]:
         yield Fact(label="because", texts=[_words(reason)])
 
 
-def _gate_facts(hold: Hold) -> Iterator[Fact]:
+def _gate_facts(view: LedgerView, hold: Hold) -> Iterator[Fact]:
     rule = "held by whoever handed it off" if hold.rule is None else f"rule {hold.rule}"
     who = "whoever has an approver's key lets it go on" if hold.proven else _GATES[hold.gate]
+    if hold.approvals > 1:
+        keys = ", with their keys," if hold.proven else ""
+        who = f"{hold.approvals} people{keys} let it go on, and {hold.principal} is none of them"
     yield Fact(label="gate", texts=[f"{rule} · {who}"])
+    yield Fact(label="approved", texts=[f"by {body.by}" for body in find_backers(view, hold)])
     if hold.until is not None:
         yield Fact(label="until", texts=[f"{hold.until:%Y-%m-%d %H:%M:%S} UTC, then it is denied"])
 
@@ -138,12 +178,6 @@ def _bounds_of_root(view: LedgerView, root: Run) -> list[Item]:
     ]
     contents = {content.id: content for content in view.find_contents([ref.item for ref in refs])}
     return list(read_items(view, refs, contents)[0])
-
-
-def _find_call(view: LedgerView, hold: Hold) -> Receipt | None:
-    query = ReceiptQuery(stream=StreamId(_require_run(hold, hold.name)), kind=Kind.TOOL_HELD)
-    receipts = (decode_receipt(stored.payload) for stored in view.find_receipts(query))
-    return next((each for each in receipts if isinstance(each.body, ToolHeld) and each.body.call == hold.call), None)
 
 
 def _require_run(hold: Hold, name: str) -> RunId:

@@ -15,7 +15,6 @@ from batonpass.errors import (
     PolicyRefusedError,
 )
 from batonpass.guard.completeness import require_complete, required_parts
-from batonpass.guard.gates import takes_proof
 from batonpass.guard.hops import require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.bounds import TERMS
@@ -29,7 +28,7 @@ from batonpass.handoff.transfer.free_text import take_context
 from batonpass.handoff.transfer.grant_terms import Given, give, kept
 from batonpass.handoff.transfer.lineage import read_lineage
 from batonpass.handoff.transfer.pending import PendingOffer
-from batonpass.handoff.transfer.policy_gates import hold_until, judge_offer
+from batonpass.handoff.transfer.policy_gates import hold_takes_proof, hold_until, judge_offer
 from batonpass.handoff.transfer.read_offer import BRIEF, TASK, Offer, author_of, read_offer
 from batonpass.handoff.transfer.verdict import find_unverified
 from batonpass.model.baton import Baton, Brief, missing_parts
@@ -273,7 +272,8 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         rule=None if decision is None else decision.rule,
         gate=None if decision is None else decision.gate,
         until=hold_until(desk) if held else None,
-        proven=held and takes_proof(desk.gates, Gate.NONE if decision is None else decision.gate),
+        proven=held and hold_takes_proof(desk, Gate.NONE if decision is None else decision.gate),
+        approvals=1 if decision is None else decision.approvals,
         terms=None if pending.given.terms is None else pending.given.terms.digest,
         label=taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base,
         taint=sources,

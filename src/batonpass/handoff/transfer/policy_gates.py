@@ -6,10 +6,11 @@ from hashlib import sha256
 from batonpass.guard.gates import Decision, HandoffFacts, decide, judge_handoff
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.transfer.holds import takes_proof_today
 from batonpass.model.baton import Brief
 from batonpass.model.ids import AgentId, RunId
 from batonpass.model.items import Artifact, Item
-from batonpass.model.kinds import Relation
+from batonpass.model.kinds import Gate, Relation
 from batonpass.model.receipt import Mode
 from batonpass.model.rules import Tier
 from batonpass.store.port import LedgerView
@@ -74,6 +75,12 @@ def is_verbatim(task: str, items: tuple[Item, ...]) -> bool:
 def hold_until(desk: Desk) -> datetime | None:
     """Return when a hold that begins now is denied; None if it waits for ever."""
     return None if desk.gates.hold_for is None else desk.clock.now() + desk.gates.hold_for
+
+
+def hold_takes_proof(desk: Desk, gate: Gate) -> bool:
+    """Return whether a hold that begins now takes a decision that an approver's key signed."""
+    with desk.store.view() as view:
+        return takes_proof_today(view, desk.gates, gate)
 
 
 def depth_of(desk: Desk, holding: Holding) -> int:

@@ -70,14 +70,15 @@ def settle_own(
 ) -> None:
     """Decide what becomes of a call in doubt that an earlier attempt at this very work left.
 
-    Of a root's held call, `repeat` lets it be made, and `skip` does not, for good.
+    Of a held call of its own, `repeat` lets it be made, and `skip` does not, for good.
     """
     handoff = holding.working.run.handoff
+    held = holding.held.get(call) or holding.resumption.held.get(call)
+    if held is not None and (held.stays or handoff is None):
+        decide_call(desk, call, approved=settlement is Settlement.REPEAT, by=by, reason=reason)
+        return
     if handoff is not None:
         settle(desk, handoff, call, settlement, by=by, reason=reason)
-        return
-    if call in holding.held or call in holding.resumption.held:
-        decide_call(desk, call, approved=settlement is Settlement.REPEAT, by=by, reason=reason)
         return
     if call not in {doubt.id for doubt in holding.resumption.in_doubt}:
         raise NotFoundError("call in doubt", call)

@@ -196,7 +196,7 @@ class PostgresView:
         return self._all("find_charged", {"account": account}, rows.charged)
 
     def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls of roots that are held or were, oldest first."""
+        """Yield the calls that are or were held while their runs went on, oldest first."""
         return self._stream("find_held_calls", _NOTHING, rows.held_call)
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
@@ -204,7 +204,7 @@ class PostgresView:
         return self._stream("find_waiting_calls", _NOTHING, rows.held_call)
 
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
-        """Yield what was decided about a root's held call, or about all, oldest first."""
+        """Yield what was decided about such a call, or about all, oldest first."""
         if call is None:
             return self._stream("find_decided_calls", _NOTHING, rows.decided_call)
         return self._all("find_decided_call", {"call": call}, rows.decided_call)

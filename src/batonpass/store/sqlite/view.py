@@ -226,7 +226,7 @@ class SqliteView:
         return self._find("find_charged", (account,), rows.charged)
 
     def find_held_calls(self) -> Iterator[HeldCall]:
-        """Yield the calls of roots that are held or were, oldest first."""
+        """Yield the calls that are or were held while their runs went on, oldest first."""
         return self._find("find_held_calls", (), rows.held_call)
 
     def find_waiting_calls(self) -> Iterator[HeldCall]:
@@ -234,7 +234,7 @@ class SqliteView:
         return self._find("find_waiting_calls", (), rows.held_call)
 
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
-        """Yield what was decided about a root's held call, or about all, oldest first."""
+        """Yield what was decided about such a call, or about all, oldest first."""
         if call is None:
             return self._find("find_decided_calls", (), rows.decided_call)
         return self._find("find_decided_call", (call,), rows.decided_call)

@@ -105,7 +105,7 @@ class Delegating(Pen):
         # Nobody can ask whoever works in another program: it goes on, and would have asked.
         holding = accept(self.desk, offered.handoff, asks=False, beside=(source,))
         holding.working = replace(holding.working, epoch=None)
-        holding.suspends = False
+        holding.stays_open = True
         track = Track(holding=holding, agent=agent, link=link, candidates=candidates)
         state.add(track)
         offered.child = track.id

@@ -45,6 +45,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "until": None,
         "proven": False,
         "label": {"integrity": "llm_generated", "readers": None},
+        "approvals": 1,
         "taint": [],
         "terms": None,
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}

@@ -1,0 +1,36 @@
+"""What one person may approve: whose work, and which calls."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.checks import require_instance, require_texts
+from batonpass.model.limits import UNLIMITED
+from batonpass.model.permit import Permit
+from batonpass.model.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproverScope:
+    """What somebody may approve; what is not given bounds nothing."""
+
+    agents: tuple[str, ...] | None = None  # patterns: whose work
+    may: Scope | None = None  # what that work does, to what, with which arguments
+
+    def __post_init__(self) -> None:
+        if self.agents is not None:
+            object.__setattr__(self, "agents", require_texts("agents", self.agents))
+        if self.may is None:
+            return
+        for permit in require_instance("may", self.may, Scope).permits:
+            # Nobody counts what a person approves: such a limit would look like protection, and be none.
+            if permit.limits != UNLIMITED:
+                raise InvalidValueError("may", f"{permit} has limits; an approval is for one call, so leave them out")
+
+    def in_force(self, at: datetime) -> Scope | None:
+        """Return what they may approve at a moment; None bounds nothing."""
+        if self.may is None:
+            return None
+        # When somebody's right to approve ends says nothing about how long what they approve may last.
+        permits = (permit for permit in self.may.permits if permit.until is None or at < permit.until)
+        return Scope(tuple(Permit(permit.pattern, permit.where) for permit in permits))
