@@ -60,6 +60,7 @@ from batonpass.model.relay_bodies import (
     ApproverEnrolled,
     ApproverRevoked,
     ContentErased,
+    FileEndorsed,
     GrantRevoked,
     RelayEnrolled,
     RelayRevoked,
@@ -102,6 +103,7 @@ __all__ = [
     "Effect",
     "EffectKind",
     "ErrorType",
+    "FileEndorsed",
     "Found",
     "Gate",
     "GrantRevoked",
@@ -224,6 +226,7 @@ Body: TypeAlias = (
     | ApproverEnrolled
     | ApproverRevoked
     | ContentErased
+    | FileEndorsed
     | GrantRevoked
     | UnknownBody
 )

@@ -6,9 +6,11 @@ import apsw
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.model.ids import SessionId
+from batonpass.model.remark import Said
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, a_scribe, a_small_tree
 from batonpass.testing.conformance.deciding import decided, held
+from batonpass.testing.conformance.remarks import endorsed, remarks
 
 BEFORE_APPROVERS = """
     DROP TABLE held_calls;
@@ -68,3 +70,20 @@ def test_held_calls_are_found_in_a_ledger_that_is_older_than_approvers(tmp_path:
     opened.close()
 
     assert ([waiting], keys) == found
+
+
+def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(tmp_path: Path) -> None:
+    """What people answered for before is found by its name, as what they answer for now."""
+    path = tmp_path / "ledger.db"
+    store = SqliteStore(path)
+    scribe = a_scribe(store)
+    endorsed(scribe)
+    store.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("DROP TABLE remarks; DELETE FROM schema_migrations WHERE version = 6")
+    connection.close()
+    opened = SqliteStore(path)
+
+    assert 1 == len(remarks(opened, Said.ENDORSED))
+    verify_ledger(opened)
+    opened.close()
