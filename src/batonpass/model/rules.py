@@ -198,6 +198,7 @@ class Policy:
     enforce: bool = False  # gates hold and deny in observed runs as well
     hold_for: timedelta | None = None  # what nobody approves for so long is denied
     proven: bool = False  # what takes a person takes their key
+    commit_endorses: bool = True  # who commits what a tainted run wrote answers for it
     renew_every: int | None = None  # at every so many hops a person renews the grant, or it stops
     renewal: Gate = Gate.APPROVE
     allowed_agents: tuple[str, ...] | None = None  # patterns; None allows all
@@ -220,6 +221,7 @@ class Policy:
             names.add(rule.name)
         require_instance("enforce", self.enforce, bool)
         require_instance("proven", self.proven, bool)
+        require_instance("commit_endorses", self.commit_endorses, bool)
         if self.hold_for is not None and require_instance("hold_for", self.hold_for, timedelta) <= timedelta(0):
             raise InvalidValueError("hold_for", "a hold lasts for a while")
         if self.renew_every is not None:

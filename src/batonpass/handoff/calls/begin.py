@@ -36,6 +36,7 @@ from batonpass.handoff.calls.policy_gates import judge, suspend, tiers_of
 from batonpass.handoff.calls.receipts import TARGET, ask_guard, deny, fill_gap, judging, refuse_revoked, write_counted
 from batonpass.handoff.calls.sayings import Sayings
 from batonpass.handoff.calls.tainted_call import Vetted, vet
+from batonpass.handoff.calls.tainted_files import taint_from_files
 from batonpass.handoff.calls.tools import ToolCall
 from batonpass.handoff.calls.values import describe, give_back
 from batonpass.handoff.desk import Desk
@@ -145,6 +146,7 @@ def _begin(desk: Desk, holding: Holding, call: ToolCall[Any], described: bytes, 
     with judging(desk, holding, call, described):
         flags = (*guarded.flags, *_check(desk, holding, call, described, unchanged, counting=guarded.counting))
     planned = _Planned(described, number, key, target, target_key, flags, guarded)
+    taint_from_files(desk, holding, call)
     with holding.taint.lock:
         cleared = _clear(desk, holding, call, planned)
         if declared.credential is None:

@@ -20,14 +20,21 @@ from batonpass.model.bodies import (
     ToolCompleted,
 )
 from batonpass.model.checks import require_text
-from batonpass.model.ids import HandoffId, PrincipalId, RunId
+from batonpass.model.ids import CallId, HandoffId, PrincipalId, RunId
 from batonpass.model.label import Source, named_sources
 from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.taint import brought_by, endorsed_by
 from batonpass.store.port import LedgerView
 
 
-def take_in(desk: Desk, holding: Holding, sources: Iterable[Source], *, handoff: HandoffId | None = None) -> None:
+def take_in(
+    desk: Desk,
+    holding: Holding,
+    sources: Iterable[Source],
+    *,
+    handoff: HandoffId | None = None,
+    wrote: CallId | None = None,
+) -> None:
     """Write down that content from outside reached a run, if that is new to it."""
     taint = holding.taint
     with taint.lock:
@@ -38,7 +45,7 @@ def take_in(desk: Desk, holding: Holding, sources: Iterable[Source], *, handoff:
         try:
             if holding.ended is None:
                 fill_gap(desk, holding)
-                body = RunTainted(run=holding.id, sources=unknown, handoff=handoff)
+                body = RunTainted(run=holding.id, sources=unknown, handoff=handoff, wrote=wrote)
                 receipt = desk.recording.record(holding.working, body).receipt.id
         except (FencedError, StreamClosedError):
             pass  # the run is over: nothing that it does can be recorded any more, and whoever reads may read
