@@ -180,8 +180,7 @@ def _clear(desk: Desk, holding: Holding, call: ToolCall[Any], planned: _Planned)
     """Return what is known of a call that passes all gates, and what would have held it."""
     vetted = vet(desk, holding, planned.described, planned.target_key)
     tried = planned.guarded.tried
-    leads_to = None if tried is None else tried.resource
-    decisions = judge(desk, holding, call, planned.target, planned.key, aim=vetted.aim, leads_to=leads_to)
+    decisions = judge(desk, holding, call, planned.target, planned.key, aim=vetted.aim, tried=tried)
     return vetted, _pass_gates(desk, holding, call, planned.key, decisions, vetted=vetted)
 
 

@@ -22,6 +22,7 @@ from batonpass.handoff.holding import Holding
 from batonpass.ledger.standing import need
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import Body, ChildHead, HandoffHeld, ToolHeld
+from batonpass.model.call import Call
 from batonpass.model.content import Content
 from batonpass.model.ids import AgentId, Digest, RunId, new_call_id
 from batonpass.model.items import Artifact, Item
@@ -50,7 +51,7 @@ def judge(
     key: Digest,
     *,
     aim: Digest,
-    leads_to: str | None = None,
+    tried: Call | None = None,
 ) -> tuple[Decision, ...]:
     """Return what taint and the policy say about a call; nothing about one that somebody let be made."""
     if key in holding.resumption.approved:
@@ -61,7 +62,10 @@ def judge(
         reads=call.declared.reads,
         action=call.declared.action,
         target=target,
-        leads_to=leads_to,
+        does=call.action,
+        resource=call.resource,
+        leads_to=None if tried is None else tried.resource,
+        arguments=call.arguments if tried is None else tried.arguments,
         tiers=tiers_of(call.declared),
         depth=depth_of(desk, holding),
     )
