@@ -62,13 +62,21 @@ def take_result(desk: Desk, parent: Holding, receipt: Receipt) -> None:
     if not isinstance(body, HandoffCompleted | HandoffFailed):
         return
     parent.taint.learn(body.label)
-    outside = [item.item for item in body.gives if item.part is Part.UNTRUSTED]
     if body.label is not None and body.run not in body.taint:
         # It is said to come from outside, and is not among what taints: somebody endorsed it there.
-        for item in outside:
+        for item in _untrusted(body):
             if item not in body.taint:
                 parent.taint.endorse(item)
-    take_in(desk, parent, body.taint if body.label is not None else outside, handoff=body.handoff)
+    take_in(desk, parent, given_by(body), handoff=body.handoff)
+
+
+def given_by(body: HandoffCompleted | HandoffFailed) -> tuple[Source, ...]:
+    """Return what a close-out brings from outside to whoever takes what it gives."""
+    return body.taint if body.label is not None else _untrusted(body)
+
+
+def _untrusted(body: HandoffCompleted | HandoffFailed) -> tuple[Source, ...]:
+    return tuple(item.item for item in body.gives if item.part is Part.UNTRUSTED)
 
 
 def take_receipt(taint: Taint, receipt: Receipt) -> None:
