@@ -20,7 +20,7 @@ from batonpass.handoff.calls.tainted_call import add_text
 from batonpass.handoff.calls.tools import ToolCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.left_files import LeftFile, find_below, find_left, is_any_left
+from batonpass.handoff.left_files import PATH, LeftFile, find_below, find_left, is_any_left
 from batonpass.handoff.transfer.taint_received import take_in
 from batonpass.model.bodies import ToolCompleted, ToolFailed
 from batonpass.model.label import Source, named_sources
@@ -69,7 +69,7 @@ def taint_from_files(desk: Desk, holding: Holding, call: ToolCall[Any]) -> None:
             raise
         return
     for each in left:
-        take_in(desk, holding, each.sources, wrote=each.call)
+        take_in(desk, holding, each.sources, wrote=each.call, words=(desk.text(PATH, each.path),))
         _remember(desk, holding, each)
 
 

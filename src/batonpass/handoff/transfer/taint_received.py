@@ -20,6 +20,7 @@ from batonpass.model.bodies import (
     ToolCompleted,
 )
 from batonpass.model.checks import require_text
+from batonpass.model.content import Content
 from batonpass.model.ids import CallId, HandoffId, PrincipalId, RunId
 from batonpass.model.label import Source, named_sources
 from batonpass.model.receipt import Mode, Receipt
@@ -34,6 +35,7 @@ def take_in(
     *,
     handoff: HandoffId | None = None,
     wrote: CallId | None = None,
+    words: tuple[Content, ...] = (),
 ) -> None:
     """Write down that content from outside reached a run, if that is new to it."""
     taint = holding.taint
@@ -46,7 +48,7 @@ def take_in(
             if holding.ended is None:
                 fill_gap(desk, holding)
                 body = RunTainted(run=holding.id, sources=unknown, handoff=handoff, wrote=wrote)
-                receipt = desk.recording.record(holding.working, body).receipt.id
+                receipt = desk.recording.record(holding.working, body, words).receipt.id
         except (FencedError, StreamClosedError):
             pass  # the run is over: nothing that it does can be recorded any more, and whoever reads may read
         except StoreError:
