@@ -78,7 +78,7 @@ TABLES = {
     "keys": ("id", "role", "public_key", "relay", "status", "principal"),
     "held_calls": ("call", "run", "receipt"),
     "decided_calls": ("call", "run", "receipt", "approved"),
-    "remarks": ("said", "name", "receipt"),
+    "remarks": ("name", "said", "receipt"),
     "seals": ("size", "previous", "root", "note", "frontier"),
     "ledger": ("id", "root_key"),
 }

@@ -6,7 +6,7 @@ made is a person's, who had the file before them. Endorsing the content from out
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import new
@@ -32,7 +32,7 @@ PATH: Final = "path"
 _LARGEST_FILE: Final = 16 * 1024 * 1024  # of a larger one only the path is known
 _MOST_WRITERS: Final = 16  # of the same bytes; each may have known something else
 _MOST_VERSIONS: Final = 50
-_LATEST: Final = 256  # of files that tainted runs left, so many are looked through for those in a directory
+_LATEST: Final = 128  # of files that tainted runs left, so many are looked through for those in a directory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +53,13 @@ def is_any_left(view: LedgerView) -> bool:
     return next(view.find_remarks(Said.TAINTED), None) is not None
 
 
-def find_left(desk: Desk, view: LedgerView, path: Path) -> tuple[LeftFile, ...]:
-    """Return what tainted runs left in a file that is there, and nobody answers for; `path` leads through no link."""
+def find_left(
+    desk: Desk, view: LedgerView, path: Path, known: Collection[Source] = frozenset()
+) -> tuple[LeftFile, ...]:
+    """Return what tainted runs left in a file that is there, and nobody answers for; `path` leads through no link.
+
+    Of what is `known` already nothing is returned: asking git whether somebody answers for it would be for nothing.
+    """
     body = _read(path)
     if body == b"":
         return ()
@@ -64,18 +69,26 @@ def find_left(desk: Desk, view: LedgerView, path: Path) -> tuple[LeftFile, ...]:
     found = {left.call: left for left in _by_path(desk, view, path, digest)}
     if digest is not None:
         found |= {left.call: left for left in _by_bytes(desk, view, path, digest)}
-    standing = [replace(left, sources=rest) for left in found.values() if (rest := _unendorsed(view, left))]
+    news = (left for left in found.values() if not set(left.sources) <= set(known))
+    standing = [replace(left, sources=rest) for left in news if (rest := _unendorsed(view, left))]
     if not standing or (desk.gates.commit_endorses and _is_committed(desk, view, standing, path, body)):
         return ()
     return tuple(standing)
 
 
-def find_below(desk: Desk, view: LedgerView, directory: Path) -> Iterator[Path]:
-    """Yield the files in a directory that tainted runs left, of the latest that they did; they may be others' since."""
+def find_below(
+    desk: Desk, view: LedgerView, directory: Path, known: Collection[Source] = frozenset()
+) -> Iterator[Path]:
+    """Yield the files in a directory that tainted runs left who knew more than is `known`, of the latest that they did.
+
+    They may be others' since.
+    """
     receipts = dict.fromkeys(remark.receipt for remark in islice(view.find_remarks(Said.TAINTED), _LATEST))
     contents: list[ContentId] = []
     for receipt in receipts:
-        contents += [changed.change for changed in _outcome(view, receipt)[1].changes]
+        _, body = _outcome(view, receipt)
+        if not set(body.taint or ()) <= set(known):
+            contents += [changed.change for changed in body.changes]
     for path in dict.fromkeys(touched.path for touched in view.find_touches_of(contents)):
         whole = desk.files.root / path
         if whole.is_relative_to(directory) and whole.is_file():

@@ -63,7 +63,8 @@ def taint_from_files(desk: Desk, holding: Holding, call: ToolCall[Any]) -> None:
         return
     try:
         with desk.store.view() as view:
-            left = [*_find(desk, view, paths)] if is_any_left(view) else []
+            known = frozenset((*holding.taint.entered, *holding.taint.endorsed))
+            left = [*_find(desk, view, paths, known)] if is_any_left(view) else []
     except (StoreError, NotFoundError):
         if holding.working.mode is Mode.ENFORCED:
             raise
@@ -73,11 +74,13 @@ def taint_from_files(desk: Desk, holding: Holding, call: ToolCall[Any]) -> None:
         _remember(desk, holding, each)
 
 
-def _find(desk: Desk, view: LedgerView, paths: list[Path]) -> Iterator[LeftFile]:
+def _find(desk: Desk, view: LedgerView, paths: list[Path], known: frozenset[Source]) -> Iterator[LeftFile]:
     for path in paths:
-        files = islice(find_below(desk, view, path), _MOST_FILES) if path.is_dir() else (path,)
+        files = islice(find_below(desk, view, path, known), _MOST_FILES) if path.is_dir() else (path,)
         for file in files:
-            yield from find_left(desk, view, file)
+            for left in find_left(desk, view, file, known):
+                known |= {*left.sources}
+                yield left
 
 
 def _remember(desk: Desk, holding: Holding, left: LeftFile) -> None:
