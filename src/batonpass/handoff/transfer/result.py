@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from batonpass.errors import InvalidValueError
 from batonpass.guard.taint import may_endorse
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
@@ -107,7 +108,11 @@ def _label_of(view: LedgerView, handoff: Handoff) -> tuple[Label | None, tuple[S
     said = _said(view, handoff)
     if handoff.state is not State.ASKED and (said is None or may_endorse(getattr(said.body, "by", _NOBODY))):
         return None, ()  # nothing was said; or a person said it, or the relay itself
-    found = tuple(find_sources(view, handoff.id))
+    try:
+        found = tuple(find_sources(view, handoff.id))
+    except InvalidValueError:
+        # Nobody can read the offer: an attempt, if there was one, stands for whatever reached it.
+        found = () if handoff.run is None else (handoff.run,)
     return (EXTERNAL, found) if found else (None, ())
 
 

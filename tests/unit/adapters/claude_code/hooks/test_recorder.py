@@ -20,6 +20,8 @@ ENDED: dict[str, object] = {
     "took_us": None,
     "exit_code": None,
     "effects": [],
+    "taint": None,
+    "commits": [],
 }
 
 
