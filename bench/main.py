@@ -17,6 +17,7 @@ from bench import (
     handing,
     holding,
     hooking,
+    injection,
     ledger_blame,
     postgres_append,
     postgres_handing,
@@ -48,6 +49,7 @@ PARTS: Final[Mapping[str, Callable[[Path, Effort], Sequence[Row | Note]]]] = {
     "hook": hooking.measure,
     "mcp": proxying.measure,
     "hold": holding.measure,
+    "injection": injection.measure,
 }
 
 

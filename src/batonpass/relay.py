@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -17,6 +18,7 @@ from batonpass.handoff.furnishing import furnish, issuer_of
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.holding import Holding
+from batonpass.handoff.left_files import LeftFile, endorse_file
 from batonpass.handoff.looking import Check
 from batonpass.handoff.membership import Membership
 from batonpass.handoff.revoking import GOOD_FOR, revocation_list, revoke_grant
@@ -326,6 +328,13 @@ class Relay:
         """Erase contents; their receipts stay and the erasure is one."""
         ledger, identity = self._membership.join()
         Erasure(self._store, ledger, identity, self._clock).erase(contents, by=by, reason=reason)
+
+    def endorse_file(self, path: str | PathLike[str], *, by: str, reason: str) -> tuple[LeftFile, ...]:
+        """Let what a file holds now be treated as a person's own by whoever reads it; return what it is lifted from.
+
+        Raises `NotPersonError`, and `NotFoundError` if no tainted run left anything in it that nobody answers for.
+        """
+        return endorse_file(self.desk, path, by=by, reason=reason)
 
     def read(self, content: ContentId) -> bytes:
         """Return what was written. Raises `ContentErasedError` if it was erased since."""

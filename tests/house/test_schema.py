@@ -17,6 +17,7 @@ ENUMS: Final = {
     ("handoffs", "state"): "batonpass.model.lifecycle.State",
     ("keys", "role"): "batonpass.model.key.KeyRole",
     ("keys", "status"): "batonpass.model.key.KeyStatus",
+    ("remarks", "said"): "batonpass.model.remark.Said",
     ("runs", "state"): "batonpass.model.run.RunState",
 }
 

@@ -12,6 +12,7 @@ from batonpass.testing.conformance.charging import one_call, request
 from batonpass.testing.conformance.deciding import decided, held
 from batonpass.testing.conformance.keeping import SESSION, kept
 from batonpass.testing.conformance.offering import LONG_AGO, offered
+from batonpass.testing.conformance.remarks import ONE, OTHER, left
 from batonpass.testing.conformance.support import a_second_relay
 from batonpass.testing.conformance.touching import a_change, a_changing_call, changed
 from batonpass.wire.codec import decode_receipt
@@ -60,6 +61,7 @@ TABLES = {
     "keys": ("id", "role", "public_key", "relay", "status", "principal"),
     "held_calls": ("call", "run", "receipt"),
     "decided_calls": ("call", "run", "receipt", "approved"),
+    "remarks": ("name", "said", "receipt"),
     "seals": ("size", "previous", "root", "note", "frontier"),
     "ledger": ("id", "root_key"),
 }
@@ -77,6 +79,8 @@ def record_everything(scribe: Scribe) -> None:
     scribe.enrolment.enroll_approver(ANA, Ed25519Signer.generate().public_key, root=scribe.root)
     for number in range(2):
         decided(scribe, held(scribe, lead), approved=bool(number % 2))
+    for digest in (ONE, OTHER):
+        left(scribe, lead, digest)
     for _ in range(2):
         again = scribe.recording.start("again", agent="artist", by=ANA, session=SESSION)
         kept(scribe, again)

@@ -38,6 +38,7 @@ from batonpass.model.bodies import (
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import CallId, Digest, KeyId, RelayId, RunId, StreamId
 from batonpass.model.items import OpenQuestion, Report
+from batonpass.model.label import Source
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Handoff, Run, RunState
@@ -162,6 +163,12 @@ class Account:
     def latest(self) -> Attempt | None:
         """Return the latest attempt."""
         return self.attempts[-1] if self.attempts else None
+
+    @property
+    def brought(self) -> tuple[Source, ...]:
+        """Return what came from outside with what the latest attempt gave, and not with the offer."""
+        closed = None if self.latest is None else self.latest.closed
+        return () if closed is None else tuple(one for one in closed.taint if one not in self.offer.taint)
 
     @property
     def calls(self) -> tuple[CallSeen, ...]:

@@ -8,12 +8,13 @@ from typing import Final
 
 from batonpass.accounts.meant import get_meant
 from batonpass.accounts.outside import MESSAGE, Outside
-from batonpass.accounts.trail_words import REASON, TARGET, Words, first_line
+from batonpass.accounts.trail_words import PATH, REASON, TARGET, Words, first_line
 from batonpass.accounts.why_hops import name_of
 from batonpass.audit.lookup import LAST, ending, read_receipt, read_texts
 from batonpass.errors import AmbiguousIdError, InvalidValueError, NotFoundError
 from batonpass.handoff.calls.past_calls import ARGUMENTS, RESULT
 from batonpass.handoff.remembering import MEMORY
+from batonpass.handoff.transfer.result import DELIVERED
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffApproved,
@@ -49,7 +50,7 @@ class Way(StrEnum):
     """What content from outside did, or what was done about it."""
 
     READ = "read"  # it came to a run first here
-    CAME_BACK = "came back"  # with a child's result, or from a memory
+    CAME_BACK = "came back"  # with a child's words, from a memory, or from a file
     BEGAN_WITH = "began with"
     HANDED_ON = "handed on"
     CALLED = "called"
@@ -276,7 +277,10 @@ class _Walk:
                 came = "from a memory or a conversation"
                 if body.handoff is not None:
                     known = self.view.get_handoff(body.handoff)
-                    came = f"with the result of {known.to} {ending(known.id)}"
+                    what = "the result" if known.state in DELIVERED else "words"
+                    came = f"with {what} of {known.to} {ending(known.id)}"
+                elif body.wrote is not None:
+                    came = f"from {_file(self.view, receipt)}, which call {ending(body.wrote)} wrote"
                 return self._made(receipt, Way.CAME_BACK, came, id=body.handoff)
             case SessionResumed():
                 return self._made(receipt, Way.RESUMED)
@@ -348,6 +352,11 @@ def _call(view: LedgerView, receipt: Receipt, tool: str) -> str:
         if text is not None and text.body is not None:
             return f"{tool} {first_line(name, text.ref.id, text.body).bare}".rstrip()
     return tool
+
+
+def _file(view: LedgerView, receipt: Receipt) -> str:
+    text = read_texts(view, receipt).get(PATH)
+    return "a file" if text is None or text.body is None else first_line(PATH, text.ref.id, text.body).bare
 
 
 def _quoted(view: LedgerView, receipt: Receipt) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from batonpass.accounts.trail_values import Called, Happened, Trail
 from batonpass.accounts.trail_walk import Branch
-from batonpass.accounts.trail_words import COMMAND, EVIDENCE, ITEM, MESSAGE, REASON, elapsed, looked_for
+from batonpass.accounts.trail_words import COMMAND, EVIDENCE, ITEM, MESSAGE, PATH, REASON, elapsed, looked_for
 from batonpass.audit.lookup import ending
 from batonpass.handoff.transfer.read_offer import ANSWER, QUESTION, REPORT, TASK
 from batonpass.model.bodies import (
@@ -302,6 +302,9 @@ def _outside_line(told: Happened) -> Line | None:
     match told.body:
         case RunTainted() as body:
             came = "" if body.handoff is None else f"with the result of {ending(body.handoff)}"
+            if body.wrote is not None:
+                file = told.words[PATH].bare if PATH in told.words else "a file"
+                came = f"by {file}, which call {ending(body.wrote)} wrote"
             return Line("tainted", came, (Note(", ".join(map(ending, body.sources))),), Tone.WARN)
         case RunEndorsed() | HandoffEndorsed() as body:
             return Line("endorsed", ending(body.source), (Note(f"by {body.by}"), *_reason(told)), Tone.WARN)

@@ -32,6 +32,7 @@ from batonpass.wire.documents import decode_brief, decode_item, decode_report, i
 INTENT: Final = "intent"
 ITEM: Final = "item"
 TARGET: Final = "target"
+PATH: Final = "path"
 MESSAGE: Final = "message"
 REASON: Final = "reason"
 EVIDENCE: Final = "evidence"
@@ -211,6 +212,7 @@ _READERS: Final[Mapping[str, Callable[[bytes], str]]] = MappingProxyType(
         BRIEF: _may,
         ITEM: _item,
         TARGET: _plain,
+        PATH: _plain,
         ARGUMENTS: arguments_of,
         MESSAGE: _message,
         REPORT: _reported,

@@ -115,6 +115,7 @@ class AsyncRelay(Face[Relay]):
     verify = twin(Relay.verify)
     seal = twin(Relay.seal)
     erase = twin(Relay.erase)
+    endorse_file = twin(Relay.endorse_file)
     read = twin(Relay.read)
     trail = twin(Relay.trail)
     keys = twin(Relay.keys)

@@ -7,6 +7,7 @@ refuses to read, stays unread. The caller gives the environment; of its variable
 configuration are passed on.
 """
 
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,6 +52,7 @@ _FIXED: Final = MappingProxyType(
 )
 _LOG: Final = f"%H%x00%P%x00%ct%x00%an <%ae>%x00%(trailers:key={TRAILER},valueonly,separator=%x0a)"
 _FIELDS: Final = 5
+_HEAD: Final = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64}) (-?[0-9]+)")
 
 
 class GitSilentError(Exception):
@@ -64,6 +66,15 @@ class Logged:
     commit: Commit
     parents: tuple[str, ...]
     runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """What a commit made of a file: the object that it has there, of zeros alone if it has none."""
+
+    commit: str
+    at: datetime
+    blob: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +128,28 @@ class Repository:
             )
             for name, parents, seconds, author, runs in reversed(rows)
         ]
+
+    def reachable(self, commits: Iterable[str], *, without: str | None, most: int) -> list[str]:
+        """Return these commits and all before them, but for another and all before that, the latest first."""
+        wanted = (*commits, *(() if without is None else ("--not", without)))
+        return self._text("rev-list", f"--max-count={most}", *wanted, "--").split()
+
+    def versions(self, path: str, *, most: int) -> list[Version]:
+        """Return what the latest commits made of a file, the latest first."""
+        what = ("--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "-z", f"--max-count={most}")
+        printed = self._text("log", *what, "--format=%x00%H %ct", "--", path)
+        found: list[Version] = []
+        commit, at = "", _moment("0")
+        rest = iter(printed.split("\0"))
+        for each in rest:
+            said = each.lstrip("\n")
+            if said.startswith(":"):
+                # `:100644 100644 OLD NEW M`; then comes the path, which may look like anything and is not read.
+                found.append(Version(commit=commit, at=at, blob=said.split(" ")[3]))
+                next(rest, None)
+            elif (head := _HEAD.fullmatch(said)) is not None:
+                commit, at = head[1], _moment(head[2])
+        return found
 
     def moments(self, commits: Iterable[str]) -> dict[str, datetime]:
         """Return when commits were made or rewritten."""

@@ -10,6 +10,7 @@ from batonpass.errors import UnlinkedError
 from batonpass.guard.taint import may_endorse
 from batonpass.model.bodies import (
     CheckpointSaved,
+    FileEndorsed,
     HandoffAccepted,
     HandoffAnswered,
     HandoffCompleted,
@@ -21,10 +22,12 @@ from batonpass.model.bodies import (
     RunEndorsed,
     RunStarted,
     SessionResumed,
+    ToolCompleted,
+    ToolFailed,
     ToolHeld,
     ToolRequested,
 )
-from batonpass.model.ids import ContentId, HandoffId, ReceiptId, RunId
+from batonpass.model.ids import ContentId, HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.model.label import Label, Source
 from batonpass.model.receipt import Receipt
 from batonpass.model.taint import brought_by, endorsed_by, is_made_of_outside, offered_taint
@@ -55,6 +58,8 @@ class Taints:
                     _require_label(body.label, reached, "the handoff that it takes")
             case RunEndorsed() | HandoffEndorsed():
                 self._require_endorsement(receipt, body)
+            case FileEndorsed():
+                _require_person(body.by)
             case SessionResumed():
                 outside = (*(item.item for item in body.kept), *body.revisit)
                 if not body.taint and any(item in self._outside for item in outside):
@@ -67,6 +72,9 @@ class Taints:
         match body:
             case ToolRequested() | ToolHeld() | CheckpointSaved() | RunClosed():
                 _require_label(body.label, reached, "its run")
+            case ToolCompleted() | ToolFailed() if body.taint is not None and body.changes:
+                # What it left is found by this: who leaves it out lets others read it as if it were ours.
+                self._require_named(body.run, body.taint, [*reached, *brought_by(receipt)])
             case HandoffInitiated():
                 carried = [*reached, *self._carried(receipt, body)]
                 _require_label(body.label, carried, "its run, or stands in its baton")
@@ -76,8 +84,7 @@ class Taints:
                 self._require_named(body.run, body.taint, reached)
 
     def _require_endorsement(self, receipt: Receipt, body: RunEndorsed | HandoffEndorsed) -> None:
-        if not may_endorse(body.by):
-            raise UnlinkedError(f"{body.by} is no person and endorses what came from outside", field="by")
+        _require_person(body.by)
         runs = [body.run] if isinstance(body, RunEndorsed) else self._attempts.get(body.handoff, [])
         known = {source for run in runs for source in self.standing.get(run, {})}
         if isinstance(body, HandoffEndorsed):
@@ -171,6 +178,11 @@ class Taints:
         self.endorsed.setdefault(root, set()).add(source)
         for run in self._trees.get(root, ()):
             self.standing.get(run, {}).pop(source, None)
+
+
+def _require_person(by: PrincipalId) -> None:
+    if not may_endorse(by):
+        raise UnlinkedError(f"{by} is no person and endorses what came from outside", field="by")
 
 
 def _require_label(label: Label | None, reached: Iterable[Source], where: str) -> None:

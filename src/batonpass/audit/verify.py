@@ -303,6 +303,7 @@ class Verification:
         _require_rows("charged account", derived.charged, view.find_charged())
         _require_rows("held call", derived.held_calls, view.find_held_calls())
         _require_rows("decided call", derived.decided_calls, view.find_decided_calls())
+        _require_rows("remark", derived.remarks, view.find_remarks())
 
     # Step 13 for what is derived from contents: each row was met above, together with its change.
     def require_touches(self, view: LedgerView) -> None:

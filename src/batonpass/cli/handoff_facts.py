@@ -120,6 +120,7 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
         "effects": [] if closed is None else list(closed.effects),
         "gives": [] if closed is None else [item.item for item in closed.gives],
         "flags": [] if closed is None else list(closed.flags),
+        "taint": [] if closed is None else list(closed.taint),
         "error": getattr(closed, "error", None),
         **{name: text_facts(text) for name, text in attempt.texts.items()},
     }

@@ -110,6 +110,9 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     if taint := account.offer.taint:
         named = f"its sender knew {', '.join(map(ending, taint))}: `batonpass taint {ending(handoff.id)}`"
         sheet.row("outside", paint(named, "yellow"))
+    if own := account.brought:
+        told = f"what it gives was made of {', '.join(map(ending, own))}: `batonpass taint {ending(handoff.id)}`"
+        sheet.row("" if taint else "outside", paint(told, "yellow"))
     sheet.rows("decided", list(decision_rows(account)), newest=True)
     sheet.rows("earlier", list(_earlier(account)))
     sheet.rows("children", [_child_row(child) for child in account.children])

@@ -19,6 +19,7 @@ _NOUNS: Final = {
     "trail": "The trail: a whole tree as it happened.",
     "why": "Why something was allowed, denied or held.",
     "taint": "Where a text from outside entered, and what it reached.",
+    "endorse": "Answer for a file that a run wrote which knew something from outside.",
     "policy": "Policies: check the file, explain it, try it on what is recorded.",
     "grant": "Grants: who may do what, by whose word.",
     "receipt": "Receipts: one signed record of anything.",

@@ -4,8 +4,8 @@ The first rule that fits decides; where none does, the strictest of its tiers. W
 along, who may be asked and how deep a chain may be is judged besides, whatever the rules say.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from batonpass.guard.patterns import fits
@@ -68,9 +68,12 @@ class CallFacts:
     reads: bool = False
     action: str | None = None  # what it does, as a grant names it, if its tool says so
     target: str | None = None
+    does: str = "call"  # of one that names no target: its action, and what it does that to, as a grant names both
+    resource: str | None = None
     leads_to: str | None = None  # what the target is once links are followed, as a grant sees it; None: nobody looked
     tiers: tuple[Tier, ...] = ()
     depth: int = 0  # of the run that makes it: hops below the root
+    arguments: Mapping[str, object] = field(default_factory=dict)  # those that are held to a place, where they lead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

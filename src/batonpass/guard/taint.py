@@ -1,15 +1,18 @@
 """Taint: whether a call of a run that knows content from outside goes on, or waits for a person.
 
 A model that has read what somebody outside wrote may be doing what they want. What it reads and what can be undone
-goes on; what has consequences goes on only where it was named, word for word, before any of that came in.
+goes on; what has consequences goes on only where it was named, word for word, before any of that came in. Without a
+condition a permit names the target and not the amount: `pay:A` lets any sum be paid to A.
 """
 
-from collections.abc import Collection
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from batonpass.guard.gates import CallFacts, Decision
+from batonpass.model.condition import holds
 from batonpass.model.ids import is_user
 from batonpass.model.kinds import Gate
+from batonpass.model.permit import Permit
 from batonpass.model.rules import TAINT, Tier
 
 CONSEQUENTIAL: Final = frozenset({Tier.COSTLY, Tier.IRREVERSIBLE, Tier.EXTERNAL_WRITE, Tier.UNDECLARED})
@@ -20,23 +23,37 @@ def is_consequential(facts: CallFacts) -> bool:
     return not facts.reads and not CONSEQUENTIAL.isdisjoint(facts.tiers)
 
 
-def is_named(facts: CallFacts, terms: Collection[str]) -> bool:
-    """Return whether terms name this very action on this very target. A pattern names nothing in particular.
+def is_named(facts: CallFacts, terms: Iterable[Permit]) -> bool:
+    """Return whether terms name this very action on this very target, under conditions that the call keeps to.
 
-    A target that leads elsewhere, by a link or from another directory, is what it leads to.
+    A pattern names nothing in particular. A target that leads elsewhere, by a link or from another directory, is what
+    it leads to. A call without a target is named by its tool, or its program: `call:refund`, `run:pytest`.
     """
-    if facts.target is None or "*" in facts.target:
-        return False
-    detour = facts.leads_to is not None and _segments(facts.target) != _segments(facts.leads_to)
-    meant = facts.leads_to if detour else facts.target
-    return not {f"{action}:{meant}" for action in (facts.action or "write", facts.tool)}.isdisjoint(terms)
+    names = {*_names(facts)}
+    return any(
+        str(permit.pattern) in names and all(holds(condition, facts.arguments) for condition in permit.where)
+        for permit in terms
+    )
+
+
+def _names(facts: CallFacts) -> Iterator[str]:
+    target = facts.resource if facts.target is None else facts.target
+    if target is None or "*" in target:
+        return
+    detour = facts.leads_to is not None and _segments(target) != _segments(facts.leads_to)
+    actions = (facts.does,) if facts.target is None else (facts.action or "write", facts.tool)
+    for action in actions:
+        if not detour:
+            yield f"{action}:{target}"
+        if facts.leads_to is not None and "*" not in facts.leads_to:
+            yield f"{action}:{facts.leads_to}"
 
 
 def _segments(target: str) -> tuple[bool, list[str]]:
     return target.startswith("/"), [segment for segment in target.split("/") if segment not in {"", "."}]
 
 
-def judge_tainted_call(facts: CallFacts, terms: Collection[str], origin: str) -> Decision | None:
+def judge_tainted_call(facts: CallFacts, terms: Iterable[Permit], origin: str) -> Decision | None:
     """Return what holds a call of a run to which something came from outside; None if it goes on."""
     if not is_consequential(facts) or is_named(facts, terms):
         return None

@@ -19,7 +19,7 @@ from batonpass.handoff.transfer import verdict as verdict_of
 from batonpass.handoff.transfer.decision import decide_handoff
 from batonpass.handoff.transfer.decision_sheet import Material, show_handoff
 from batonpass.handoff.transfer.read_offer import Offer
-from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result
+from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
 from batonpass.handoff.transfer.taint_received import endorse_in_handoff
 from batonpass.model.baton import Baton
 from batonpass.model.bodies import Method, Settlement
@@ -102,6 +102,9 @@ class LiveHandoff:
         if result.delivered:
             # Whoever has seen it may build on it, however they came to see it.
             self._learn()
+        if self._parent is not None and result.sources:
+            # Also a question, or why it was declined, failed or refuted: a model goes on with whatever it reads.
+            take_words(self._desk, self._parent, result)
         return result
 
     def __enter__(self) -> "LiveRun":
@@ -141,6 +144,7 @@ class LiveHandoff:
                 written_here=self._written_here,
             )
         except HandoffAskedError as asked:
+            self.result()  # the question is in the error: whoever reads that has read it
             told = None if self._answerer is None else self._answerer(asked.question)
             if told is None:
                 raise

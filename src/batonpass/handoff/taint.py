@@ -10,6 +10,7 @@ from typing import Final
 
 from batonpass.model.ids import ReceiptId
 from batonpass.model.label import Label, Source, SourceType
+from batonpass.model.permit import Permit
 from batonpass.scan.passages import Passages
 
 # An agent's own words, which everybody may read.
@@ -23,7 +24,7 @@ class Taint:
     entered: dict[Source, ReceiptId | None] = field(default_factory=dict)  # by which receipt it reached this run
     endorsed: set[Source] = field(default_factory=set)
     base: Label = OWN  # of all that it knows, what came from outside left aside
-    terms: frozenset[str] | None = None  # those older than the taint, once somebody asked
+    terms: tuple[Permit, ...] | None = None  # those older than the taint, once somebody asked
     passages: Passages[Source] = field(default_factory=Passages)
     unread: set[Source] = field(default_factory=set)  # texts that were not looked into yet
     # Held while a label is worked out and written: what comes in meanwhile is written after it, or is in it.

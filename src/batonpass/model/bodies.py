@@ -62,6 +62,7 @@ from batonpass.model.relay_bodies import (
     ApproverEnrolled,
     ApproverRevoked,
     ContentErased,
+    FileEndorsed,
     GrantRevoked,
     RelayEnrolled,
     RelayRevoked,
@@ -104,6 +105,7 @@ __all__ = [
     "Effect",
     "EffectKind",
     "ErrorType",
+    "FileEndorsed",
     "Found",
     "Gate",
     "GrantRevoked",
@@ -230,6 +232,7 @@ Body: TypeAlias = (
     | ApproverEnrolled
     | ApproverRevoked
     | ContentErased
+    | FileEndorsed
     | GrantRevoked
     | UnknownBody
 )

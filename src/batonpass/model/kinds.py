@@ -71,6 +71,7 @@ class Kind(StrEnum):
     APPROVER_ENROLLED = "approver.enrolled"
     APPROVER_REVOKED = "approver.revoked"
     CONTENT_ERASED = "content.erased"
+    FILE_ENDORSED = "file.endorsed"
     GRANT_REVOKED = "grant.revoked"
 
 

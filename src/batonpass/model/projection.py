@@ -15,6 +15,7 @@ from batonpass.model.bodies import (
     ApproverRevoked,
     ChildHead,
     ContentErased,
+    FileEndorsed,
     GrantRevoked,
     HandoffAccepted,
     HandoffAnswered,
@@ -25,6 +26,7 @@ from batonpass.model.bodies import (
     HandoffCompleted,
     HandoffDeclined,
     HandoffDenied,
+    HandoffEndorsed,
     HandoffExpired,
     HandoffFailed,
     HandoffHeld,
@@ -38,6 +40,7 @@ from batonpass.model.bodies import (
     RelayRevoked,
     RelayRotated,
     RunClosed,
+    RunEndorsed,
     RunRecorded,
     RunRekeyed,
     RunSpent,
@@ -45,6 +48,7 @@ from batonpass.model.bodies import (
     ToolApproved,
     ToolBacked,
     ToolCompleted,
+    ToolFailed,
     ToolHeld,
     ToolRefused,
     ToolRequested,
@@ -56,6 +60,7 @@ from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, KeyId, Pu
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import Receipt
+from batonpass.model.remark import Remark, Said
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 
 
@@ -108,10 +113,14 @@ class Projection:
     charges: tuple[Charge, ...] = ()
     call_held: HeldCall | None = None
     call_decided: DecidedCall | None = None
+    remarks: tuple[Remark, ...] = ()
     proven_by: KeyId | None = None  # the approver's key that signed it, which must be active
 
 
 NOTHING = Projection()
+
+# An empty file holds no words of anybody, and all of them have this digest.
+NO_BYTES: Final = Digest(sha256(b"").hexdigest())
 
 _OUTCOMES = {
     Outcome.COMPLETED: RunState.COMPLETED,
@@ -250,10 +259,32 @@ def _charged(_receipt: Receipt, body: ToolRequested | RunSpent, _: Digest) -> Pr
 
 
 def _tool_completed(receipt: Receipt, body: ToolCompleted, _: Digest) -> Projection:
+    remarks = _left(receipt, body)
     if body.cache is None or body.fresh_until is None:
-        return Projection(charges=body.charges) if body.charges else NOTHING
+        return Projection(charges=body.charges, remarks=remarks) if body.charges or remarks else NOTHING
     kept = Cached(call=body.call, key=body.cache, receipt=receipt.id, until=body.fresh_until)
-    return Projection(cached=kept, charges=body.charges)
+    return Projection(cached=kept, charges=body.charges, remarks=remarks)
+
+
+def _tool_failed(receipt: Receipt, body: ToolFailed, _: Digest) -> Projection:
+    remarks = _left(receipt, body)
+    return Projection(remarks=remarks) if remarks else NOTHING
+
+
+def _left(receipt: Receipt, body: ToolCompleted | ToolFailed) -> tuple[Remark, ...]:
+    """Return what a call left behind that others ask about: files of a tainted run, and commits."""
+    if not body.taint and not body.commits:
+        return ()
+    written = {changed.after for changed in body.changes} - {None, NO_BYTES} if body.taint else set()
+    return (
+        *(Remark(said=Said.TAINTED, name=str(digest), receipt=receipt.id) for digest in sorted(map(str, written))),
+        *(Remark(said=Said.COMMITTED, name=commit, receipt=receipt.id) for commit in body.commits),
+    )
+
+
+def _endorsed(receipt: Receipt, body: RunEndorsed | HandoffEndorsed | FileEndorsed, _: Digest) -> Projection:
+    names = body.holds if isinstance(body, FileEndorsed) else (body.source,)
+    return Projection(remarks=tuple(Remark(said=Said.ENDORSED, name=name, receipt=receipt.id) for name in names))
 
 
 def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
@@ -320,13 +351,16 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     RunRecorded: _run_recorded,
     RunClosed: _run_closed,
     RunSpent: _charged,
+    RunEndorsed: _endorsed,
     HandoffInitiated: _handoff_initiated,
     HandoffAccepted: _handoff_accepted,
     HandoffCompleted: _handoff_completed,
     HandoffFailed: _handoff_failed,
+    HandoffEndorsed: _endorsed,
     **dict.fromkeys(_ACTS, _act),
     ToolRequested: _charged,
     ToolCompleted: _tool_completed,
+    ToolFailed: _tool_failed,
     ToolHeld: _tool_held,
     HandoffBacked: _backed,
     ToolBacked: _backed,
@@ -338,6 +372,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
     ApproverEnrolled: _approver_enrolled,
     ApproverRevoked: _approver_revoked,
     ContentErased: _content_erased,
+    FileEndorsed: _endorsed,
     GrantRevoked: _grant_revoked,
 }
 

@@ -12,6 +12,7 @@ from batonpass.model.bodies import (
     ApproverRevoked,
     Body,
     ContentErased,
+    FileEndorsed,
     GrantRevoked,
     Kind,
     RelayEnrolled,
@@ -155,7 +156,7 @@ class Receipt:
         match self.body:
             case UnknownBody():
                 return None
-            case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased() | GrantRevoked():
+            case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased() | GrantRevoked() | FileEndorsed():
                 return self.relay
             case ApproverEnrolled() | ApproverRevoked() | ToolBacked() | ToolApproved() | ToolRefused():
                 return self.relay

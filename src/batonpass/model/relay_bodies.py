@@ -1,4 +1,4 @@
-"""What receipts in a relay's own stream say: who may record and approve here, what was revoked, what was erased."""
+"""What receipts in a relay's own stream say: who may record and approve, what was revoked, erased or endorsed."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,6 +10,7 @@ from batonpass.model.ids import (
     CONTENT,
     RELAY,
     ContentId,
+    Digest,
     PrincipalId,
     PublicKey,
     RelayId,
@@ -98,6 +99,23 @@ class GrantRevoked:
     def __post_init__(self) -> None:
         if whole_of(require_account("account", self.account)) != self.account:
             raise InvalidValueError("account", "is a part of one; a grant is revoked as a whole")
+        require_principal("by", self.by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEndorsed:
+    """A person answers for what a file holds, which a run wrote that knew content from outside."""
+
+    kind: ClassVar = Kind.FILE_ENDORSED
+    holds: tuple[Digest, ...]  # the sha256 of its bytes, and of what that run left there, if somebody changed it since
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.holds, tuple) or not self.holds:
+            raise InvalidValueError("holds", "names no bytes that somebody could answer for")
+        for digest in self.holds:
+            require_digest("holds", digest)
+        require_unique("holds", self.holds)
         require_principal("by", self.by)
 
 

@@ -209,6 +209,7 @@ class Policy:
     approvers: Mapping[PrincipalId, ApproverScope] = field(
         default_factory=lambda: MappingProxyType({})
     )  # who may approve what; empty: every person everything
+    commit_endorses: bool = True  # who commits what a tainted run wrote answers for it
     renew_every: int | None = None  # at every so many hops a person renews the grant, or it stops
     renewal: Gate = Gate.APPROVE
     allowed_agents: tuple[str, ...] | None = None  # patterns; None allows all
@@ -231,6 +232,7 @@ class Policy:
             names.add(rule.name)
         require_instance("enforce", self.enforce, bool)
         self._require_people()
+        require_instance("commit_endorses", self.commit_endorses, bool)
         if self.hold_for is not None and require_instance("hold_for", self.hold_for, timedelta) <= timedelta(0):
             raise InvalidValueError("hold_for", "a hold lasts for a while")
         if self.renew_every is not None:

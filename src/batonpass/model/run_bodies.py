@@ -130,12 +130,13 @@ class RunSettled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTainted:
-    """Content from outside reached a run by another way than a call of its own: with a result, or a memory."""
+    """Content from outside reached a run by another way than a call of its own: with a result, a memory or a file."""
 
     kind: ClassVar = Kind.RUN_TAINTED
     run: RunId
     sources: tuple[Source, ...]
-    handoff: HandoffId | None = None  # with whose result it came
+    handoff: HandoffId | None = None  # with whose result or words it came
+    wrote: CallId | None = None  # which call left the file that it came with
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -144,6 +145,8 @@ class RunTainted:
             raise InvalidValueError("sources", "names nothing that came from outside")
         if self.handoff is not None:
             require_id("handoff", self.handoff, HANDOFF_PREFIX)
+        if self.wrote is not None:
+            require_id("wrote", self.wrote, CALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """What receipts about tool calls say."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.charge import Charge, require_charges
@@ -12,6 +13,7 @@ from batonpass.model.checks import (
     require_digest,
     require_instance,
     require_integer,
+    require_match,
     require_member,
     require_unique,
     require_utc,
@@ -32,6 +34,8 @@ from batonpass.model.ids import (
 )
 from batonpass.model.kinds import Gate, Kind
 from batonpass.model.label import Label, Source, require_label, require_sources
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +111,14 @@ class ToolCompleted:
     took_us: int | None = None  # microseconds, by a clock that nobody can set
     exit_code: int | None = None  # of a command; of one that a signal ended, 128 and the signal's number
     effects: tuple[Effect, ...] = ()  # what it changed besides, as its tool says
+    taint: tuple[Source, ...] | None = None  # what its run knew from outside when it left those files; None: not said
+    commits: tuple[str, ...] = ()  # that it made, or brought into the history of the work tree, as git names them
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
         _require_end(self.took_us, self.exit_code, self.effects)
+        _require_left(self.taint, self.commits)
         require_integer("cost", self.cost)
         if (self.cache is None) != (self.fresh_until is None):
             raise InvalidValueError("cache", "comes with fresh_until: nothing is kept for good")
@@ -138,6 +145,8 @@ class ToolFailed:
     took_us: int | None = None
     exit_code: int | None = None
     effects: tuple[Effect, ...] = ()
+    taint: tuple[Source, ...] | None = None
+    commits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require_id("run", self.run, RUN)
@@ -145,6 +154,7 @@ class ToolFailed:
         require_code("error", self.error)
         require_codes("flags", self.flags)
         _require_end(self.took_us, self.exit_code, self.effects)
+        _require_left(self.taint, self.commits)
         _require_changes(self.changes)
         require_label("label", self.label)
 
@@ -239,6 +249,14 @@ def _require_end(took_us: int | None, exit_code: int | None, effects: tuple[Effe
     if exit_code is not None:
         require_integer("exit_code", exit_code)
     require_effects(effects)
+
+
+def _require_left(taint: tuple[Source, ...] | None, commits: tuple[str, ...]) -> None:
+    if taint is not None:
+        require_sources("taint", taint)
+    for commit in require_instance("commits", commits, tuple):
+        require_match("commits", commit, _COMMIT, "a commit as git names it, in full")
+    require_unique("commits", commits)
 
 
 def _require_changes(changes: tuple[Changed, ...]) -> None:

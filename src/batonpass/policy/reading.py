@@ -108,6 +108,7 @@ _OWN: Final[Mapping[str, Callable[[Place], Any]]] = {
     "enforce": Place.boolean,
     "hold_for": _duration,
     "proven": Place.boolean,
+    "commit_endorses": Place.boolean,
     "renew_every": lambda place: place.integer(1),
     "renewal": lambda place: place.member(Gate),
     "allowed_agents": lambda place: place.texts("agents"),

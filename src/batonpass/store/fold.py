@@ -14,6 +14,7 @@ from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, KeyId, Run
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, RunEnded
 from batonpass.model.receipt import Receipt
+from batonpass.model.remark import Remark
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.stream import Stream
 from batonpass.store.admission import next_state, require_anchor, require_approver, require_fence
@@ -36,6 +37,7 @@ class Derived:
     charged: MutableMapping[str, Charged] = field(default_factory=dict)
     held_calls: MutableMapping[CallId, HeldCall] = field(default_factory=dict)
     decided_calls: MutableMapping[CallId, DecidedCall] = field(default_factory=dict)
+    remarks: MutableMapping[str, Remark] = field(default_factory=dict)
 
     def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
         """Take in one receipt that was found to be the next of its stream. Raises what `LedgerStore.append` raises."""
@@ -71,6 +73,8 @@ class Derived:
             add_new(self.held_calls, change.call_held.call, change.call_held)
         if change.call_decided is not None:
             add_new(self.decided_calls, change.call_decided.call, change.call_decided)
+        for remark in change.remarks:
+            add_new(self.remarks, remark.id, remark)
 
     def _fold_keys(self, change: Projection) -> None:
         if change.proven_by is not None:

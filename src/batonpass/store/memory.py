@@ -48,6 +48,7 @@ class _Transaction:
             self._new.charged,
             self._new.held_calls,
             self._new.decided_calls,
+            self._new.remarks,
         )
 
     def commit(self) -> None:

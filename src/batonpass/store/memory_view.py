@@ -27,6 +27,7 @@ from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Event, State, sources
 from batonpass.model.receipt import StoredReceipt
+from batonpass.model.remark import Remark, Said
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
@@ -55,6 +56,7 @@ class Tables:
     charged: MutableMapping[str, Charged] = field(default_factory=dict)
     held_calls: MutableMapping[CallId, HeldCall] = field(default_factory=dict)
     decided_calls: MutableMapping[CallId, DecidedCall] = field(default_factory=dict)
+    remarks: MutableMapping[str, Remark] = field(default_factory=dict)
 
 
 MAPS: Final = (
@@ -73,6 +75,7 @@ MAPS: Final = (
     "charged",
     "held_calls",
     "decided_calls",
+    "remarks",
 )
 
 
@@ -272,6 +275,15 @@ class MemoryView:
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
         """Yield what was decided about a call, or about all."""
         return (known for _, known in sorted(self._tables.decided_calls.items()) if call in {None, known.call})
+
+    def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
+        """Yield what is said about something, the latest first."""
+        found = [
+            remark
+            for remark in self._tables.remarks.values()
+            if said in {None, remark.said} and name in {None, remark.name}
+        ]
+        return iter(sorted(found, key=lambda remark: remark.receipt, reverse=True))
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

@@ -29,6 +29,7 @@ from batonpass.model.ids import (
 from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.receipt import StoredReceipt
+from batonpass.model.remark import Remark, Said
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream, genesis
@@ -184,6 +185,12 @@ class LedgerView(Protocol):
 
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
         """Yield what was decided about such a call, or about all, oldest first."""
+
+    def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
+        """Yield what is said about something, or of a kind, the latest first; or all, in any order.
+
+        A name is looked for only together with what is said about it.
+        """
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held, also those that have run out, by handoff."""

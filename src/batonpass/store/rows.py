@@ -20,6 +20,7 @@ from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import StoredReceipt
+from batonpass.model.remark import Remark, Said
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
@@ -237,6 +238,13 @@ def charged(row: Row) -> Charged:
     """Return a row of what is used up."""
     account, unit, used = row
     return Charged(account=account, unit=Unit(unit), used=used)
+
+
+@_naming("remark")
+def remark(row: Row) -> Remark:
+    """Return a row of remarks."""
+    said, name, receipt_id = row
+    return Remark(said=Said(said), name=name, receipt=receipt_id)
 
 
 @_naming("held call")

@@ -4,10 +4,12 @@ import pytest
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.model.ids import SessionId
+from batonpass.model.remark import Said
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing.builders import ANA, Scribe, a_small_tree
 from batonpass.testing.conformance.deciding import decided, held
+from batonpass.testing.conformance.remarks import endorsed, remarks
 from tests.integration.postgres.support import database_of
 from tests.postgres_server import Server
 
@@ -69,3 +71,18 @@ def test_held_calls_are_found_in_a_ledger_that_is_older_than_approvers(
     opened.close()
 
     assert [waiting] == found
+
+
+def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(
+    scribe: Scribe, postgres_url: str, postgres: Server
+) -> None:
+    """What people answered for before is found by its name, as what they answer for now."""
+    endorsed(scribe)
+    for statement in ("DROP TABLE remarks", "DELETE FROM schema_migrations WHERE version = 7"):
+        postgres.execute(statement, database=database_of(postgres_url))
+    store = PostgresStore(postgres_url)
+    store.migrate()
+
+    assert 1 == len(remarks(store, Said.ENDORSED))
+    verify_ledger(store)
+    store.close()

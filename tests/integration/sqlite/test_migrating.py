@@ -8,9 +8,11 @@ import pytest
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import StoreAlteredError
 from batonpass.model.ids import SessionId
+from batonpass.model.remark import Said
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, a_scribe, a_small_tree
 from batonpass.testing.conformance.deciding import decided, held
+from batonpass.testing.conformance.remarks import endorsed, remarks
 
 BEFORE_APPROVERS = """
     DROP TABLE held_calls;
@@ -84,3 +86,20 @@ def test_a_trigger_in_an_older_ledger_does_not_run_while_it_is_migrated(tmp_path
     connection.close()
     with pytest.raises(StoreAlteredError, match="trigger quiet is not ours"):
         SqliteStore(path)
+
+
+def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(tmp_path: Path) -> None:
+    """What people answered for before is found by its name, as what they answer for now."""
+    path = tmp_path / "ledger.db"
+    store = SqliteStore(path)
+    scribe = a_scribe(store)
+    endorsed(scribe)
+    store.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("DROP TABLE remarks; DELETE FROM schema_migrations WHERE version = 6")
+    connection.close()
+    opened = SqliteStore(path)
+
+    assert 1 == len(remarks(opened, Said.ENDORSED))
+    verify_ledger(opened)
+    opened.close()

@@ -14,12 +14,14 @@ from batonpass.model.content import Place, StoredContent, new_content
 from batonpass.model.ids import CallId, ContentId, Digest, HandoffId
 from batonpass.model.key import KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.remark import Remark, Said
 from batonpass.model.run import RunState
 from batonpass.testing.builders import ANA
 from batonpass.testing.clock import NOON
 from batonpass.testing.conformance.charging import one_call, request
 from batonpass.testing.conformance.deciding import decided, held
 from batonpass.testing.conformance.keeping import kept
+from batonpass.testing.conformance.remarks import ONE, OTHER, left
 from tests.unit.audit.forging import Forger
 from tests.unit.model.examples import DIGEST, RUN_KEY, an_id
 
@@ -352,3 +354,27 @@ def test_a_row_that_says_claimed_without_a_lease_is_found() -> None:
         verify_ledger(forger.store)
 
     assert (handoff, None, "state") == (found.value.stream, found.value.seq, found.value.field)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda found: replace(found, name=OTHER), "no receipt supports this remark"),
+        (lambda found: replace(found, said=Said.ENDORSED), "no receipt supports this remark"),
+        (lambda found: replace(found, receipt=an_id("receipt", 9)), "no receipt supports this remark"),
+        (lambda _: None, "1 of 1 remark rows are gone"),
+    ],
+    ids=["of other bytes", "that a person answers for", "of another receipt", "that is gone"],
+)
+def test_a_remark_that_the_receipts_do_not_support_is_found(
+    change: Callable[[Remark], Remark | None], problem: str
+) -> None:
+    """Whoever takes a tainted file's row away, or makes an endorsement of it, is found out."""
+    forger = Forger()
+    kept_ = left(forger.scribe, forger.scribe.start(), ONE)
+    forged = change(forger.tables.remarks.pop(kept_.id))
+    if forged is not None:
+        forger.tables.remarks[forged.id] = forged
+
+    with pytest.raises((DerivedStateError, MissingError), match=problem):
+        verify_ledger(forger.store)

@@ -13,7 +13,9 @@ from batonpass.ledger.standing import Working
 from batonpass.model.bodies import (
     Body,
     Carried,
+    Changed,
     ChildHead,
+    FileEndorsed,
     HandoffEndorsed,
     HandoffInitiated,
     HandoffRetried,
@@ -28,6 +30,7 @@ from batonpass.model.bodies import (
     ToolRequested,
 )
 from batonpass.model.content import Content, new_content
+from batonpass.model.entry import Touch
 from batonpass.model.ids import CallId, HandoffId, PrincipalId, StreamId, new_call_id, new_handoff_id
 from batonpass.model.kinds import Gate
 from batonpass.model.label import Label, Source, SourceType
@@ -354,3 +357,58 @@ def test_what_an_honest_relay_writes_passes(write: Callable[[Hand], None]) -> No
     write(hand)
 
     assert 0 < verify_ledger(hand.forger.store).receipts
+
+
+def leave(hand: Hand, run: Working, taint: tuple[Source, ...] | None, *, label: Label = CLEAN) -> CallId:
+    """Let a call leave a file, and say of its taint what one pleases."""
+    call = hand.request(run, OUTSIDE)
+    change = new_content("change.1", b'{"path": "notes.md"}', NOON, media_type="application/json")
+    left = Changed(change=change.ref.id, after=DIGEST)
+    done = ToolCompleted(run=run.run.id, call=call, label=label, changes=(left,), taint=taint)
+    touch = Touch(path="notes.md", content=change.ref.id)
+    hand.forger.scribe.recording.record(run, done, (change,), touches=(touch,))
+    return call
+
+
+def test_a_file_of_a_tainted_run_that_says_nothing_of_it_is_found() -> None:
+    """Whoever reads it later would be taken for clean."""
+    hand = Hand()
+    run = hand.start()
+    hand.fetch(run)
+    leave(hand, run, ())
+
+    with pytest.raises(UnlinkedError, match="does not name") as found:
+        verify_ledger(hand.forger.store)
+
+    assert "taint" == found.value.field
+
+
+def test_a_file_that_says_what_its_run_knew_is_fine() -> None:
+    """All of it, or the run for all of it; and what an older relay wrote says nothing, and is as it was."""
+    hand = Hand()
+    run = hand.start()
+    call = hand.fetch(run)
+    leave(hand, run, (call,))
+    leave(hand, run, (run.run.id,))
+    leave(hand, run, None)
+    verify_ledger(hand.forger.store)
+
+
+def test_what_a_download_left_names_the_download() -> None:
+    """The file is what came from outside."""
+    hand = Hand()
+    leave(hand, hand.start(), (), label=OUTSIDE)
+
+    with pytest.raises(UnlinkedError, match="does not name"):
+        verify_ledger(hand.forger.store)
+
+
+def test_a_file_that_an_agent_endorsed_is_found() -> None:
+    """Only a person answers for what a file holds."""
+    hand = Hand()
+    hand.forger.scribe.recording.note(FileEndorsed(holds=(DIGEST,), by=PrincipalId("agent:lead")))
+
+    with pytest.raises(UnlinkedError, match="is no person") as found:
+        verify_ledger(hand.forger.store)
+
+    assert "by" == found.value.field

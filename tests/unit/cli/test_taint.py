@@ -1,10 +1,12 @@
 """`batonpass taint` and `batonpass handoff endorse`: where a text came in, and a person who answers for it."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.run import LiveRun
 from batonpass.model.items import Decision
 from batonpass.relay import Relay
@@ -133,3 +135,57 @@ def test_nobody_else_does(desk: Desk, relay: Relay) -> None:
 
     assert (1, True) == (by_agent.exit_code, "handoff.not_person" in by_agent.stdout)
     assert (1, True) == (unknown.exit_code, "no content from outside that taints it" in unknown.stderr)
+
+
+@pytest.fixture
+def notes(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a file that a run wrote which had read a page; another run has read it since."""
+    monkeypatch.chdir(desk.directory)
+    world = World()
+    with relay.start("Note the prices", by=ANA, agent="reader") as reader:
+        reader.call(world.fetch, "news.example")
+        reader.call(tool("note", reversible=True)(lambda path: Path(path).write_text(PAGE, encoding="utf-8")), "n.md")
+    with relay.start("Read the notes", by=ANA, agent="payer") as payer:
+        payer.call(tool("look", reads=True)(lambda path: Path(path).read_text(encoding="utf-8")), "n.md")
+        payer.call(world.pay, ACCOUNT, 9800)
+    return desk.directory / "n.md"
+
+
+def test_a_page_is_followed_through_a_file(desk: Desk, notes: Path) -> None:
+    """Into another tree, by the name of the file and the call that wrote it."""
+    told = desk.words("taint", "last")
+
+    assert notes.exists()
+    assert re.search(r"payer \S+ +came back +from n\.md, which call \S+ wrote", told)
+    assert [["read", "called", "came back", "called", "called"]] == ways(desk.answer("taint", "last"))
+
+
+def test_a_person_answers_for_a_file(desk: Desk, notes: Path) -> None:
+    """Who it was, and what the file came from; a second time there is nothing to answer for."""
+    done = desk.run("endorse", str(notes), "--by", "user:ana", "--reason", "I read it")
+    again = desk.run("endorse", str(notes), "--by", "user:ana", "--reason", "I read it")
+
+    assert "n.md · user:ana answers for it (unproven)\n" == done.stdout
+    assert re.search(r"written by call \S+ · .* · from outside: call \S+", done.stderr)
+    assert (1, True) == (again.exit_code, "not_found" in again.stderr)
+
+
+def test_a_file_is_endorsed_for_programs(desk: Desk, notes: Path) -> None:
+    """All of it as JSON."""
+    answer = desk.answer("endorse", str(notes), "--by", "user:ana", "--reason", "I read it")
+
+    assert ("n.md", "user:ana", 1) == (answer["file"], answer["by"], len(answer["written"][0]["sources"]))
+
+
+def test_no_agent_answers_for_a_file(desk: Desk, notes: Path) -> None:
+    """It is refused, and the file taints as before."""
+    done = desk.run("endorse", str(notes), "--by", "agent:payer", "--reason", "fine")
+
+    assert (1, True) == (done.exit_code, "only a person answers" in done.stderr)
+    assert 0 == desk.run("endorse", str(notes), "--by", "user:ana", "--reason", "I read it").exit_code
+
+
+def test_a_result_shows_what_it_is_made_of(desk: Desk, lead: LiveRun) -> None:
+    """Whoever reads it there knows what they take in."""
+    assert "what it gives was made of" in desk.words("handoff", "show", "reader")
+    assert list(lead.taint) == desk.answer("handoff", "show", "reader")["attempts"][-1]["taint"]

@@ -1,5 +1,7 @@
 """Taint as values: which calls have consequences, what names one, and who answers for a stranger."""
 
+from dataclasses import replace
+
 import pytest
 
 from batonpass.guard.gates import CallFacts, HandoffFacts, judge_handoff
@@ -7,6 +9,7 @@ from batonpass.guard.taint import is_consequential, is_named, judge_tainted_call
 from batonpass.model.ids import AgentId
 from batonpass.model.kinds import Gate, Relation
 from batonpass.model.rules import Policy, Tier
+from batonpass.model.scope_text import read_scope
 
 CLERK = AgentId("clerk")
 
@@ -31,16 +34,53 @@ def test_what_can_be_undone_has_none() -> None:
 @pytest.mark.parametrize(
     ("target", "terms", "named"),
     [
-        ("src/a.py", {"write:src/a.py"}, True),
-        ("src/a.py", {"put:src/a.py"}, True),
-        ("src/a.py", {"write:src/*", "put:**", "src/a.py", "WRITE:src/a.py", "write:src/a.py "}, False),
-        ("src/*", {"write:src/*"}, False),
-        (None, {"write:None", "put:"}, False),
+        ("src/a.py", ["write:src/a.py"], True),
+        ("src/a.py", ["put:src/a.py"], True),
+        ("src/a.py", ["write:src/*", "put:**", "read:src/a.py", "write:src/a.pyc", "write:SRC/a.py"], False),
+        ("src/*", ["write:src/*"], False),
+        (None, ["write:None", "put:put", "write:put"], False),
+        (None, ["call:put"], True),
+        (None, ["call:*", "call:**", "call:put/x", "call:puts"], False),
+        ("src/a.py", ["call:put"], False),
     ],
 )
-def test_terms_name_letter_by_letter(target: str | None, terms: set[str], named: bool) -> None:  # noqa: FBT001
-    """The action or the tool, and the very target; a pattern names nothing in particular."""
-    assert named == is_named(a_call(Tier.IRREVERSIBLE, target=target), terms)
+def test_terms_name_letter_by_letter(target: str | None, terms: list[str], named: bool) -> None:  # noqa: FBT001
+    """The action or the tool, and the very target; of one without a target the tool. A pattern names nothing."""
+    call = replace(a_call(Tier.IRREVERSIBLE, target=target), resource="put")
+
+    assert named == is_named(call, read_scope(terms).permits)
+
+
+@pytest.mark.parametrize(
+    ("terms", "arguments", "named"),
+    [
+        (["pay:A where amount <= 10"], {"amount": 10}, True),
+        (["pay:A where amount <= 10"], {"amount": 11}, False),
+        (["pay:A where amount <= 10"], {}, False),
+        (["pay:A where amount <= 10"], {"amount": "9800"}, False),
+        (["pay:A where amount <= 10", "pay:*"], {"amount": 9800}, False),
+        (["pay:A where amount <= 10", 'pay:A where note is "rent"'], {"amount": 900, "note": "rent"}, True),
+        (["pay:A"], {"amount": 9800}, True),
+    ],
+    ids=[
+        "within",
+        "beyond",
+        "unsaid",
+        "in another form",
+        "a pattern has no such condition",
+        "one of two permits",
+        "without a condition any amount passes",
+    ],
+)
+def test_what_names_a_call_holds_it_to_its_conditions(
+    terms: list[str],
+    arguments: dict[str, object],
+    named: bool,  # noqa: FBT001
+) -> None:
+    """Who was named an account and a sum may not be paid another."""
+    facts = CallFacts(agent=CLERK, tool="wire", action="pay", target="A", arguments=arguments)
+
+    assert named == is_named(facts, read_scope(terms).permits)
 
 
 def test_a_decision_says_who_what_and_why() -> None:

@@ -1,6 +1,7 @@
 """Calls of tainted runs: which are held, each by itself, and whose words stand in their arguments."""
 
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.rules import Policy, Rule, Subject, Tier
 from batonpass.relay import Relay
 from batonpass.store.opening import open_store
+from batonpass.testing.clock import FrozenClock
 from tests.unit.handoff.outside import ACCOUNT, ENFORCED, PAGE, World, started
 from tests.unit.handoff.places import ANA, Places, bodies, worker
 
@@ -103,6 +105,74 @@ def test_what_a_root_was_granted_is_older_than_what_reached_it(may: list[str], h
             lead.call(wire, ACCOUNT, 9800)
 
         assert (held, [] if held else [f"{ACCOUNT} 9800"]) == (bool(bodies(relay, "tool.held")), paid)
+
+
+@pytest.mark.parametrize(("amount", "held"), [(10, False), (9800, True)])
+def test_conditions_of_the_terms_hold_of_what_they_name(amount: int, held: bool) -> None:  # noqa: FBT001
+    """A small sum to a named account was named, a large one was not, though a pattern would let it be paid."""
+    with started(LENIENT) as (relay, lead, world):
+        may = [f"pay:{ACCOUNT} where amount <= 10", "write:*", "call:fetch"]
+        payer = lead.hand_off("payer", "Pay the invoice", may=may).accept()
+        tainted(payer, world)
+        with suppress(CallSuspendedError):
+            payer.call(world.pay, ACCOUNT, amount)
+
+        assert (held, not held) == (bool(bodies(relay, "tool.held")), bool(world.done))
+
+
+@pytest.mark.parametrize(
+    ("may", "held"),
+    [
+        pytest.param(["call:refund", "call:fetch"], False, id="by its tool"),
+        pytest.param(["call:refund where order is 7", "call:fetch"], False, id="with what it is called with"),
+        pytest.param(["call:refund where order is 8", "call:*"], True, id="with something else"),
+        pytest.param(["call:*"], True, id="by a pattern"),
+    ],
+)
+def test_a_call_without_a_target_can_be_named(may: list[str], held: bool) -> None:  # noqa: FBT001
+    """Its tool stands for what it acts on, as in a grant."""
+    refunded: list[int] = []
+    refund = tool("refund", reversible=False)(lambda order: refunded.append(order))  # noqa: PLW0108 - a condition names the argument
+    with started(LENIENT) as (_, lead, world):
+        clerk = lead.hand_off("clerk", "Refund order 7", may=may).accept()
+        tainted(clerk, world)
+        with suppress(CallSuspendedError):
+            clerk.call(refund, 7)
+
+        assert ([] if held else [7]) == refunded
+
+
+def test_a_permit_that_is_over_names_nothing_any_more() -> None:
+    """It was older than the taint, and has ended since; a pattern still allows the call."""
+    clock = FrozenClock()
+    until = (clock.now() + timedelta(hours=1)).isoformat().replace("+00:00", "Z")
+    with Relay(open_store("memory:"), policy=LENIENT, clock=clock) as relay, relay.start("Pay", by=ANA) as lead:
+        world = World()
+        may = [f"pay:{ACCOUNT}; until {until}", "write:*", "call:fetch"]
+        payer = lead.hand_off("payer", "Pay", may=may).accept()
+        tainted(payer, world)
+        payer.call(world.pay, ACCOUNT, 1)
+        clock.tick(timedelta(hours=2))
+        with pytest.raises(CallSuspendedError):
+            payer.call(world.pay, ACCOUNT, 2)
+
+        assert [f"pay {ACCOUNT} 1"] == world.done
+
+
+def test_a_condition_stays_when_a_tainted_parent_passes_its_terms_on(places: Places) -> None:
+    """What it leaves out of them is still in its own, and both count."""
+    relay = places.relay(policy=LENIENT)
+    world = World()
+    lead = relay.start("Pay", by=ANA)
+    own, wide = f"write:{ACCOUNT} where amount <= 10", "write:*"
+    with lead.hand_off("middle", "Pay", may=[own, "call:fetch"], may_delegate=[wide]) as middle:
+        tainted(middle, world)
+        child = middle.hand_off("payer", "Pay", may=[f"write:{ACCOUNT}"]).accept()
+        child.call(world.pay, ACCOUNT, 9)
+        with pytest.raises(CallSuspendedError):
+            child.call(world.pay, ACCOUNT, 9800)
+
+    assert [f"pay {ACCOUNT} 9"] == world.done
 
 
 def test_a_target_that_looks_like_a_pattern_is_beyond_any_grant() -> None:

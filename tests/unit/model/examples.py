@@ -17,6 +17,7 @@ from batonpass.model.bodies import (
     Effect,
     EffectKind,
     ErrorType,
+    FileEndorsed,
     Found,
     Gate,
     GrantRevoked,
@@ -118,6 +119,7 @@ CONTENT: Final = ContentId(an_id("content"))
 RECEIPT: Final = ReceiptId(an_id("receipt"))
 SESSION: Final = SessionId(an_id("session"))
 DIGEST: Final = Digest("ab" * 32)
+COMMIT: Final = "cd" * 20
 RELAY_KEY: Final = KeyId("cd" * 32)
 RUN_KEY: Final = PublicKey("12" * 32)
 NEW_KEY: Final = PublicKey("34" * 32)
@@ -181,7 +183,7 @@ BODIES: Final[dict[Kind, Body]] = {
         RunRecorded(run=PARENT, by=ANA, items=(DECIDED,), **_LABELLED),
         RunRelaxed(run=PARENT, item=CONTENT, by=ANA),
         RunSettled(run=PARENT, by=ANA, call=CALL, settlement=Settlement.REPEAT),
-        RunTainted(run=PARENT, sources=(CALL, CONTENT), handoff=HANDOFF),
+        RunTainted(run=PARENT, sources=(CALL, CONTENT), handoff=HANDOFF, wrote=CALL),
         RunEndorsed(run=PARENT, source=CALL, by=ANA),
         RunGap(run=PARENT, calls=2),
         RunSpent(run=PARENT, tokens=1_200, cost=30_000, charges=(CHARGED,)),
@@ -281,6 +283,8 @@ BODIES: Final[dict[Kind, Body]] = {
             took_us=1_250,
             exit_code=1,
             effects=(SENT,),
+            taint=(CALL,),
+            commits=(COMMIT,),
             **_LABELLED,
         ),
         ToolFailed(
@@ -292,6 +296,8 @@ BODIES: Final[dict[Kind, Body]] = {
             took_us=30_000_000,
             exit_code=137,
             effects=(SENT,),
+            taint=(CALL,),
+            commits=(COMMIT,),
             **_LABELLED,
         ),
         ToolDenied(run=CHILD, call=CALL, tool="write_file", rule="constraint"),
@@ -342,6 +348,7 @@ BODIES: Final[dict[Kind, Body]] = {
         ApproverEnrolled(principal=ANA, public_key=RUN_KEY),
         ApproverRevoked(principal=ANA, public_key=RUN_KEY),
         ContentErased(contents=(CONTENT,), by=ANA),
+        FileEndorsed(holds=(DIGEST,), by=ANA),
         GrantRevoked(account=StreamId(HANDOFF), by=ANA),
     )
 }
@@ -358,7 +365,7 @@ BARE: Final[dict[Kind, Body]] = {
 def home_of(body: Body) -> StreamId:
     """Return the stream in which a body of this kind stands."""
     match body.kind.partition("."):
-        case ("relay" | "approver" | "content" | "grant", *_) | ("tool", _, "backed" | "approved" | "refused"):
+        case ("relay" | "approver" | "content" | "grant" | "file", *_) | ("tool", _, "backed" | "approved" | "refused"):
             return StreamId(RELAY)
         case ("tool" | "checkpoint", *_):
             return StreamId(CHILD)

@@ -8,6 +8,7 @@ import pytest
 
 from batonpass.model.bodies import (
     Carried,
+    Changed,
     HandoffAccepted,
     HandoffFailed,
     HandoffInitiated,
@@ -18,6 +19,7 @@ from batonpass.model.bodies import (
     RunClosed,
     RunRecorded,
     RunStarted,
+    ToolCompleted,
     ToolHeld,
     UnknownBody,
 )
@@ -26,6 +28,7 @@ from batonpass.model.ids import AgentId, ContentId, KeyId, PrincipalId, PublicKe
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, Event, State
 from batonpass.model.projection import (
+    NO_BYTES,
     NOTHING,
     HandoffMoved,
     KeyChanged,
@@ -36,14 +39,17 @@ from batonpass.model.projection import (
     project,
     root_key,
 )
+from batonpass.model.remark import Remark, Said
 from batonpass.model.run import Handoff, Run, RunState, Stated
 from tests.unit.model.examples import (
     ANA,
     AT,
     BARE,
     BODIES,
+    CALL,
     CHARGED,
     CHILD,
+    COMMIT,
     CONTENT,
     DECIDED,
     DIGEST,
@@ -53,6 +59,7 @@ from tests.unit.model.examples import (
     LATER,
     NEW_KEY,
     PARENT,
+    RECEIPT,
     REF,
     RELAY,
     RELAY_KEY,
@@ -127,6 +134,13 @@ def an_enrolled(public_key: PublicKey) -> Key:
     )
 
 
+def remark(said: Said, name: str) -> Remark:
+    """Return what the example receipt says about something."""
+    return Remark(said=said, name=name, receipt=RECEIPT)
+
+
+LEFT = (remark(Said.TAINTED, DIGEST), remark(Said.COMMITTED, COMMIT))
+
 EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_STARTED: Projection(run_opened=ROOT_RUN),
     Kind.RUN_REKEYED: Projection(bumps=True),
@@ -134,7 +148,7 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.RUN_RELAXED: NOTHING,
     Kind.RUN_SETTLED: NOTHING,
     Kind.RUN_TAINTED: NOTHING,
-    Kind.RUN_ENDORSED: NOTHING,
+    Kind.RUN_ENDORSED: Projection(remarks=(remark(Said.ENDORSED, CALL),)),
     Kind.RUN_GAP: NOTHING,
     Kind.RUN_SPENT: Projection(charges=(CHARGED,)),
     Kind.RUN_CLOSED: Projection(closes=True, run_ended=ended(RunState.FAILED, PARENT)),
@@ -184,15 +198,15 @@ EXPECTED: dict[Kind, Projection] = {
     Kind.HANDOFF_RETRIED: Projection(handoff_moved=moved(Event.RETRY)),
     Kind.HANDOFF_REPLACED: Projection(handoff_moved=moved(Event.REPLACE, to=REVIEWER)),
     Kind.HANDOFF_SETTLED: NOTHING,
-    Kind.HANDOFF_ENDORSED: NOTHING,
+    Kind.HANDOFF_ENDORSED: Projection(remarks=(remark(Said.ENDORSED, CALL),)),
     Kind.HANDOFF_LATE: NOTHING,
     Kind.VERIFICATION_PASSED: Projection(handoff_moved=moved(Event.VERIFY, attempt=1)),
     Kind.VERIFICATION_FAILED: Projection(handoff_moved=moved(Event.REFUTE, attempt=1)),
     Kind.VERIFICATION_REPEATED: NOTHING,
     Kind.VERIFICATION_WAIVED: NOTHING,
     Kind.TOOL_REQUESTED: Projection(charges=(CHARGED,)),
-    Kind.TOOL_COMPLETED: Projection(cached=CACHED, charges=(CHARGED,)),
-    Kind.TOOL_FAILED: NOTHING,
+    Kind.TOOL_COMPLETED: Projection(cached=CACHED, charges=(CHARGED,), remarks=LEFT),
+    Kind.TOOL_FAILED: Projection(remarks=LEFT),
     Kind.TOOL_DENIED: NOTHING,
     Kind.TOOL_CACHED: NOTHING,
     Kind.SESSION_SAVED: NOTHING,
@@ -212,6 +226,7 @@ EXPECTED: dict[Kind, Projection] = {
     ),
     Kind.APPROVER_REVOKED: Projection(key_changed=KeyChanged(key=digest_of(RUN_KEY), status=KeyStatus.REVOKED)),
     Kind.CONTENT_ERASED: Projection(erased=(CONTENT,)),
+    Kind.FILE_ENDORSED: Projection(remarks=(remark(Said.ENDORSED, DIGEST),)),
     Kind.GRANT_REVOKED: Projection(
         charges=(Charge(account=part_of(StreamId(HANDOFF), REVOKED), unit=Unit.CALLS, amount=1),)
     ),
@@ -350,3 +365,11 @@ def test_only_an_enrolment_of_the_recording_key_enrols_itself(
 ) -> None:
     """The one receipt that may be recorded by a key that is not enrolled yet is the one that enrols it."""
     assert itself == enrols_itself(a_receipt(body, relay_key=key_id(relay_key)))
+
+
+def test_an_empty_file_holds_nobodys_words() -> None:
+    """All empty files have one digest: that of a tainted run's must not taint them all. Nor does one that is gone."""
+    changes = (Changed(change=CONTENT, after=NO_BYTES), Changed(change=ContentId(an_id("content", 2)), before=DIGEST))
+    written = ToolCompleted(run=CHILD, call=CALL, changes=changes, taint=(CALL,))
+
+    assert NOTHING == project(a_receipt(written), DIGEST)

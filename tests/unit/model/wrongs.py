@@ -10,9 +10,11 @@ from tests.unit.model.examples import (
     CALL,
     CHARGED,
     CHILD,
+    COMMIT,
     CONTENT,
     DECIDED,
     DECLINED,
+    DIGEST,
     FOUND,
     HANDOFF,
     HEAD,
@@ -100,6 +102,8 @@ _ENDED: Final[Wrong] = {
     "took_us": NOT_OPTIONAL_NUMBERS,
     "exit_code": NOT_OPTIONAL_NUMBERS,
     "effects": ([SENT], (SENT, SENT), ("message",), None),
+    "taint": NOT_LISTS_OF_SOURCES[:-1],
+    "commits": ([COMMIT], (COMMIT, COMMIT), (COMMIT[:12],), (COMMIT.upper(),), None),
 }
 _ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
 _APPROVER: Final[Wrong] = {"principal": (*NOT_PRINCIPALS, "agent:editor"), "public_key": NOT_DIGESTS}
@@ -129,7 +133,12 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.RUN_RECORDED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "items": NOT_ITEMS, **_LABELLED},
     Kind.RUN_RELAXED: {"run": NOT_IDS, "item": NOT_IDS, "by": NOT_PRINCIPALS},
     Kind.RUN_SETTLED: {"run": NOT_IDS, "by": NOT_PRINCIPALS, "call": NOT_IDS, "settlement": NOT_MEMBERS},
-    Kind.RUN_TAINTED: {"run": NOT_IDS, "sources": ((), *NOT_LISTS_OF_SOURCES), "handoff": NOT_OPTIONAL_IDS},
+    Kind.RUN_TAINTED: {
+        "run": NOT_IDS,
+        "sources": ((), *NOT_LISTS_OF_SOURCES),
+        "handoff": NOT_OPTIONAL_IDS,
+        "wrote": NOT_OPTIONAL_IDS,
+    },
     Kind.RUN_ENDORSED: {"run": NOT_IDS, "source": NOT_SOURCES, "by": NOT_PRINCIPALS},
     Kind.RUN_GAP: {"run": NOT_IDS, "calls": NOT_COUNTS},
     Kind.RUN_SPENT: {"run": NOT_IDS, "tokens": NOT_NUMBERS, "cost": NOT_NUMBERS, "charges": _NOT_CHARGES},
@@ -281,6 +290,10 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
     Kind.APPROVER_REVOKED: _APPROVER,
     Kind.CONTENT_ERASED: {
         "contents": ((), [CONTENT], (CONTENT, CONTENT), ("words",), None),
+        "by": NOT_PRINCIPALS,
+    },
+    Kind.FILE_ENDORSED: {
+        "holds": ((), [DIGEST], (DIGEST, DIGEST), (COMMIT,), None),
         "by": NOT_PRINCIPALS,
     },
     Kind.GRANT_REVOKED: {"account": (*NOT_IDS, f"{HANDOFF}/revoked", f"{HANDOFF}/x"), "by": NOT_PRINCIPALS},

@@ -16,6 +16,7 @@ from batonpass.handoff.calls.protected_call import refuse_protected
 from batonpass.handoff.calls.request import write_request
 from batonpass.handoff.calls.room import check_limits
 from batonpass.handoff.calls.tainted_call import find_taint
+from batonpass.handoff.calls.tainted_files import taint_from_files
 from batonpass.handoff.calls.tools import ToolCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
@@ -67,6 +68,7 @@ def _pass(pending: PendingCall) -> Begun | Replayed:
     check_changed_target(pending)
     check_limits(pending)
     check_constraints(pending)
+    taint_from_files(pending)
     # Under the lock from the label to its receipt: what comes in meanwhile is in the label, or comes after it.
     with pending.holding.taint.lock:
         find_taint(pending)

@@ -12,6 +12,7 @@ from os import fspath
 from pathlib import Path, PurePath
 from typing import Final
 
+from batonpass.attribution.arrived_commits import History, see_history
 from batonpass.attribution.change import FileChange, digest_of
 from batonpass.attribution.sides import find_root, hunks_of
 from batonpass.handoff.calls.arguments import PATHS
@@ -26,10 +27,11 @@ _MOST_FILES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Files as they were before a call: their bytes, or None where there was no file."""
+    """What is there before a call: of files their bytes, or None where there was no file; of commits the last."""
 
     root: Path
     before: Mapping[Path, bytes | None]
+    history: History | None = None  # where the history of the repository stood
 
 
 NOTHING: Final = Watched(Path(), {})
@@ -47,7 +49,8 @@ def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Wat
             before[path] = _read(path)
         except OSError:
             continue
-    return Watched(root, before) if before else NOTHING
+    history = see_history(root)
+    return NOTHING if history is None and not before else Watched(root, before, history)
 
 
 @dataclass(frozen=True, slots=True)

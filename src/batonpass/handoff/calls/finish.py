@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from batonpass.attribution.arrived_commits import find_arrived
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import encode_change
 from batonpass.errors import FencedError, OutsideGrantError, StreamClosedError
@@ -17,6 +18,7 @@ from batonpass.handoff.calls.receipts import write_about_call
 from batonpass.handoff.calls.shell import OUTSIDE, find_outside
 from batonpass.handoff.calls.spend import cost_of
 from batonpass.handoff.calls.tainted_call import add_text
+from batonpass.handoff.calls.tainted_files import say_taint
 from batonpass.handoff.calls.tools import ToolCall
 from batonpass.handoff.calls.values import SHOWN, keep_result
 from batonpass.handoff.calls.work_tree import Seen
@@ -42,6 +44,7 @@ class _Ended:
     contents: tuple[Content, ...] = ()
     touches: tuple[Touch, ...] = ()
     outside: tuple[str, ...] = ()  # files that it should not have written
+    commits: tuple[str, ...] = ()  # that it made
 
 
 def finish_call(
@@ -90,9 +93,11 @@ def finish_call(
         took_us=took,
         exit_code=exit_code_of(value),
         effects=ended.effects,
+        commits=ended.commits,
     )
     try:
         with holding.taint.lock:
+            done = say_taint(holding, done)
             written = write_about_call(desk, holding, done, content, *ended.contents, *beside, touches=ended.touches)
             _take(holding, begun, call, written)
         if call.declared.external:
@@ -130,6 +135,7 @@ def _see(
         contents=(*(kept for _, kept in changes), *(kept for _, kept in effects)),
         touches=tuple(Touch(path=change.path, content=kept.ref.id) for change, kept in changes),
         outside=outside,
+        commits=find_arrived(begun.watched.history),
     )
 
 
@@ -210,9 +216,11 @@ def fail_call(
         took_us=took if made else None,
         exit_code=None if isinstance(error, Fault) else exit_code_of(error),
         effects=ended.effects,
+        commits=ended.commits,
     )
     try:
         with holding.taint.lock:
+            failed = say_taint(holding, failed)
             written = write_about_call(desk, holding, failed, content, *ended.contents, *beside, touches=ended.touches)
             if made:
                 _take(holding, begun, call, written)

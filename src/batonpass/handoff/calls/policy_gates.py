@@ -54,7 +54,10 @@ def _find_decisions(pending: PendingCall) -> tuple[Decision, ...]:
         reads=declared.reads,
         action=declared.action,
         target=pending.target,
+        does=pending.call.action,
+        resource=pending.call.resource,
         leads_to=None if pending.tried is None else pending.tried.resource,
+        arguments=pending.call.judged if pending.tried is None else pending.tried.arguments,
         tiers=tiers_of(declared),
         depth=depth_of(desk, holding),
     )

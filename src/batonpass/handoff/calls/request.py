@@ -1,10 +1,11 @@
 """The request of a call: durable before the call, with what it uses up, or refused for want of room."""
 
+from batonpass.attribution.arrived_commits import see_history
 from batonpass.credentials import Credential
 from batonpass.handoff.calls.begun import Begun
 from batonpass.handoff.calls.cache import cache_key
 from batonpass.handoff.calls.credential import key_of, told
-from batonpass.handoff.calls.edited_files import NOTHING, watch
+from batonpass.handoff.calls.edited_files import NOTHING, Watched, watch
 from batonpass.handoff.calls.judged import judged
 from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.handoff.calls.pending import PendingCall
@@ -47,7 +48,7 @@ def write_request(pending: PendingCall, credential: Credential | None = None) ->
         cache=cache_key(desk, holding.root, declared, pending.described),
         recorded=recorded,
         credential=credential,
-        watched=watch(call.named) if looks else NOTHING,
+        watched=_watched(pending) if changes else NOTHING,
         counted=pending.counting.counted(),
         looked=looks and (declared.any_file or desk.files.is_watched),
     )
@@ -93,3 +94,11 @@ def _words(pending: PendingCall) -> list[Content]:
     if pending.reasons:
         contents.append(desk.refusal("\n".join(dict.fromkeys(pending.reasons))))
     return contents
+
+
+def _watched(pending: PendingCall) -> Watched:
+    """Look at what a call may change, before it; of a call whose door looks at files itself, at the commits alone."""
+    if pending.call.seen_elsewhere:
+        root = pending.desk.files.root
+        return Watched(root, {}, see_history(root))
+    return watch(pending.call.named)

@@ -9,25 +9,20 @@ from batonpass.audit.lookup import ending
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
 from batonpass.guard.gates import CallFacts, Decision
 from batonpass.guard.taint import is_consequential, judge_tainted_call
-from batonpass.handoff.bounds import TERMS
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.transfer.read_offer import BRIEF
-from batonpass.model.bodies import HandoffEndorsed, HandoffInitiated, Kind
-from batonpass.model.grant import Terms
-from batonpass.model.ids import RunId, StreamId
+from batonpass.handoff.older_terms import older_terms
+from batonpass.model.bodies import HandoffEndorsed, Kind
+from batonpass.model.ids import StreamId
 from batonpass.model.items import Artifact
 from batonpass.model.label import MOST_SOURCES, Source
-from batonpass.model.receipt import Receipt
-from batonpass.model.taint import offered_taint
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.model.permit import Permit
+from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
-from batonpass.wire.documents import JSON, decode_brief
-from batonpass.wire.token import decode_part
+from batonpass.wire.documents import JSON
 
 _MOST_SOURCES_NAMED: Final = 3
-_DEEPEST: Final = 100
 
 
 def find_taint(pending: PendingCall) -> None:
@@ -77,38 +72,12 @@ def _look_for_endorsements(desk: Desk, holding: Holding) -> None:
                 holding.taint.endorse(body.source)
 
 
-def _older_terms(desk: Desk, holding: Holding) -> frozenset[str]:
+def _older_terms(desk: Desk, holding: Holding) -> tuple[Permit, ...]:
     if holding.taint.terms is None:
         with desk.store.view() as view:
             holding.taint.terms = older_terms(view, holding.id)
-    return holding.taint.terms
-
-
-def older_terms(view: LedgerView, run: RunId, depth: int = 0) -> frozenset[str]:
-    """Return the terms of a run that are older than its taint: what a tainted parent adds is not among them."""
-    known = view.get_run(run)
-    if depth > _DEEPEST:
-        return frozenset()
-    if known.handoff is None or known.parent is None:
-        # Whoever started it granted this, whatever reached it since.
-        return _named_in(view, decode_receipt(view.get_receipt_at(StreamId(run), 1).payload))
-    handoff = view.get_handoff(known.handoff)
-    receipt = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
-    if not isinstance(receipt.body, HandoffInitiated):
-        return frozenset()
-    given = _named_in(view, receipt)
-    return given & older_terms(view, known.parent, depth + 1) if offered_taint(receipt.body) else given
-
-
-def _named_in(view: LedgerView, receipt: Receipt) -> frozenset[str]:
-    """Return what a receipt grants to be used, or if it grants nothing, what was asked for; without conditions."""
-    name = next((name for name in (TERMS, BRIEF) if name in receipt.content), None)
-    body = None if name is None else view.get_content(receipt.content[name].id).body
-    if body is None:
-        return frozenset()
-    if name == BRIEF:
-        return frozenset(decode_brief(body).may)
-    return frozenset(str(permit.pattern) for permit in decode_part(body, Terms).said.may.permits)
+    at = holding.present(desk.clock)
+    return tuple(permit for permit in holding.taint.terms if permit.until is None or at < permit.until)
 
 
 def read_unread(desk: Desk, holding: Holding) -> None:

@@ -4,18 +4,24 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from batonpass.errors import InvalidValueError
+from batonpass.guard.taint import may_endorse
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.read_offer import REPORT, author_of, read_items, read_offer, read_report, read_words
-from batonpass.handoff.transfer.taint_received import take_result
+from batonpass.handoff.transfer.taint_received import find_sources, given_by, take_in, take_result
 from batonpass.model.bodies import HandoffCompleted, HandoffFailed, Kind, Part
 from batonpass.model.ids import HandoffId, RunId, StreamId
 from batonpass.model.items import Item, Report
+from batonpass.model.label import Label, Source, SourceType
 from batonpass.model.lifecycle import State
+from batonpass.model.receipt import Receipt
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
+_NOBODY: Final = "user:nobody"
+EXTERNAL: Final = Label(SourceType.EXTERNAL)
 DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 SETTLED: Final = frozenset(
     {
@@ -31,6 +37,7 @@ SETTLED: Final = frozenset(
         State.ASKED,
     },
 )
+_CLOSED: Final = frozenset({*DELIVERED, State.REFUTED, State.FAILED})
 _SAID_WHY: Final = {
     State.DECLINED: Kind.HANDOFF_DECLINED,
     State.DENIED: Kind.HANDOFF_DENIED,
@@ -51,6 +58,8 @@ class Result:
     report: Report | None = None
     reason: str = ""
     question: str | None = None  # asked and not answered yet
+    label: Label | None = None  # of all these words: what whoever said them knew; None if they say nothing of it
+    sources: tuple[Source, ...] = ()  # what of that came from outside; a run that goes on with them takes it in
 
     @property
     def delivered(self) -> bool:
@@ -73,6 +82,7 @@ class Result:
 def read_result(view: LedgerView, handoff: Handoff) -> Result:
     """Return what has come of a handoff so far."""
     report = read_report(view, handoff) if handoff.run is not None and handoff.state in SETTLED else None
+    label, sources = _label_of(view, handoff)
     return Result(
         handoff=handoff.id,
         run=handoff.run,
@@ -81,7 +91,34 @@ def read_result(view: LedgerView, handoff: Handoff) -> Result:
         report=report,
         reason=_reason(view, handoff),
         question=read_offer(view, handoff).open_question if handoff.state is State.ASKED else None,
+        label=label,
+        sources=sources,
     )
+
+
+def _label_of(view: LedgerView, handoff: Handoff) -> tuple[Label | None, tuple[Source, ...]]:
+    """Return the label of what came of a handoff: of its close-out, or of whoever asked, declined or judged.
+
+    Who asks or declines has no run yet that could be labelled. They have the offer, and what earlier attempts left.
+    """
+    if handoff.run is not None and handoff.state in _CLOSED:
+        body = _last(view, handoff.run).body
+        if isinstance(body, HandoffCompleted | HandoffFailed):
+            return body.label, given_by(body)
+    said = _said(view, handoff)
+    if handoff.state is not State.ASKED and (said is None or may_endorse(getattr(said.body, "by", _NOBODY))):
+        return None, ()  # nothing was said; or a person said it, or the relay itself
+    try:
+        found = tuple(find_sources(view, handoff.id))
+    except InvalidValueError:
+        # Nobody can read the offer: an attempt, if there was one, stands for whatever reached it.
+        found = () if handoff.run is None else (handoff.run,)
+    return (EXTERNAL, found) if found else (None, ())
+
+
+def take_words(desk: Desk, parent: Holding, result: Result) -> None:
+    """Let what whoever said something knew from outside reach the run that reads it: a question launders nothing."""
+    take_in(desk, parent, result.sources, handoff=result.handoff)
 
 
 def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
@@ -90,8 +127,7 @@ def learn(desk: Desk, parent: Holding, handoff: HandoffId) -> None:
         known = view.get_handoff(handoff)
         if known.run is None or known.run in parent.learned or known.state not in {*DELIVERED, State.FAILED}:
             return
-        stream = view.get_stream(StreamId(known.run))
-        receipt = decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
+        receipt = _last(view, known.run)
         ref = receipt.content.get(REPORT)
         # What did not come to an end has no result, but what it ruled out or found open is known from now on.
         report = read_report(view, known) if ref is not None and known.state in DELIVERED else None
@@ -145,17 +181,23 @@ def learn_own(desk: Desk, parent: Holding, child: Holding) -> bool:
 
 def _reason(view: LedgerView, handoff: Handoff) -> str:
     if handoff.state is State.FAILED and handoff.run is not None:
-        stream = view.get_stream(StreamId(handoff.run))
-        receipt = decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
-        return _last_line(read_words(view, receipt.content.get("message")))
+        return _last_line(read_words(view, _last(view, handoff.run).content.get("message")))
+    said = _said(view, handoff)
+    return "" if said is None else read_words(view, said.content.get("reason") or said.content.get("evidence"))
+
+
+def _said(view: LedgerView, handoff: Handoff) -> Receipt | None:
+    """Return the receipt in which somebody says why a handoff stands as it does; None if nobody does."""
     kind = _SAID_WHY.get(handoff.state)
     if kind is None:
-        return ""
+        return None
     found = [*view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), kind=kind))]
-    if not found:
-        return ""
-    content = decode_receipt(found[-1].payload).content
-    return read_words(view, content.get("reason") or content.get("evidence"))
+    return decode_receipt(found[-1].payload) if found else None
+
+
+def _last(view: LedgerView, run: RunId) -> Receipt:
+    stream = view.get_stream(StreamId(run))
+    return decode_receipt(view.get_receipt_at(stream.id, stream.seq).payload)
 
 
 def _last_line(words: str) -> str:

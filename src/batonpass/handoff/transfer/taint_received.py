@@ -20,14 +20,23 @@ from batonpass.model.bodies import (
     ToolCompleted,
 )
 from batonpass.model.checks import require_text
-from batonpass.model.ids import HandoffId, PrincipalId, RunId
+from batonpass.model.content import Content
+from batonpass.model.ids import CallId, HandoffId, PrincipalId, RunId
 from batonpass.model.label import Source, named_sources
 from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.taint import brought_by, endorsed_by
 from batonpass.store.port import LedgerView
 
 
-def take_in(desk: Desk, holding: Holding, sources: Iterable[Source], *, handoff: HandoffId | None = None) -> None:
+def take_in(
+    desk: Desk,
+    holding: Holding,
+    sources: Iterable[Source],
+    *,
+    handoff: HandoffId | None = None,
+    wrote: CallId | None = None,
+    words: tuple[Content, ...] = (),
+) -> None:
     """Write down that content from outside reached a run, if that is new to it."""
     taint = holding.taint
     with taint.lock:
@@ -38,8 +47,8 @@ def take_in(desk: Desk, holding: Holding, sources: Iterable[Source], *, handoff:
         try:
             if holding.ended is None:
                 fill_gap(desk, holding)
-                body = RunTainted(run=holding.id, sources=unknown, handoff=handoff)
-                receipt = desk.recording.record(holding.working, body).receipt.id
+                body = RunTainted(run=holding.id, sources=unknown, handoff=handoff, wrote=wrote)
+                receipt = desk.recording.record(holding.working, body, words).receipt.id
         except (FencedError, StreamClosedError):
             pass  # the run is over: nothing that it does can be recorded any more, and whoever reads may read
         except StoreError:
@@ -55,13 +64,21 @@ def take_result(desk: Desk, parent: Holding, receipt: Receipt) -> None:
     if not isinstance(body, HandoffCompleted | HandoffFailed):
         return
     parent.taint.learn(body.label)
-    outside = [item.item for item in body.gives if item.part is Part.UNTRUSTED]
     if body.label is not None and body.run not in body.taint:
         # It is said to come from outside, and is not among what taints: somebody endorsed it there.
-        for item in outside:
+        for item in _untrusted(body):
             if item not in body.taint:
                 parent.taint.endorse(item)
-    take_in(desk, parent, body.taint if body.label is not None else outside, handoff=body.handoff)
+    take_in(desk, parent, given_by(body), handoff=body.handoff)
+
+
+def given_by(body: HandoffCompleted | HandoffFailed) -> tuple[Source, ...]:
+    """Return what a close-out brings from outside to whoever takes what it gives."""
+    return body.taint if body.label is not None else _untrusted(body)
+
+
+def _untrusted(body: HandoffCompleted | HandoffFailed) -> tuple[Source, ...]:
+    return tuple(item.item for item in body.gives if item.part is Part.UNTRUSTED)
 
 
 def take_receipt(taint: Taint, receipt: Receipt) -> None:

@@ -38,6 +38,7 @@ _APPEND: Final = QUERIES["append"]
 _ADD_CACHED: Final = QUERIES["add_cached"]
 _ADD_HELD_CALL: Final = QUERIES["add_held_call"]
 _ADD_DECIDED_CALL: Final = QUERIES["add_decided_call"]
+_ADD_REMARK: Final = QUERIES["add_remark"]
 _REQUIRE_APPROVER: Final = QUERIES["require_approver"]
 _LOCK_RECEIPTS: Final = QUERIES["lock_receipts"]
 _COUNT_WRITTEN: Final = QUERIES["count_written"]
@@ -86,6 +87,8 @@ def _beside(change: Projection) -> Iterator[tuple[LiteralString, dict[str, objec
         yield _ADD_HELD_CALL, asdict(change.call_held)
     if change.call_decided is not None:
         yield _ADD_DECIDED_CALL, asdict(change.call_decided)
+    for remark in change.remarks:
+        yield _ADD_REMARK, asdict(remark)
     if change.proven_by is not None:
         yield _REQUIRE_APPROVER, {"key": change.proven_by}
 

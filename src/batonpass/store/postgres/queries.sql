@@ -8,7 +8,7 @@ WHERE
     schemaname = ANY (current_schemas(false))
     AND tablename IN (
         'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'touches', 'runs', 'handoffs', 'leases',
-        'statements', 'keys', 'seals', 'cached', 'held', 'charged', 'held_calls', 'decided_calls'
+        'statements', 'keys', 'seals', 'cached', 'held', 'charged', 'held_calls', 'decided_calls', 'remarks'
     );
 
 -- name: lock_schema
@@ -106,6 +106,11 @@ INSERT INTO decided_calls (call, run, receipt, approved)
 SELECT %(call)b, %(run)b, %(receipt)b, %(approved)b
 WHERE NOT EXISTS (SELECT FROM decided_calls WHERE call = %(call)b AND receipt = %(receipt)b);
 
+-- name: add_remark
+INSERT INTO remarks (said, name, receipt)
+VALUES (%(said)b, %(name)b, %(receipt)b)
+ON CONFLICT DO NOTHING;
+
 -- After the append of its transaction, whose lock keeps a revocation waiting for our commit, or waited for that one's.
 -- name: require_approver
 SELECT batonpass_require_approver(%(key)b);
@@ -154,7 +159,7 @@ SELECT
         FROM unnest(
             '{
                 ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
-                cached,held,charged,held_calls,decided_calls
+                cached,held,charged,held_calls,decided_calls,remarks
             }'::regclass[]
         ) AS name
     );
@@ -255,6 +260,15 @@ SELECT call, run, receipt, approved FROM decided_calls WHERE call = %(call)s;
 
 -- name: find_decided_calls
 SELECT call, run, receipt, approved FROM decided_calls ORDER BY call;
+
+-- name: find_remarks
+SELECT said, name, receipt FROM remarks WHERE said = %(said)s AND name = %(name)s ORDER BY receipt DESC;
+
+-- name: find_remarks_of_kind
+SELECT said, name, receipt FROM remarks WHERE said = %(said)s ORDER BY receipt DESC;
+
+-- name: find_all_remarks
+SELECT said, name, receipt FROM remarks;
 
 -- name: get_run
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session

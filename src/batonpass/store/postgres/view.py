@@ -27,6 +27,7 @@ from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, Event, sources
 from batonpass.model.receipt import StoredReceipt
+from batonpass.model.remark import Remark, Said
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
@@ -208,6 +209,14 @@ class PostgresView:
         if call is None:
             return self._stream("find_decided_calls", _NOTHING, rows.decided_call)
         return self._all("find_decided_call", {"call": call}, rows.decided_call)
+
+    def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
+        """Yield what is said about something, the latest first."""
+        if said is None:
+            return self._stream("find_all_remarks", _NOTHING, rows.remark)
+        if name is None:
+            return self._stream("find_remarks_of_kind", {"said": said}, rows.remark)
+        return self._all("find_remarks", {"said": said, "name": name}, rows.remark)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

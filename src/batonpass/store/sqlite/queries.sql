@@ -259,6 +259,18 @@ SELECT call, run, receipt, approved FROM decided_calls WHERE call = ?;
 -- name: find_decided_calls
 SELECT call, run, receipt, approved FROM decided_calls ORDER BY call;
 
+-- name: add_remark
+INSERT INTO remarks (said, name, receipt) VALUES (?, ?, ?);
+
+-- name: find_remarks
+SELECT said, name, receipt FROM remarks WHERE said = ? AND name = ? ORDER BY receipt DESC;
+
+-- name: find_remarks_of_kind
+SELECT said, name, receipt FROM remarks WHERE said = ? ORDER BY receipt DESC;
+
+-- name: find_all_remarks
+SELECT said, name, receipt FROM remarks;
+
 -- name: get_run
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs WHERE id = ?;

@@ -29,6 +29,7 @@ from batonpass.model.key import Key
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import StoredReceipt
+from batonpass.model.remark import Remark, Said
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
@@ -238,6 +239,14 @@ class SqliteView:
         if call is None:
             return self._find("find_decided_calls", (), rows.decided_call)
         return self._find("find_decided_call", (call,), rows.decided_call)
+
+    def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
+        """Yield what is said about something, the latest first."""
+        if said is None:
+            return self._find("find_all_remarks", (), rows.remark)
+        if name is None:
+            return self._find("find_remarks_of_kind", (said,), rows.remark)
+        return self._find("find_remarks", (said, name), rows.remark)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""

@@ -171,6 +171,8 @@ def _apply_to_calls(connection: apsw.Connection, change: Projection) -> None:
     if (decided := change.call_decided) is not None:
         values = (decided.call, decided.run, decided.receipt, decided.approved)
         _add_call(connection, "add_decided_call", values)
+    for remark in change.remarks:
+        connection.execute(QUERIES["add_remark"], (remark.said, remark.name, remark.receipt))
     for charge in change.charges:
         connection.execute(_CHARGE, (charge.account, charge.unit, charge.amount))
 

@@ -17,10 +17,11 @@ from batonpass.testing.conformance.leasing import Leasing
 from batonpass.testing.conformance.offering import Offering
 from batonpass.testing.conformance.queueing import Queueing
 from batonpass.testing.conformance.reading import Reading
+from batonpass.testing.conformance.remarks import Remarks
 from batonpass.testing.conformance.touching import Touching
 
 
 class LedgerStoreConformance(
-    Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching, Keeping, Charging, Deciding
+    Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching, Keeping, Charging, Deciding, Remarks
 ):
     """What a `LedgerStore` promises."""

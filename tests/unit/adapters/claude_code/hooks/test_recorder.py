@@ -21,6 +21,8 @@ ENDED: dict[str, object] = {
     "took_us": None,
     "exit_code": None,
     "effects": [],
+    "taint": None,
+    "commits": [],
 }
 OWN = {"integrity": "llm_generated", "readers": None}
 

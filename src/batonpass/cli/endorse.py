@@ -1,0 +1,40 @@
+"""`batonpass endorse`: a person answers for a file that a tainted run wrote."""
+
+import os
+
+import click
+
+from batonpass.audit.lookup import ending
+from batonpass.cli.handoff_chosen import by_option, reason_option
+from batonpass.cli.opening import opened_relay
+from batonpass.cli.options import json_option, ledger_option
+from batonpass.cli.printing import say, say_json, tell
+from batonpass.cli.words import exact, moment
+from batonpass.model.visible import visible
+
+
+@click.command()
+@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+@by_option
+@reason_option()
+@json_option
+@ledger_option
+def command(path: str, *, by: str, reason: str, as_json: bool) -> None:
+    """Answer for what FILE holds now, so that it no longer taints whoever reads it.
+
+    It was written by a run that knew content from outside. Only a person can; what is written there later is not
+    covered. Content from outside itself is endorsed with `batonpass handoff endorse`.
+    """
+    with opened_relay() as relay:
+        left = relay.endorse_file(os.path.abspath(path), by=by, reason=reason)  # noqa: PTH100 - a link is followed there
+    if as_json:
+        written = [
+            {"call": one.call, "run": one.run, "at": exact(one.at), "sources": list(one.sources), "holds": one.holds}
+            for one in left
+        ]
+        say_json({"file": left[0].path, "by": by, "written": written})
+        return
+    say(f"{visible(left[0].path)} · {by} answers for it (unproven)")
+    for one in left:
+        sources = ", ".join(f"{source.partition('_')[0]} {ending(source)}" for source in one.sources)
+        tell(f"  written by call {ending(one.call)} · {moment(one.at)} · from outside: {sources}")

@@ -1,0 +1,92 @@
+"""What receipts say about things that have names of their own, and how it is found by those names."""
+
+from batonpass.audit.verify import verify_ledger
+from batonpass.ledger.standing import Working
+from batonpass.model.bodies import Body, Changed, FileEndorsed, RunEndorsed, RunTainted, ToolCompleted, ToolRequested
+from batonpass.model.content import new_content
+from batonpass.model.entry import Touch
+from batonpass.model.ids import Digest, ReceiptId, new_call_id
+from batonpass.model.remark import Remark, Said
+from batonpass.store.port import LedgerStore
+from batonpass.testing.builders import ANA, Scribe
+from batonpass.testing.conformance.support import NOW, WithScribe
+
+ONE, OTHER = Digest("ab" * 32), Digest("cd" * 32)
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def remarks(store: LedgerStore, said: Said | None = None, name: str | None = None) -> list[Remark]:
+    """Return what is said."""
+    with store.view() as view:
+        return [*view.find_remarks(said, name)]
+
+
+def left(scribe: Scribe, working: Working, after: Digest, *, tainted: bool = True, commit: str | None = None) -> Remark:
+    """Record that a call left a file, and return how that is found again."""
+    source, call = new_call_id(NOW), new_call_id(NOW)
+    if tainted:
+        scribe.recording.record(working, RunTainted(run=working.run.id, sources=(source,)))
+    scribe.recording.record(working, ToolRequested(run=working.run.id, call=call, tool="write"))
+    change = new_content("change.1", b'{"path": "notes.md"}', NOW, media_type="application/json")
+    done = ToolCompleted(
+        run=working.run.id,
+        call=call,
+        changes=(Changed(change=change.ref.id, after=after),),
+        taint=(source,) if tainted else (),
+        commits=() if commit is None else (commit,),
+    )
+    touch = Touch(path="notes.md", content=change.ref.id)
+    written = scribe.recording.record(working, done, (change,), touches=(touch,))
+    return Remark(said=Said.TAINTED, name=after, receipt=written.receipt.id)
+
+
+def recorded(scribe: Scribe, working: Working, body: Body) -> ReceiptId:
+    """Record something in a run's stream, or in the relay's own, and return its receipt."""
+    if isinstance(body, FileEndorsed):
+        return scribe.recording.note(body).receipt.id
+    return scribe.recording.record(working, body).receipt.id
+
+
+def endorsed(scribe: Scribe) -> Remark:
+    """Record that a person answers for something that came from outside, and return how that is found again."""
+    root = scribe.start()
+    source = new_call_id(NOW)
+    recorded(scribe, root, RunTainted(run=root.run.id, sources=(source,)))
+    lifted = recorded(scribe, root, RunEndorsed(run=root.run.id, source=source, by=ANA))
+    return Remark(said=Said.ENDORSED, name=source, receipt=lifted)
+
+
+class Remarks(WithScribe):
+    """Remarks: found by what they are about, the latest first, however much else is recorded."""
+
+    def test_a_file_of_a_tainted_run_is_found_by_its_bytes(self, scribe: Scribe) -> None:
+        """Each time that it was left so, the latest first; other bytes are not."""
+        root = scribe.start()
+        first, other, last = (left(scribe, root, digest) for digest in (ONE, OTHER, ONE))
+
+        assert [last, first] == remarks(scribe.store, Said.TAINTED, ONE)
+        assert [last, other, first] == remarks(scribe.store, Said.TAINTED)
+        verify_ledger(scribe.store)
+
+    def test_a_file_of_a_clean_run_is_not(self, scribe: Scribe) -> None:
+        """Most are: nothing is kept of them here."""
+        left(scribe, scribe.start(), ONE, tainted=False)
+
+        assert [] == remarks(scribe.store)
+
+    def test_what_a_person_answers_for_is_found_by_its_name(self, scribe: Scribe) -> None:
+        """A source by its id, bytes of a file by their digest."""
+        source = endorsed(scribe)
+        answered = recorded(scribe, scribe.start(), FileEndorsed(holds=(ONE, OTHER), by=ANA))
+
+        assert [source] == remarks(scribe.store, Said.ENDORSED, source.name)
+        assert [Remark(said=Said.ENDORSED, name=ONE, receipt=answered)] == remarks(scribe.store, Said.ENDORSED, ONE)
+        assert 3 == len(remarks(scribe.store, Said.ENDORSED))
+        verify_ledger(scribe.store)
+
+    def test_a_commit_is_found_by_its_name(self, scribe: Scribe) -> None:
+        """Whoever made it, tainted or not."""
+        made = left(scribe, scribe.start(), ONE, tainted=False, commit=COMMIT)
+
+        assert [Remark(said=Said.COMMITTED, name=COMMIT, receipt=made.receipt)] == remarks(scribe.store)
+        verify_ledger(scribe.store)
