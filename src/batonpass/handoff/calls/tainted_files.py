@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -34,6 +35,9 @@ _COMMANDS: Final = frozenset({"command", "cmd", "line", "script"})  # arguments 
 _APART: Final = re.compile(r"[\s;|&<>(){}\"'`$=,:@]+")
 _PATTERN: Final = re.compile(r"[*?\[]")
 _MOST_WORDS: Final = 1024
+# Quotes are read in quadratic time: of a longer command, a name in quotes is found only where it has no blanks.
+_LONGEST_QUOTED: Final = 8 * 1024
+_LONGEST_COMMAND: Final = 256 * 1024
 _MOST_FILES: Final = 64
 _TEXT: Final = "text/plain"
 
@@ -133,11 +137,11 @@ def _paths_in(values: Mapping[str, Any], call: ToolCall[Any], place: str) -> Ite
 
 def _in_command(line: str, place: str) -> Iterator[str]:
     """Yield where the words of a command would lead as paths; a word may be a pattern, or a command of its own."""
-    try:
-        words = shlex.split(line)
-    except ValueError:
-        words = []
-    for word in dict.fromkeys((*words, *_APART.split(line))):
+    words: list[str] = []
+    if len(line) <= _LONGEST_QUOTED:
+        with suppress(ValueError):
+            words = shlex.split(line)
+    for word in dict.fromkeys((*words, *_APART.split(line[:_LONGEST_COMMAND]))):
         if not word:
             continue
         whole = os.path.join(place, os.path.expanduser(word))  # noqa: PTH118, PTH111 - as it is written, `..` included
