@@ -7,6 +7,7 @@ import pytest
 
 from batonpass.errors import BatonpassError
 from batonpass.handoff.run import LiveRun
+from batonpass.model.receipt import Mode
 from batonpass.testing.doors import (
     MADE,
     PERSON,
@@ -22,8 +23,8 @@ from batonpass.testing.doors import (
     Write,
     raised,
 )
-from batonpass.testing.doors.spellings import PROTECTED
 from batonpass.testing.doors.stage import PAYMENTS
+from tests.doors.tools import protected_in
 
 PAGE = "out/known.txt"  # what a command reads from outside is a file here; that it is from outside, its caller says
 
@@ -87,10 +88,9 @@ class ShellDoor(Door):
     }
 
     unfinished: ClassVar = {
-        f"{situation.name} [observed]": "a command that touches the record is refused only under enforcement"
-        for situation in PROTECTED
-        if situation.name.startswith("the record is changed")
-    } | {"the record is changed: with a newline at the end [enforced]": "a text with a newline is taken for no path"}
+        **protected_in(Mode.OBSERVED, reason="a command that touches the record is refused only under enforcement"),
+        "the record is changed: with a newline at the end [enforced]": "a text with a newline is taken for no path",
+    }
 
     def tool(self, _: Act) -> str:
         """Return the one name."""

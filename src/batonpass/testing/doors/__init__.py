@@ -9,7 +9,7 @@ Write a `Door` for your adapter, subclass the suite, and give it a fixture that 
 """
 
 from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write
-from batonpass.testing.doors.door import MADE, Door, Listener, Opened, Told, Verdict, heard, raised
+from batonpass.testing.doors.door import MADE, Door, Ending, Listener, Opened, Told, Verdict, heard, raised
 from batonpass.testing.doors.stage import PERSON, Interrupted, Stage
 from batonpass.testing.doors.suite import DoorConformance
 
@@ -19,6 +19,7 @@ __all__ = [
     "Act",
     "Door",
     "DoorConformance",
+    "Ending",
     "Fetch",
     "Interrupted",
     "Listener",

@@ -34,6 +34,13 @@ class Listener(StrEnum):
     MODEL = "model"
 
 
+class Ending(StrEnum):
+    """After what whoever asks may be ended, and so is told nothing."""
+
+    HELD = "held"
+    REVOKED = "revoked"
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What whoever asked for an act is told; nothing if it was made, or if nobody is left who could be told."""
@@ -91,7 +98,7 @@ class Door(ABC):
     listener: ClassVar[Listener] = Listener.PROGRAM
     in_process: ClassVar[bool] = True  # its ledger can be in memory, its clock can be held still, its guard broken
     on_handoff: ClassVar[bool] = False  # it works on what somebody handed off, and not for itself
-    ends_when_held: ClassVar[bool] = False  # whoever asks is ended with the attempt, and is told nothing
+    ended_by: ClassVar[frozenset[Ending]] = frozenset()  # after which nobody is left who could be told
     policy: ClassVar[str] = ""  # what `batonpass.toml` has to say about its tools
     cannot: ClassVar[Mapping[str, str]] = _NOTHING  # by situation or by what one needs: why it cannot be played here
     unfinished: ClassVar[Mapping[str, str]] = _NOTHING  # by case: what it does not do yet as the table says

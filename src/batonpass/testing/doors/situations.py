@@ -30,6 +30,8 @@ class Denied:
 
     rule: str
     reason: str
+    revoked: bool = False  # because nothing more may be done at all
+    spelled: bool = True  # its target is shown as it was spelled; False: each door has its own way to show that one
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,11 @@ Outcome: TypeAlias = Made | Denied | Held | Kept | Unrecorded | Stopped
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """Ask for an act."""
+    """Ask for an act; in a mode for which nothing is written, do not."""
 
     act: Act
-    observed: Outcome
-    enforced: Outcome
+    observed: Outcome | None
+    enforced: Outcome | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,12 @@ RULES: Final = (
         needs=("targets",),
     ),
     Situation(
+        name="a rule denies a target that is spelled otherwise",
+        policy=a_rule("not-there", "deny", tool="{write}", target="out/a.*"),
+        steps=(_denied_by_rule(Write("out/../out/a.txt"), "not-there"), near(B)),
+        needs=("targets", "paths"),
+    ),
+    Situation(
         name="a rule denies an agent",
         policy=a_rule("not-you", "deny", agent="{agent}", action="write") + a_rule("not-me", "deny", agent="x{agent}"),
         steps=(near(KNOWN), _denied_by_rule(A, "not-you")),
@@ -326,7 +334,11 @@ GRANTS: Final = (
     Situation(
         name="a grant is revoked between two calls",
         may=(Covers(A), Covers(KNOWN)),
-        steps=(near(A), Revoke(), denied(KNOWN, "grant", _REVOKED)),
+        steps=(
+            near(A),
+            Revoke(),
+            Try(KNOWN, Made(("would_deny.grant",), _REVOKED), Denied("grant", _REVOKED, revoked=True)),
+        ),
     ),
     Situation(
         name="a grant has ended",
@@ -382,7 +394,7 @@ FAULTS: Final = (
             Break("store"),
             Try(B, Unrecorded(), Stopped("there is no room left")),
             Break("nothing"),
-            Try(KNOWN, Made(gap=True), Made()),
+            Try(KNOWN, Made(gap=True), None),
         ),
         needs=("faults",),
     ),

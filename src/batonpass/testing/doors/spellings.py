@@ -41,7 +41,7 @@ PROTECTED: Final = (
     *(
         Situation(
             name=f"the record is changed: {name}",
-            steps=(always(Write(path), Denied("protected", _RECORD)),),
+            steps=(always(Write(path), Denied("protected", _RECORD, spelled=False)),),
             needs=("paths", f"spelling: {name}"),
         )
         for name, path in SPELLINGS.items()
@@ -52,7 +52,7 @@ PROTECTED: Final = (
     ),
     Situation(
         name="the record is changed from elsewhere",
-        steps=(always(Write("../.batonpass/kept"), Denied("protected", _RECORD)),),
+        steps=(always(Write("../.batonpass/kept"), Denied("protected", _RECORD, spelled=False)),),
         needs=("paths", "another directory"),
     ),
     Situation(
