@@ -1,6 +1,9 @@
-"""The door of Claude Code's hooks: the recorder behind the hook command, in this process."""
+"""The door of Claude Code's hooks: the recorder behind the hook command, in this process, and the command itself."""
 
+import json
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,8 @@ from batonpass.attribution.worktree import WorkTree
 from batonpass.errors import BatonpassError
 from batonpass.testing.doors import PERSON, Door, DoorConformance, Opened, Stage
 from tests.doors.claude_code import ClaudeCodeDoor, OpenedSession
+from tests.doors.tools import FEW
+from tests.integration.cli.hooking import Hooked as Command
 
 
 class Hooked:
@@ -60,3 +65,39 @@ class TestHooks(DoorConformance):
     def door(self) -> Door:
         """Return the door."""
         return HookDoor()
+
+
+class HookProcessDoor(ClaudeCodeDoor):
+    """The hook command, started for every event, and the recorder that stays behind."""
+
+    in_process = False
+
+    def open(self, stage: Stage) -> Opened:
+        """Begin a session in a repository with a ledger."""
+        _ = stage.office.recording  # founds it, as `batonpass init claude-code` does
+        subprocess.run(["git", "init", "--quiet"], cwd=stage.directory, check=True)
+        subprocess.run(["git", "config", "user.email", "ana"], cwd=stage.directory, check=True)
+        command = Command(stage.directory, ["--enforce"] if stage.enforced else [])
+
+        def tell(event: Mapping[str, Any]) -> Mapping[str, Any]:
+            answer: Mapping[str, Any] = json.loads(command.tell(json.dumps(event).encode()) or "{}")
+            return answer
+
+        def close() -> None:
+            for pid in command.recorders():
+                command.kill(pid)
+
+        return OpenedSession(stage, tell, close)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds processes by /proc")
+class TestHookProcess(DoorConformance):
+    """A few rows of the suite, for the real hook command."""
+
+    situations = FEW
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return HookProcessDoor()

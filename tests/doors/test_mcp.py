@@ -1,6 +1,8 @@
-"""The door of MCP clients: the proxy before a server, in this process."""
+"""The door of MCP clients: the proxy before a server, in this process, and as a process."""
 
 import json
+import subprocess
+import sys
 from typing import Any, ClassVar
 
 import pytest
@@ -11,8 +13,26 @@ from batonpass.adapters.mcp.proxy import Proxy
 from batonpass.adapters.mcp.recorder import Origin, Recorder
 from batonpass.testing.doors import MADE, PERSON, Act, Door, DoorConformance, Opened, Stage, Told, heard
 from tests.doors.mcp import SERVERS, McpDoor
-from tests.doors.tools import NAMES, arguments_of
+from tests.doors.tools import FEW, NAMES, arguments_of
+from tests.integration.cli.shell import PATIENCE, PROGRAM, surroundings
 
+# A server in a few lines: it does what it is asked to do, in the directory that it is started in.
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    given = asked["params"]["arguments"]
+    text = "done"
+    match asked["params"]["name"]:
+        case "write_file":
+            open(given["path"], "w").write(given["text"])
+        case "read_file":
+            text = open(given["path"]).read()
+        case "pay":
+            open("payments.txt", "a").write(f"{given['to']} {given['amount']}\\n")
+    result = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
 AT_ONCE = "two servers would be two attempts at one handoff at once"
 
 
@@ -130,3 +150,78 @@ class TestProxyOnHandoff(DoorConformance):
     def door(self) -> Door:
         """Return the door."""
         return ProxyDoorOnHandoff()
+
+
+class ServerProcess:
+    """The proxy as a client starts it, with a server behind it that is a process as well."""
+
+    def __init__(self, stage: Stage, name: str) -> None:
+        options = ["--name", name, "--by", PERSON, "--agent", stage.agent, *(["--enforce"] if stage.enforced else [])]
+        server = [sys.executable, "-I", "-S", "-c", SERVER]
+        self._asked = 0
+        self._process = subprocess.Popen(
+            [*PROGRAM, "mcp-proxy", *options, "--", *server],
+            cwd=stage.directory,
+            env=surroundings(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def call(self, act: Act) -> Told:
+        """Call a tool and wait for the answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._asked += 1
+        params = {"name": NAMES[type(act)], "arguments": arguments_of(act)}
+        message = {"jsonrpc": "2.0", "id": self._asked, "method": "tools/call", "params": params}
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+        result = json.loads(self._process.stdout.readline())["result"]
+        return heard(result["content"][0]["text"]) if result.get("isError") else MADE
+
+    def close(self) -> None:
+        """Leave, and wait until the run is closed."""
+        self._process.communicate(timeout=PATIENCE)
+
+
+class OpenedClientProcess(Opened):
+    """A client of servers that are processes."""
+
+    def __init__(self, stage: Stage) -> None:
+        _ = stage.office.recording
+        self._stage = stage
+        self._servers: dict[str, ServerProcess] = {}
+
+    def call(self, act: Act) -> Told:
+        """Call a tool."""
+        name = SERVERS[type(act)]
+        if name not in self._servers:
+            self._servers[name] = ServerProcess(self._stage, name)
+        return self._servers[name].call(act)
+
+    def close(self) -> None:
+        """Leave."""
+        for server in self._servers.values():
+            server.close()
+
+
+class ProxyProcessDoor(McpDoor):
+    """The proxy as a process between a client and a server."""
+
+    in_process = False
+
+    def open(self, stage: Stage) -> Opened:
+        """Let a client come."""
+        return OpenedClientProcess(stage)
+
+
+@pytest.mark.slow
+class TestProxyProcess(DoorConformance):
+    """A few rows of the suite, for the real proxy."""
+
+    situations = FEW
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return ProxyProcessDoor()

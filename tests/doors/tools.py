@@ -7,11 +7,27 @@ from batonpass.handoff.calls.tools import tool
 from batonpass.model.receipt import Mode
 from batonpass.testing.doors import Act, Fetch, Pay, Read, Stage, Write
 from batonpass.testing.doors.situations import Denied, Try
-from batonpass.testing.doors.suite import CASES
+from batonpass.testing.doors.suite import TABLE, cases_of
 
 AS_SPELLED = "rules compare a target as it is spelled, and not where it leads"
 BY_ANOTHER_NET = "this door looks for protected paths in its own way, and tells it in its own words"
 NAMES: dict[type, str] = {Write: "write_file", Read: "read_file", Fetch: "fetch_page", Pay: "pay"}
+
+
+# What a column with real processes has; the column in this process has all.
+FEW = tuple(
+    situation
+    for situation in TABLE
+    if situation.name
+    in {
+        "a rule denies a tool",
+        "a person approved the call",
+        "a stranger's words came in before a payment",
+        "a grant does not cover the act",
+        "a grant is revoked between two calls",
+        "the record is changed: from here",
+    }
+)
 
 
 def tools_on(stage: Stage) -> dict[str, Callable[..., Any]]:
@@ -44,7 +60,7 @@ def protected_in(*modes: Mode, reason: str) -> dict[str, str]:
     """Return the cases in which somebody touches what is protected, with why they are not finished."""
     return {
         str(case): reason
-        for case in CASES
+        for case in cases_of(TABLE)
         if case.mode in modes
         and any(isinstance(step, Try) and _refuses(step, case.mode) for step in case.situation.steps)
     }
