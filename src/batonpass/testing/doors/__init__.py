@@ -1,0 +1,35 @@
+"""The suite that every door must pass: one table of situations, the same verdict, receipts and words at each.
+
+Write a `Door` for your adapter, subclass the suite, and give it a fixture that returns your door:
+
+    class TestMyDoor(DoorConformance):
+        @pytest.fixture
+        def door(self):
+            return MyDoor()
+"""
+
+from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write
+from batonpass.testing.doors.door import MADE, Door, Ending, Listener, Opened, Told, Verdict, heard, raised
+from batonpass.testing.doors.stage import PERSON, Interrupted, Stage
+from batonpass.testing.doors.suite import DoorConformance
+
+__all__ = [
+    "MADE",
+    "PERSON",
+    "Act",
+    "Door",
+    "DoorConformance",
+    "Ending",
+    "Fetch",
+    "Interrupted",
+    "Listener",
+    "Opened",
+    "Pay",
+    "Read",
+    "Stage",
+    "Told",
+    "Verdict",
+    "Write",
+    "heard",
+    "raised",
+]

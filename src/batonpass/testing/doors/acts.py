@@ -1,0 +1,58 @@
+"""What is done at every door: four acts, which each door translates into tools of its own."""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Change a file; that can be undone."""
+
+    path: str
+    text: str = "new"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read a file."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Read something from outside: whoever does so knows a stranger's words from then on."""
+
+    url: str = "https://example.org/page"
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """Send money: it changes what is not ours, and names whom it goes to."""
+
+    to: str
+    amount: int
+
+
+Act: TypeAlias = Write | Read | Fetch | Pay
+
+# How much depends on each, as its tool declares it; a door whose tools cannot say that says what they do.
+TIERS: Final[dict[type, tuple[str, ...]]] = {
+    Write: ("reversible",),
+    Read: (),
+    Fetch: (),
+    Pay: ("external-write",),
+}
+
+READING: Final = (Read, Fetch)
+
+
+def target_of(act: Act) -> str | None:
+    """Return what an act changes; nothing of one that only reads."""
+    match act:
+        case Write(path=path):
+            return path
+        case Pay(to=to):
+            return to
+        case _:
+            return None

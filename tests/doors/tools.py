@@ -1,0 +1,97 @@
+"""The four acts as functions, for the doors that call functions."""
+
+from collections.abc import Callable
+from typing import Any
+
+from batonpass.handoff.calls.tools import tool
+from batonpass.model.receipt import Mode
+from batonpass.testing.doors import Act, Fetch, Pay, Read, Stage, Write
+from batonpass.testing.doors.situations import Denied, Try
+from batonpass.testing.doors.suite import TABLE, cases_of
+
+AS_SPELLED = "rules compare a target as it is spelled, and not where it leads"
+BY_ANOTHER_NET = "this door looks for protected paths in its own way, and tells it in its own words"
+NAMES: dict[type, str] = {Write: "write_file", Read: "read_file", Fetch: "fetch_page", Pay: "pay"}
+
+
+# What a column with real processes has; the column in this process has all.
+FEW = tuple(
+    situation
+    for situation in TABLE
+    if situation.name
+    in {
+        "a rule denies a tool",
+        "a person approved the call",
+        "a stranger's words came in before a payment",
+        "a grant does not cover the act",
+        "a grant is revoked between two calls",
+        "the record is changed: from here",
+    }
+)
+
+
+def tools_on(stage: Stage) -> dict[str, Callable[..., Any]]:
+    """Return the tools by name; what they do is done on a stage."""
+
+    @tool(target="path", reversible=True)
+    def write_file(path: str, text: str) -> str:
+        """Write a file."""
+        return stage.do(Write(path, text))
+
+    @tool(target="path", reads=True)
+    def read_file(path: str) -> str:
+        """Read a file."""
+        return stage.do(Read(path))
+
+    @tool(target="url", reads=True, external=True)
+    def fetch_page(url: str) -> str:
+        """Fetch a page."""
+        return stage.do(Fetch(url))
+
+    @tool(target="to", action="pay", external=True)
+    def pay(to: str, amount: int) -> str:
+        """Send money."""
+        return stage.do(Pay(to, amount))
+
+    return {"write_file": write_file, "read_file": read_file, "fetch_page": fetch_page, "pay": pay}
+
+
+def protected_in(*modes: Mode, reason: str) -> dict[str, str]:
+    """Return the cases in which somebody touches what is protected, with why they are not finished."""
+    return {
+        str(case): reason
+        for case in cases_of(TABLE)
+        if case.mode in modes
+        and any(isinstance(step, Try) and _refuses(step, case.mode) for step in case.situation.steps)
+    }
+
+
+def _refuses(step: Try, mode: Mode) -> bool:
+    expected = step.enforced if mode is Mode.ENFORCED else step.observed
+    return isinstance(expected, Denied) and expected.rule == "protected"
+
+
+def arguments_of(act: Act) -> dict[str, Any]:
+    """Return what a tool is called with."""
+    match act:
+        case Write(path=path, text=text):
+            return {"path": path, "text": text}
+        case Read(path=path):
+            return {"path": path}
+        case Fetch(url=url):
+            return {"url": url}
+        case Pay(to=to, amount=amount):
+            return {"to": to, "amount": amount}
+
+
+def pattern_of(act: Act) -> str:
+    """Return an act as a grant names it."""
+    match act:
+        case Write(path=path):
+            return f"write:{path}"
+        case Read(path=path):
+            return f"read:{path}"
+        case Fetch(url=url):
+            return f"read:{url}"
+        case Pay(to=to):
+            return f"pay:{to}"
