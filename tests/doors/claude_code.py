@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias
 
-from batonpass.model.receipt import Mode
 from batonpass.testing.doors import (
     MADE,
     Act,
@@ -19,7 +18,6 @@ from batonpass.testing.doors import (
     Write,
     heard,
 )
-from tests.doors.tools import AS_SPELLED, BY_ANOTHER_NET, protected_in
 
 SESSION: Final = "11111111-2222-4333-8444-555555555555"
 TOOLS: Final[dict[type, str]] = {Write: "Write", Read: "Read", Fetch: "WebFetch", Pay: "mcp__bank__pay"}
@@ -93,11 +91,6 @@ class ClaudeCodeDoor(Door):
         "spelling: as an address": "Write takes a path, and no address",
         "spelling: as an address of this machine": "Write takes a path, and no address",
         "spelling: as an address with escapes": "Write takes a path, and no address",
-    }
-
-    unfinished: ClassVar = {
-        **protected_in(*Mode, reason=BY_ANOTHER_NET),
-        **{f"a rule denies a target that is spelled otherwise [{mode}]": AS_SPELLED for mode in Mode},
     }
 
     def tool(self, act: Act) -> str:

@@ -2,23 +2,10 @@
 
 from typing import ClassVar, Final
 
-from batonpass.model.receipt import Mode
 from batonpass.testing.doors import Act, Door, Fetch, Listener, Pay, Read, Write
-from tests.doors.tools import AS_SPELLED, BY_ANOTHER_NET, NAMES, protected_in
+from tests.doors.tools import NAMES
 
 SERVERS: Final[dict[type, str]] = {Write: "files", Read: "files", Fetch: "bank", Pay: "bank"}
-
-
-def _slips_through(case: str) -> bool:
-    """Return whether the proxy's own net does not see it, so that it comes to the one that all doors have."""
-    return case.startswith(
-        (
-            "the record is changed: in other letters",
-            "the record is changed: by another name of the file",
-            "the record is changed: as an address of this machine",
-            "the rules are changed",
-        )
-    )
 
 
 class McpDoor(Door):
@@ -39,12 +26,8 @@ targets = { pay = "to" }
     cannot: ClassVar = {
         "constraints": "nobody says typed constraints to a client",
         "grants by target": "a grant names a server's tool, and not what it is called with",
+        "a rule denies a target that is spelled otherwise": "where a path leads at a server only the server knows",
         "one run": "what comes from outside comes by another server, and so into another run",
-    }
-    unfinished: ClassVar = {
-        **{case: why for case, why in protected_in(*Mode, reason=BY_ANOTHER_NET).items() if not _slips_through(case)},
-        "a key is read [observed]": "the proxy keeps the record from being read as well, where it only watches",
-        **{f"a rule denies a target that is spelled otherwise [{mode}]": AS_SPELLED for mode in Mode},
     }
 
     def tool(self, act: Act) -> str:

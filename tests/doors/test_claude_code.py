@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.enforcing import Judge, Keeper
 from batonpass.adapters.claude_code.hooks.recorder import Recorder, denied
 from batonpass.attribution.worktree import WorkTree
 from batonpass.errors import BatonpassError
@@ -29,7 +28,6 @@ class Hooked:
         self._recorder = Recorder(
             self._relay,
             stage.directory,
-            judge=(Judge if stage.enforced else Keeper)(stage.directory, home=stage.home),
             mode=stage.mode,
             by=PERSON,
             work_tree=tree,

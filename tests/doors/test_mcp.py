@@ -33,6 +33,7 @@ for line in sys.stdin:
     result = {"content": [{"type": "text", "text": text}]}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
+SPELLED = "a rule denies a target that is spelled otherwise"
 AT_ONCE = "two servers would be two attempts at one handoff at once"
 
 
@@ -50,7 +51,7 @@ class Server:
         self._proxy = Proxy(
             read_server(stage.file, name),
             self.recorder,
-            Guard(self.recorder, stage.home),
+            Guard(self.recorder),
             to_client=lambda line: self._to_client.append(json.loads(line)),
             to_server=lambda line: self._to_server.append(json.loads(line)),
         )
@@ -129,6 +130,7 @@ class ProxyDoorOnHandoff(ProxyDoor):
     cannot: ClassVar = {
         "grants by target": ProxyDoor.cannot["grants by target"],
         "one run": ProxyDoor.cannot["one run"],
+        SPELLED: ProxyDoor.cannot[SPELLED],
         "what leaves us is held by its tier": AT_ONCE,
         "a grant does not cover the act": AT_ONCE,
     }

@@ -1,13 +1,9 @@
 """The door of Python programs: `run.call`, of a root and of what was handed off."""
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import pytest
 
 from batonpass.errors import BatonpassError
 from batonpass.handoff.run import LiveRun
-from batonpass.model.receipt import Mode
 from batonpass.testing.doors import (
     MADE,
     PERSON,
@@ -21,7 +17,7 @@ from batonpass.testing.doors import (
     Verdict,
     raised,
 )
-from tests.doors.tools import AS_SPELLED, NAMES, arguments_of, pattern_of, tools_on
+from tests.doors.tools import NAMES, arguments_of, pattern_of, tools_on
 
 
 class OpenedRun(Opened):
@@ -75,15 +71,6 @@ class OpenedRun(Opened):
 
 class PythonDoor(Door):
     """A program that calls functions."""
-
-    unfinished: ClassVar[Mapping[str, str]] = {
-        f"{name} [{mode}]": reason
-        for mode in Mode
-        for name, reason in (
-            ("the record is changed: with a newline at the end", "a text with a newline is taken for no path"),
-            ("a rule denies a target that is spelled otherwise", AS_SPELLED),
-        )
-    }
 
     def tool(self, act: Act) -> str:
         """Return the function's name."""

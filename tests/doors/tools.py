@@ -4,13 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from batonpass.handoff.calls.tools import tool
-from batonpass.model.receipt import Mode
 from batonpass.testing.doors import Act, Fetch, Pay, Read, Stage, Write
-from batonpass.testing.doors.situations import Denied, Try
-from batonpass.testing.doors.suite import TABLE, cases_of
+from batonpass.testing.doors.suite import TABLE
 
-AS_SPELLED = "rules compare a target as it is spelled, and not where it leads"
-BY_ANOTHER_NET = "this door looks for protected paths in its own way, and tells it in its own words"
 NAMES: dict[type, str] = {Write: "write_file", Read: "read_file", Fetch: "fetch_page", Pay: "pay"}
 
 
@@ -54,21 +50,6 @@ def tools_on(stage: Stage) -> dict[str, Callable[..., Any]]:
         return stage.do(Pay(to, amount))
 
     return {"write_file": write_file, "read_file": read_file, "fetch_page": fetch_page, "pay": pay}
-
-
-def protected_in(*modes: Mode, reason: str) -> dict[str, str]:
-    """Return the cases in which somebody touches what is protected, with why they are not finished."""
-    return {
-        str(case): reason
-        for case in cases_of(TABLE)
-        if case.mode in modes
-        and any(isinstance(step, Try) and _refuses(step, case.mode) for step in case.situation.steps)
-    }
-
-
-def _refuses(step: Try, mode: Mode) -> bool:
-    expected = step.enforced if mode is Mode.ENFORCED else step.observed
-    return isinstance(expected, Denied) and expected.rule == "protected"
 
 
 def arguments_of(act: Act) -> dict[str, Any]:

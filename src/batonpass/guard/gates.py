@@ -181,10 +181,22 @@ def _fits_call(rule: Rule, facts: CallFacts) -> bool:
         fits(rule.agent, facts.agent, across=True)
         and fits(rule.tool, facts.tool, across=True)
         and fits(rule.action, "read" if facts.reads else "write", across=True)
-        and fits(rule.target, facts.target)
+        and _fits_target(rule, facts)
         and (rule.tier is None or rule.tier in facts.tiers)
         and (rule.depth is None or facts.depth >= rule.depth)
     )
+
+
+def _fits_target(rule: Rule, facts: CallFacts) -> bool:
+    """Return whether a rule is about what a call acts on, as it is spelled and as where it leads.
+
+    What holds or denies fits if either does: a link or `..` leads nobody around it. What lets something go on fits only
+    if both do.
+    """
+    found = [fits(rule.target, spelled) for spelled in dict.fromkeys((facts.target, facts.leads_to)) if spelled]
+    if not found or facts.target is None:
+        return fits(rule.target, facts.target)
+    return all(found) if rule.gate is Gate.NONE else any(found)
 
 
 def _fits_handoff(rule: Rule, facts: HandoffFacts) -> bool:

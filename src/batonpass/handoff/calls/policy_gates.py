@@ -56,7 +56,7 @@ def _find_decisions(pending: PendingCall) -> tuple[Decision, ...]:
         target=pending.target,
         does=pending.call.action,
         resource=pending.call.resource,
-        leads_to=None if pending.tried is None else pending.tried.resource,
+        leads_to=pending.tried.resource if pending.tried is not None and pending.call.acts_on_path else None,
         arguments=pending.call.judged if pending.tried is None else pending.tried.arguments,
         tiers=tiers_of(declared),
         depth=depth_of(desk, holding),

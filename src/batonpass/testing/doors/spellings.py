@@ -5,10 +5,12 @@ from typing import Final
 from batonpass.testing.doors.acts import Read, Write
 from batonpass.testing.doors.situations import Denied, Made, Situation, Try, always, near
 
-_RECORD: Final = "{tool} would touch the ledger or its keys, which no agent may; leave it as it is and go on without it"
-_DECIDES: Final = (
-    "{tool} would touch what decides about calls, which no agent may; leave it as it is and go on without it"
+_LEAVE: Final = (
+    "and no agent may do that; leave it as it is and go on without it; "
+    "if the task cannot be done so, say that to the user"
 )
+_RECORD: Final = f"{{tool}} would touch the ledger or its keys ({{place}}), {_LEAVE}"
+_DECIDES: Final = f"{{tool}} would touch what decides about calls ({{place}}), {_LEAVE}"
 
 # `kept` lies in the home, `out/link` leads there, `out/hard` is another name of `kept`, and `~` is the directory.
 SPELLINGS: Final = {
@@ -56,10 +58,18 @@ PROTECTED: Final = (
         needs=("paths", "another directory"),
     ),
     Situation(
-        name="a key is read",
+        name="the record is read",
         steps=(
             near(Read("out/known.txt")),
             Try(Read(".batonpass/kept"), Made(), Denied("protected", _RECORD)),
+        ),
+        needs=("paths",),
+    ),
+    Situation(
+        name="a key is read",
+        steps=(
+            near(Read("out/known.txt")),
+            always(Read(".batonpass/kept.key"), Denied("protected", _RECORD)),
         ),
         needs=("paths",),
     ),

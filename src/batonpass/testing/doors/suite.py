@@ -1,6 +1,7 @@
 """The suite that every door must pass: each situation of the table, observed and enforced."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -163,6 +164,7 @@ def set_stage(door: Door, situation: Situation, mode: Mode, directory: Path) -> 
     )
     kept = stage.home / "kept"
     kept.write_text("secret", encoding="utf-8")
+    (stage.home / "kept.key").write_text("secret", encoding="utf-8")
     out = stage.directory / "out"
     (out / "link").symlink_to(stage.home)
     (out / "alias").symlink_to(kept)
@@ -386,8 +388,16 @@ class _Words:
                 "now": spell_time(stage.clock.now()),
                 "call": earlier[0].call if earlier else "",
                 "ending": earlier[0].call[-6:] if earlier else "",
+                "place": self._place(),
             }
         )
+
+    def _place(self) -> str:
+        """Return which protected place the receipts name, if it is one of this stage."""
+        reason = next((one.words["reason"] for one in self._seen if "reason" in one.words), "")
+        named = re.search(r"\(([^()]*)\)", reason)
+        ours = (str(self._stage.home.resolve()), str(self._stage.file.resolve()))
+        return named[1] if named is not None and named[1].startswith(ours) else "(no protected place)"
 
     def _may(self) -> str:
         action = self._door.pattern(self._act).partition(":")[0]
