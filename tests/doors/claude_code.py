@@ -8,6 +8,7 @@ from batonpass.model.receipt import Mode
 from batonpass.testing.doors import (
     MADE,
     Act,
+    Delegate,
     Door,
     Fetch,
     Listener,
@@ -65,6 +66,17 @@ class OpenedSession(Opened):
         self._event("PostToolUse", **about, tool_response=self._stage.do(act))
         return MADE
 
+    def hand_off(self, task: Delegate) -> Told:
+        """Let the model start a sub-agent."""
+        self._calls += 1
+        about = {
+            "tool_name": "Agent",
+            "tool_input": {"prompt": task.task, "subagent_type": task.to, "description": "help"},
+            "tool_use_id": f"toolu_{self._calls}",
+        }
+        said = self._event("PreToolUse", **about).get("hookSpecificOutput", {})
+        return heard(said["permissionDecisionReason"]) if said.get("permissionDecision") == "deny" else MADE
+
     def close(self) -> None:
         """End the session."""
         self._event("SessionEnd", reason="other")
@@ -89,6 +101,8 @@ class ClaudeCodeDoor(Door):
     policy = '[mcp.bank]\ntargets = { pay = "to" }\n'
     cannot: ClassVar = {
         "a payment was named before the stranger's words came": "a grant names a server's tool, and not whom it pays",
+        "may": "a sub-agent gets all that its session may give",
+        "rationale": "nobody says why a sub-agent is started",
         "constraints": "nobody says typed constraints to a session",
         "spelling: as an address": "Write takes a path, and no address",
         "spelling: as an address of this machine": "Write takes a path, and no address",

@@ -34,6 +34,16 @@ class Pay:
     amount: int
 
 
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """Hand a task to another agent."""
+
+    to: str
+    task: str = "Look into it"
+    rationale: str | None = None
+    may: tuple[str, ...] = ()
+
+
 Act: TypeAlias = Write | Read | Fetch | Pay
 
 # How much depends on each, as its tool declares it; a door whose tools cannot say that says what they do.

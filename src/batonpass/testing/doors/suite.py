@@ -380,7 +380,7 @@ class _Words:
                 "what": f"{door.agent} calls {door.tool(act)}" + ("" if target is None else f" on {target}"),
                 "tried": door.pattern(act),
                 "may": self._may(),
-                "where": _Places(stage),
+                "where": Places(stage),
                 "fetched": self._fetched(),
                 "until": "" if until is None else spell_time(until),
                 "now": spell_time(stage.clock.now()),
@@ -405,15 +405,19 @@ class _Words:
         return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-class _Places:
-    """Where the policy file says something, by name."""
+class Places:
+    """Where the policy file says something: a rule by its name, everything else by its key."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
     def __getitem__(self, name: str) -> str:
         lines = self._stage.policy.splitlines()
-        named = next(number for number, line in enumerate(lines) if line == f'name = "{name}"')
+        named = next(
+            number - (line == f'name = "{name}"')  # a rule begins one line above its name
+            for number, line in enumerate(lines, 1)
+            if line == f'name = "{name}"' or line.startswith(f"{name} = ")
+        )
         return f"{self._stage.file.name}:{named}"
 
 
