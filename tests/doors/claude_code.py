@@ -18,6 +18,7 @@ from batonpass.testing.doors import (
     Stage,
     Told,
     Write,
+    WriteAll,
     heard,
 )
 from tests.doors.tools import AS_SPELLED, BY_ANOTHER_NET, protected_in
@@ -39,6 +40,8 @@ def input_of(act: Act) -> dict[str, Any]:
             return {"url": url, "prompt": "What does it say?"}
         case Pay(to=to, amount=amount):
             return {"to": to, "amount": amount}
+        case WriteAll():
+            raise NotImplementedError
 
 
 class OpenedSession(Opened):
@@ -101,6 +104,7 @@ class ClaudeCodeDoor(Door):
     policy = '[mcp.bank]\ntargets = { pay = "to" }\n'
     cannot: ClassVar = {
         "a payment was named before the stranger's words came": "a grant names a server's tool, and not whom it pays",
+        "several files": "no tool of Claude Code's own takes several files",
         "may": "a sub-agent gets all that its session may give",
         "rationale": "nobody says why a sub-agent is started",
         "constraints": "nobody says typed constraints to a session",
@@ -129,3 +133,5 @@ class ClaudeCodeDoor(Door):
                 return "call:WebFetch"
             case Pay():
                 return "call:bank/pay"
+            case WriteAll():
+                raise NotImplementedError

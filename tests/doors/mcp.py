@@ -3,10 +3,10 @@
 from typing import ClassVar, Final
 
 from batonpass.model.receipt import Mode
-from batonpass.testing.doors import Act, Door, Fetch, Listener, Pay, Read, Write
+from batonpass.testing.doors import Act, Door, Fetch, Listener, Pay, Read, Write, WriteAll
 from tests.doors.tools import AS_SPELLED, BY_ANOTHER_NET, NAMES, protected_in
 
-SERVERS: Final[dict[type, str]] = {Write: "files", Read: "files", Fetch: "bank", Pay: "bank"}
+SERVERS: Final[dict[type, str]] = {Write: "files", WriteAll: "files", Read: "files", Fetch: "bank", Pay: "bank"}
 
 
 def _slips_through(case: str) -> bool:
@@ -17,6 +17,7 @@ def _slips_through(case: str) -> bool:
             "the record is changed: by another name of the file",
             "the record is changed: as an address of this machine",
             "the rules are changed",
+            "the record is changed among other files [enforced]",
         )
     )
 
@@ -29,7 +30,7 @@ class McpDoor(Door):
 [mcp.files]
 local = true
 reads = ["read_file"]
-reversible = ["write_file"]
+reversible = ["write_file*"]
 targets = { write_file = "path" }
 
 [mcp.bank]

@@ -44,7 +44,7 @@ from tests.doors.test_python import PythonDoor
 from tests.doors.tools import NAMES, arguments_of, tools_on
 
 PATIENCE: Final = 60
-EVERYTHING: Final = ("write:**", "read:**", "read:/**", "pay:**")
+EVERYTHING: Final = ("write:**", "read:**", "read:/**", "pay:**", "call:**")
 
 
 class ModelGoneError(Exception):

@@ -24,7 +24,7 @@ from batonpass.testing.doors import (
     Verdict,
     raised,
 )
-from tests.doors.tools import AS_SPELLED, NAMES, arguments_of, pattern_of, tools_on
+from tests.doors.tools import AS_SPELLED, NAMES, UNDECLARED, arguments_of, pattern_of, tools_on
 
 
 class OpenedRun(Opened):
@@ -96,7 +96,7 @@ class PythonDoor(Door):
             ("the record is changed: with a newline at the end", "a text with a newline is taken for no path"),
             ("a rule denies a target that is spelled otherwise", AS_SPELLED),
         )
-    }
+    } | {"the record is changed among other files [observed]": UNDECLARED}
 
     def tool(self, act: Act) -> str:
         """Return the function's name."""

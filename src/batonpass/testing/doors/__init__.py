@@ -8,7 +8,7 @@ Write a `Door` for your adapter, subclass the suite, and give it a fixture that 
             return MyDoor()
 """
 
-from batonpass.testing.doors.acts import Act, Delegate, Fetch, Pay, Read, Write
+from batonpass.testing.doors.acts import Act, Delegate, Fetch, Pay, Read, Write, WriteAll
 from batonpass.testing.doors.door import MADE, Door, Ending, Listener, Opened, Told, Verdict, heard, raised
 from batonpass.testing.doors.handoffs import HandoffConformance
 from batonpass.testing.doors.stage import PERSON, Interrupted, Stage
@@ -33,6 +33,7 @@ __all__ = [
     "Told",
     "Verdict",
     "Write",
+    "WriteAll",
     "heard",
     "raised",
 ]

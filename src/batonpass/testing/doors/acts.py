@@ -13,6 +13,13 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteAll:
+    """Change several files at once: their paths are the names in a mapping, and nothing says that they are paths."""
+
+    files: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """Read a file."""
 
@@ -44,11 +51,12 @@ class Delegate:
     may: tuple[str, ...] = ()
 
 
-Act: TypeAlias = Write | Read | Fetch | Pay
+Act: TypeAlias = Write | WriteAll | Read | Fetch | Pay
 
 # How much depends on each, as its tool declares it; a door whose tools cannot say that says what they do.
 TIERS: Final[dict[type, tuple[str, ...]]] = {
     Write: ("reversible",),
+    WriteAll: ("reversible",),
     Read: (),
     Fetch: (),
     Pay: ("external-write",),

@@ -21,7 +21,7 @@ from batonpass.store.home import HOME_NAME
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.clock import FrozenClock
-from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write
+from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write, WriteAll
 from batonpass.wire.codec import decode_receipt
 
 PERSON: Final = "user:ana"
@@ -165,6 +165,10 @@ class Stage:
             case Write(path=path, text=text):
                 (self.directory / path).write_text(text, encoding="utf-8")
                 return "written"
+            case WriteAll(files=files):
+                for path, text in files:
+                    (self.directory / path).write_text(text, encoding="utf-8")
+                return "written"
             case Read(path=path):
                 return (self.directory / path).read_text(encoding="utf-8", errors="replace")
             case Fetch():
@@ -178,14 +182,19 @@ class Stage:
         """Return how often an act that leaves a trace was really made; None of one that leaves none."""
         match act:
             case Write(path=path, text=text):
-                file = self.directory / path
-                return int(file.exists() and file.read_text(encoding="utf-8", errors="replace") == text)
+                return int(self._has(path, text))
+            case WriteAll(files=files):
+                return int(all(self._has(path, text) for path, text in files))
             case Pay(to=to, amount=amount):
                 file = self.directory / PAYMENTS
                 paid = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
                 return paid.count(f"{to} {amount}")
             case _:
                 return None
+
+    def _has(self, path: str, text: str) -> bool:
+        file = self.directory / path
+        return file.is_file() and file.read_text(encoding="utf-8", errors="replace") == text
 
     def recorded(self, since: int = 0) -> list[Recorded]:
         """Return what was recorded, in its order, without the first receipts that somebody has seen already."""
