@@ -66,7 +66,7 @@ class TestOwnApproval:
         [
             pytest.param((ANA,), "handoff.unproven", id="of a person, without a terminal"),
             pytest.param(("user:eve", "--yes"), "handoff.unproven", id="of somebody whom nobody knows"),
-            pytest.param(("service:nightly", "--yes"), "handoff.unproven", id="of a service"),
+            pytest.param(("service:nightly", "--yes"), "handoff.not_approver", id="of a service"),
             pytest.param(("agent:shipper", "--yes"), "handoff.not_approver", id="of its own"),
         ],
     )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from batonpass.testing.doors import (
     MADE,
     Act,
+    Delegate,
     Door,
     Fetch,
     Listener,
@@ -16,6 +17,7 @@ from batonpass.testing.doors import (
     Stage,
     Told,
     Write,
+    WriteAll,
     heard,
 )
 
@@ -36,6 +38,8 @@ def input_of(act: Act) -> dict[str, Any]:
             return {"url": url, "prompt": "What does it say?"}
         case Pay(to=to, amount=amount):
             return {"to": to, "amount": amount}
+        case WriteAll():
+            raise NotImplementedError
 
 
 class OpenedSession(Opened):
@@ -63,6 +67,17 @@ class OpenedSession(Opened):
         self._event("PostToolUse", **about, tool_response=self._stage.do(act))
         return MADE
 
+    def hand_off(self, task: Delegate) -> Told:
+        """Let the model start a sub-agent."""
+        self._calls += 1
+        about = {
+            "tool_name": "Agent",
+            "tool_input": {"prompt": task.task, "subagent_type": task.to, "description": "help"},
+            "tool_use_id": f"toolu_{self._calls}",
+        }
+        said = self._event("PreToolUse", **about).get("hookSpecificOutput", {})
+        return heard(said["permissionDecisionReason"]) if said.get("permissionDecision") == "deny" else MADE
+
     def close(self) -> None:
         """End the session."""
         self._event("SessionEnd", reason="other")
@@ -87,6 +102,9 @@ class ClaudeCodeDoor(Door):
     policy = '[mcp.bank]\ntargets = { pay = "to" }\n'
     cannot: ClassVar = {
         "a payment was named before the stranger's words came": "a grant names a server's tool, and not whom it pays",
+        "several files": "no tool of Claude Code's own takes several files",
+        "may": "a sub-agent gets all that its session may give",
+        "rationale": "nobody says why a sub-agent is started",
         "constraints": "nobody says typed constraints to a session",
         "spelling: as an address": "Write takes a path, and no address",
         "spelling: as an address of this machine": "Write takes a path, and no address",
@@ -108,3 +126,5 @@ class ClaudeCodeDoor(Door):
                 return "call:WebFetch"
             case Pay():
                 return "call:bank/pay"
+            case WriteAll():
+                raise NotImplementedError

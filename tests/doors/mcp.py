@@ -2,10 +2,10 @@
 
 from typing import ClassVar, Final
 
-from batonpass.testing.doors import Act, Door, Fetch, Listener, Pay, Read, Write
+from batonpass.testing.doors import Act, Door, Fetch, Listener, Pay, Read, Write, WriteAll
 from tests.doors.tools import NAMES
 
-SERVERS: Final[dict[type, str]] = {Write: "files", Read: "files", Fetch: "bank", Pay: "bank"}
+SERVERS: Final[dict[type, str]] = {Write: "files", WriteAll: "files", Read: "files", Fetch: "bank", Pay: "bank"}
 
 
 class McpDoor(Door):
@@ -16,7 +16,7 @@ class McpDoor(Door):
 [mcp.files]
 local = true
 reads = ["read_file"]
-reversible = ["write_file"]
+reversible = ["write_file*"]
 targets = { write_file = "path" }
 
 [mcp.bank]

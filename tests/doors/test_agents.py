@@ -8,7 +8,18 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
-from batonpass.agents import AgentDefinition, AgentRunner, RunnerConfig, ScriptedClient, ToolExecutor, ToolRegistry
+from batonpass.agents import (
+    AgentDefinition,
+    AgentRegistry,
+    AgentRunner,
+    HandoffExecutor,
+    RunnerConfig,
+    ScriptedClient,
+    ToolDefinition,
+    ToolExecutor,
+    ToolRegistry,
+    create_handoff_tool,
+)
 from batonpass.aio import AsyncRelay
 from batonpass.errors import BatonpassError, GrantRevokedError
 from batonpass.model.lifecycle import State
@@ -16,9 +27,11 @@ from batonpass.testing.doors import (
     MADE,
     PERSON,
     Act,
+    Delegate,
     Door,
     DoorConformance,
     Ending,
+    HandoffConformance,
     Listener,
     Opened,
     Stage,
@@ -26,11 +39,12 @@ from batonpass.testing.doors import (
     Verdict,
     heard,
 )
+from batonpass.testing.doors.stage import HELPERS
 from tests.doors.test_python import PythonDoor
 from tests.doors.tools import NAMES, arguments_of, tools_on
 
 PATIENCE: Final = 60
-EVERYTHING: Final = ("write:**", "read:**", "read:/**", "pay:**")
+EVERYTHING: Final = ("write:**", "read:**", "read:/**", "pay:**", "call:**")
 
 
 class ModelGoneError(Exception):
@@ -42,24 +56,50 @@ class OpenedAgent(Opened):
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._acts: SimpleQueue[Act | str] = SimpleQueue()
+        self._acts: SimpleQueue[Act | Delegate | str] = SimpleQueue()
         self._answers: SimpleQueue[Told] = SimpleQueue()
-        self._waits = False
+        self._waits = False  # the model has asked for something
+        self._over = False  # the model is asked nothing more
         self._working: threading.Thread | None = None
-        executor = ToolExecutor(ToolRegistry(tools_on(stage).values()))
+        self._tools = ToolRegistry(tools_on(stage).values())
         self._relay = AsyncRelay(stage.relay())
         config = RunnerConfig(max_iterations=100)
+        executor = ToolExecutor(self._tools)
         self._runner = AgentRunner(ScriptedClient(self._script), executor, config, relay=self._relay)
+        self._helpers = AgentRegistry()
+        for name in HELPERS:
+            helper = AgentRunner(ScriptedClient(lambda _: "done"), ToolExecutor(), config, relay=self._relay)
+            self._helpers.register(name, helper, AgentDefinition(name=name, model="scripted"))
+            self._tools.register_tool_definition(self._handing(name))
+        self._may: tuple[str, ...] = ()
+
+    def hand_off(self, task: Delegate) -> Told:
+        """Let the model use the tool that hands a task to an agent; what that may, the tool says."""
+        self._may = task.may
+        return self._ask(task)
+
+    def _handing(self, to: str) -> ToolDefinition:
+        """Return the tool that hands to an agent; what that may is said when it is used."""
+
+        async def hand_off(task: str, rationale: str | None = None) -> str:
+            made = create_handoff_tool(to, "Ask for help", HandoffExecutor(self._helpers), may=self._may)
+            told: str = await made.function(task=task, rationale=rationale)
+            return told
+
+        return ToolDefinition(name=f"handoff_to_{to}", function=hand_off, description="Ask for help", hands_off=True)
 
     def call(self, act: Act) -> Told:
         """Let the model ask for a call."""
+        return self._ask(act)
+
+    def _ask(self, act: Act | Delegate) -> Told:
         if self._working is None:
-            self._waits = False
+            self._waits = self._over = False
             self._working = threading.Thread(target=self._work, daemon=True)
             self._working.start()
         self._acts.put(act)
         told = self._answers.get(timeout=PATIENCE)
-        if told.verdict is Verdict.FAILED or (told.sentence is None and told != MADE):
+        if self._over:
             self._end()
         return told
 
@@ -78,7 +118,9 @@ class OpenedAgent(Opened):
     def _script(self, turn: Any) -> str | Mapping[str, Any]:  # noqa: ANN401 - a turn
         if self._waits:
             returned = turn.messages[-1].parts[-1]
-            self._answers.put(heard(returned.content) if returned.outcome == "failed" else MADE)
+            said = returned.content
+            refused = returned.outcome == "failed" or said.startswith("Held") or "gave back nothing" in said
+            self._answers.put(heard(said) if refused else MADE)
         self._waits = False
         act = self._acts.get()
         if act == "fail":
@@ -86,20 +128,25 @@ class OpenedAgent(Opened):
         if isinstance(act, str):
             return act
         self._waits = True
+        if isinstance(act, Delegate):
+            said = {"task": act.task, "rationale": act.rationale}
+            return {f"handoff_to_{act.to}": {name: value for name, value in said.items() if value is not None}}
         return {NAMES[type(act)]: arguments_of(act)}
 
     def _work(self) -> None:
         try:
             asyncio.run(self._main())
         except GrantRevokedError:
-            self._answers.put(Told(Verdict.DENIED))
+            told = Told(Verdict.DENIED)
         except BatonpassError as error:
-            self._answers.put(Told(Verdict.FAILED, str(error)))
+            told = Told(Verdict.FAILED, str(error))
         except ModelGoneError:
-            pass
+            return
         else:
-            if self._waits:
-                self._answers.put(self._ended())
+            told = self._ended() if self._waits else MADE
+        self._over = True
+        if self._waits:
+            self._answers.put(told)
 
     def _ended(self) -> Told:
         """Return what became of an act after which the model is asked nothing more."""
@@ -122,7 +169,8 @@ class OpenedAgent(Opened):
         """Answer a person. What is said to be its own is enforced; its table alone is only tried out."""
         allowed = self._stage.allowed
         may = (allowed.may or EVERYTHING) if self._stage.enforced else ()
-        definition = AgentDefinition(name="lead", model="scripted", may=may)
+        delegable = (allowed.may_delegate if allowed.may else EVERYTHING) if self._stage.enforced else ()
+        definition = AgentDefinition(name="lead", model="scripted", may=may, may_delegate=delegable)
         limits = allowed.limits if may else None
         await self._runner.run(definition, "Do it", by=PERSON, constraints=allowed.constraints, limits=limits)
 
@@ -169,6 +217,15 @@ class TestAgents(DoorConformance):
     def door(self) -> Door:
         """Return the door."""
         return AgentDoor()
+
+
+class TestAgentsHandOff(HandoffConformance):
+    """The table of handoffs, for an attempt at a handoff."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return AgentDoorOnHandoff()
 
 
 class TestAgentsOnHandoff(DoorConformance):

@@ -6,12 +6,15 @@ import pytest
 
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.errors import BatonpassError
+from batonpass.model.lifecycle import State
 from batonpass.testing.doors import (
     MADE,
     PERSON,
     Act,
+    Delegate,
     Door,
     DoorConformance,
+    HandoffConformance,
     Interrupted,
     Opened,
     Stage,
@@ -46,6 +49,20 @@ class OpenedAsyncRun(Opened):
     async def _call(self, act: Act) -> None:
         run = await self._open()
         await run.call(self._tools[NAMES[type(act)]], **arguments_of(act))
+
+    def hand_off(self, task: Delegate) -> Told:
+        """Hand a task off, and take it here."""
+        try:
+            self._loop.run(self._hand_off(task))
+        except BatonpassError as error:
+            return raised(error)
+        return MADE
+
+    async def _hand_off(self, task: Delegate) -> None:
+        run = await self._open()
+        handoff = await run.hand_off(task.to, task.task, rationale=task.rationale, may=task.may)
+        if await handoff.state is State.HELD:
+            await handoff.accept()
 
     def interrupt(self, act: Act) -> None:
         """End the program before the function returns."""
@@ -102,6 +119,15 @@ class AsyncDoorOnHandoff(AsyncDoor):
 
 class TestAsync(DoorConformance):
     """The suite, for a root."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return AsyncDoor()
+
+
+class TestAsyncHandsOff(HandoffConformance):
+    """The table of handoffs, for a root."""
 
     @pytest.fixture
     def door(self) -> Door:

@@ -12,7 +12,7 @@ from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolic
 from batonpass.adapters.claude_code.hooks.recorder import Recorder, denied
 from batonpass.attribution.worktree import WorkTree
 from batonpass.errors import BatonpassError
-from batonpass.testing.doors import PERSON, Door, DoorConformance, Opened, Stage
+from batonpass.testing.doors import PERSON, Door, DoorConformance, HandoffConformance, Opened, Stage
 from tests.doors.claude_code import ClaudeCodeDoor, OpenedSession
 from tests.doors.tools import FEW
 from tests.integration.cli.hooking import Hooked as Command
@@ -58,6 +58,15 @@ class HookDoor(ClaudeCodeDoor):
 
 class TestHooks(DoorConformance):
     """The suite, for the hooks."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return HookDoor()
+
+
+class TestHooksHandOff(HandoffConformance):
+    """The table of handoffs, for sub-agents."""
 
     @pytest.fixture
     def door(self) -> Door:

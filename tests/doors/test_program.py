@@ -13,9 +13,11 @@ from batonpass.handoff.programs import Program
 from batonpass.testing.doors import (
     MADE,
     Act,
+    Delegate,
     Door,
     DoorConformance,
     Ending,
+    HandoffConformance,
     Interrupted,
     Listener,
     Opened,
@@ -36,7 +38,7 @@ with open(sys.argv[1]) as asked, open(sys.argv[2], "w") as answers:
         print(line, end="", flush=True)
         answers.write(sys.stdin.readline())
         answers.flush()
-        if '"type": "call"' not in line:
+        if '"type": "report"' in line or '"type": "fail"' in line:
             break
 """
 ENDED: Final = b"null\n"  # what stands in the place of an answer where nobody is left to be answered
@@ -57,6 +59,15 @@ class OpenedProgram(Opened):
         if answer is None:
             return Told(Verdict.HELD)
         return MADE if answer["ok"] else heard(answer["error"]["message"])
+
+    def hand_off(self, task: Delegate) -> Told:
+        """Let the program hand a task off, to somebody who does it at once."""
+        asked = {"type": "hand_off", "to": task.to, "task": task.task, "may": task.may}
+        answer = self._ask(asked if task.rationale is None else {**asked, "rationale": task.rationale})
+        assert answer is not None
+        if not answer["ok"]:
+            return heard(answer["error"]["message"])
+        return heard(answer["result"]["reason"] or "") if answer["result"]["state"] == "held" else MADE
 
     def interrupt(self, act: Act) -> None:
         """End everything in the middle of a call."""
@@ -128,6 +139,15 @@ class ProgramDoor(PythonDoorOnHandoff):
 
 class TestProgram(DoorConformance):
     """The suite, with a real process in every case."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return ProgramDoor()
+
+
+class TestProgramHandsOff(HandoffConformance):
+    """The table of handoffs, with a real process in every case."""
 
     @pytest.fixture
     def door(self) -> Door:

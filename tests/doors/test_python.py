@@ -4,12 +4,15 @@ import pytest
 
 from batonpass.errors import BatonpassError
 from batonpass.handoff.run import LiveRun
+from batonpass.model.lifecycle import State
 from batonpass.testing.doors import (
     MADE,
     PERSON,
     Act,
+    Delegate,
     Door,
     DoorConformance,
+    HandoffConformance,
     Interrupted,
     Opened,
     Stage,
@@ -38,6 +41,16 @@ class OpenedRun(Opened):
             if told.verdict is Verdict.HELD and self._stage.handoff is not None:
                 self._run = None
             return told
+        return MADE
+
+    def hand_off(self, task: Delegate) -> Told:
+        """Hand a task off, and take it here."""
+        try:
+            handoff = self._open().hand_off(task.to, task.task, rationale=task.rationale, may=task.may)
+            if handoff.state is State.HELD:
+                handoff.accept()
+        except BatonpassError as error:
+            return raised(error)
         return MADE
 
     def interrupt(self, act: Act) -> None:
@@ -101,6 +114,24 @@ class TestPython(DoorConformance):
     def door(self) -> Door:
         """Return the door."""
         return PythonDoor()
+
+
+class TestPythonHandsOff(HandoffConformance):
+    """The table of handoffs, for a root."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return PythonDoor()
+
+
+class TestPythonOnHandoffHandsOff(HandoffConformance):
+    """The table of handoffs, for an attempt at a handoff."""
+
+    @pytest.fixture
+    def door(self) -> Door:
+        """Return the door."""
+        return PythonDoorOnHandoff()
 
 
 class TestPythonOnHandoff(DoorConformance):

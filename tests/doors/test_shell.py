@@ -21,6 +21,7 @@ from batonpass.testing.doors import (
     Stage,
     Told,
     Write,
+    WriteAll,
     raised,
 )
 from batonpass.testing.doors.stage import PAYMENTS
@@ -33,6 +34,8 @@ def command_of(act: Act) -> list[str]:
     match act:
         case Write(path=path):
             return ["tee", path]
+        case WriteAll(files=files):
+            return ["tee", *(path for path, _ in files)]
         case Read(path=path):
             return ["cat", path]
         case Fetch():
@@ -44,7 +47,7 @@ def command_of(act: Act) -> list[str]:
 def fed(act: Act) -> str | None:
     """Return what the command reads from its input."""
     match act:
-        case Write(text=text):
+        case Write(text=text) | WriteAll(files=((_, text), *_)):
             return text
         case Pay(to=to, amount=amount):
             return f"{to} {amount}\n"
@@ -109,7 +112,7 @@ class ShellDoor(Door):
 
     def tiers(self, act: Act) -> tuple[str, ...]:
         """Return that nobody said anything of what is written."""
-        return ("undeclared",) if isinstance(act, Write) else super().tiers(act)
+        return ("undeclared",) if isinstance(act, Write | WriteAll) else super().tiers(act)
 
     def open(self, stage: Stage) -> Opened:
         """Start a run."""

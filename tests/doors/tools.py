@@ -4,10 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from batonpass.handoff.calls.tools import tool
-from batonpass.testing.doors import Act, Fetch, Pay, Read, Stage, Write
+from batonpass.testing.doors import Act, Fetch, Pay, Read, Stage, Write, WriteAll
 from batonpass.testing.doors.suite import TABLE
 
-NAMES: dict[type, str] = {Write: "write_file", Read: "read_file", Fetch: "fetch_page", Pay: "pay"}
+NAMES: dict[type, str] = {
+    Write: "write_file",
+    WriteAll: "write_files",
+    Read: "read_file",
+    Fetch: "fetch_page",
+    Pay: "pay",
+}
 
 
 # What a column with real processes has; the column in this process has all.
@@ -34,6 +40,11 @@ def tools_on(stage: Stage) -> dict[str, Callable[..., Any]]:
         """Write a file."""
         return stage.do(Write(path, text))
 
+    @tool(reversible=True)
+    def write_files(files: dict[str, str]) -> str:
+        """Write several files."""
+        return stage.do(WriteAll(tuple(files.items())))
+
     @tool(target="path", reads=True)
     def read_file(path: str) -> str:
         """Read a file."""
@@ -49,7 +60,8 @@ def tools_on(stage: Stage) -> dict[str, Callable[..., Any]]:
         """Send money."""
         return stage.do(Pay(to, amount))
 
-    return {"write_file": write_file, "read_file": read_file, "fetch_page": fetch_page, "pay": pay}
+    made = (write_file, write_files, read_file, fetch_page, pay)
+    return {function.__name__: function for function in made}
 
 
 def arguments_of(act: Act) -> dict[str, Any]:
@@ -57,6 +69,8 @@ def arguments_of(act: Act) -> dict[str, Any]:
     match act:
         case Write(path=path, text=text):
             return {"path": path, "text": text}
+        case WriteAll(files=files):
+            return {"files": dict(files)}
         case Read(path=path):
             return {"path": path}
         case Fetch(url=url):
@@ -70,6 +84,8 @@ def pattern_of(act: Act) -> str:
     match act:
         case Write(path=path):
             return f"write:{path}"
+        case WriteAll():
+            return "call:write_files"
         case Read(path=path):
             return f"read:{path}"
         case Fetch(url=url):

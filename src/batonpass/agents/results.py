@@ -5,6 +5,8 @@ from typing import Final
 
 from batonpass.briefing.quoting import new_marker, quoted
 from batonpass.briefing.reports import gaps_of
+from batonpass.errors import HandoffHeldError
+from batonpass.handoff.calls.sentences import sentence_for
 from batonpass.handoff.transfer.result import Result
 from batonpass.model.items import Report
 from batonpass.model.lifecycle import State
@@ -22,6 +24,8 @@ def show_result(agent: str, result: Result) -> str:
         if gaps := gaps_of(result.report):
             parts.append(f"It says nothing about: {', '.join(gaps)}.")
         return "\n".join(parts)
+    if result.state is State.HELD and result.attempt == 0:
+        return sentence_for(HandoffHeldError(result.handoff))
     if result.question is not None:
         return f"{agent} asks before it begins: {json.dumps(result.question)} Hand the task over again with the answer."
     why = f" {quoted(new_marker([result.reason]), 'reason', result.reason)}" if result.reason else ""

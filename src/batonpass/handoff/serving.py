@@ -14,6 +14,7 @@ from batonpass.errors import (
     FencedError,
     GrantError,
     HandoffError,
+    HandoffHeldError,
     InvalidValueError,
     StreamClosedError,
 )
@@ -37,7 +38,7 @@ from batonpass.model.items import (
     Report,
     WorkItem,
 )
-from batonpass.model.lifecycle import Carrier
+from batonpass.model.lifecycle import Carrier, State
 from batonpass.wire.documents import DocumentReader
 
 if TYPE_CHECKING:
@@ -268,6 +269,7 @@ class Serving:
 
 
 def _told(result: Result) -> dict[str, Any]:
+    held = result.state is State.HELD and result.attempt == 0
     return {
         "handoff": result.handoff,
         "state": result.state,
@@ -275,7 +277,7 @@ def _told(result: Result) -> dict[str, Any]:
         "attempt": result.attempt,
         "report": None if result.report is None else tell_value(result.report),
         "value": result.value,
-        "reason": result.reason,
+        "reason": sentence_for(HandoffHeldError(result.handoff)) if held else result.reason,
         "question": result.question,
     }
 

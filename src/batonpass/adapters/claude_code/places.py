@@ -65,7 +65,7 @@ def relative_path(path: str, project: Path) -> str:
     """Return a path as seen from the project, with `/`; as it is if it lies elsewhere."""
     for spelling in _spellings(project):
         if path.startswith(f"{spelling}/"):
-            inside = os.path.normpath(path.removeprefix(f"{spelling}/"))
+            inside = os.path.normpath(path.removeprefix(spelling).lstrip("/"))
             return path if inside == ".." or inside.startswith("../") else inside
     return path
 

@@ -63,7 +63,7 @@ SELECT 'function ' || md5(prosrc) || ' ' || proname FROM pg_proc
 WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'batonpass%%';
 
 -- name: lock_receipts
-LOCK TABLE receipts IN SHARE ROW EXCLUSIVE MODE;
+SELECT batonpass_lock_receipts();
 
 -- name: append
 SELECT batonpass_append(

@@ -8,8 +8,9 @@ Write a `Door` for your adapter, subclass the suite, and give it a fixture that 
             return MyDoor()
 """
 
-from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write
+from batonpass.testing.doors.acts import Act, Delegate, Fetch, Pay, Read, Write, WriteAll
 from batonpass.testing.doors.door import MADE, Door, Ending, Listener, Opened, Told, Verdict, heard, raised
+from batonpass.testing.doors.handoffs import HandoffConformance
 from batonpass.testing.doors.stage import PERSON, Interrupted, Stage
 from batonpass.testing.doors.suite import DoorConformance
 
@@ -17,10 +18,12 @@ __all__ = [
     "MADE",
     "PERSON",
     "Act",
+    "Delegate",
     "Door",
     "DoorConformance",
     "Ending",
     "Fetch",
+    "HandoffConformance",
     "Interrupted",
     "Listener",
     "Opened",
@@ -30,6 +33,7 @@ __all__ = [
     "Told",
     "Verdict",
     "Write",
+    "WriteAll",
     "heard",
     "raised",
 ]

@@ -13,6 +13,13 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteAll:
+    """Change several files at once: their paths are the names in a mapping, and nothing says that they are paths."""
+
+    files: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """Read a file."""
 
@@ -34,11 +41,22 @@ class Pay:
     amount: int
 
 
-Act: TypeAlias = Write | Read | Fetch | Pay
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """Hand a task to another agent."""
+
+    to: str
+    task: str = "Look into it"
+    rationale: str | None = None
+    may: tuple[str, ...] = ()
+
+
+Act: TypeAlias = Write | WriteAll | Read | Fetch | Pay
 
 # How much depends on each, as its tool declares it; a door whose tools cannot say that says what they do.
 TIERS: Final[dict[type, tuple[str, ...]]] = {
     Write: ("reversible",),
+    WriteAll: ("reversible",),
     Read: (),
     Fetch: (),
     Pay: ("external-write",),

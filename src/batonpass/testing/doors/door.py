@@ -7,13 +7,21 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError, StoreError
-from batonpass.testing.doors.acts import TIERS, Act, target_of
+from batonpass.errors import (
+    BatonpassError,
+    CallError,
+    CallSuspendedError,
+    GrantError,
+    HandoffHeldError,
+    PolicyRefusedError,
+    StoreError,
+)
+from batonpass.testing.doors.acts import TIERS, Act, Delegate, target_of
 
 if TYPE_CHECKING:
     from batonpass.testing.doors.stage import Stage
 
-_HELD: Final = "Held, and not made: "
+_HELD: Final = ("Held, and not made: ", "Held, and not begun: ")
 _DENIED: Final = "Denied, and not made: "
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -55,9 +63,9 @@ MADE: Final = Told(Verdict.MADE)
 def raised(error: BatonpassError) -> Told:
     """Return what an error of ours tells a program."""
     match error:
-        case CallSuspendedError():
+        case CallSuspendedError() | HandoffHeldError():
             return Told(Verdict.HELD, str(error))
-        case CallError() | GrantError():
+        case CallError() | GrantError() | PolicyRefusedError():
             return Told(Verdict.DENIED, str(error))
         case StoreError():
             return Told(Verdict.FAILED, str(error))
@@ -68,7 +76,7 @@ def raised(error: BatonpassError) -> Told:
 def heard(sentence: str) -> Told:
     """Return what a sentence tells a model that asked for a call."""
     verdict = Verdict.HELD if sentence.startswith(_HELD) else Verdict.DENIED
-    return Told(verdict if sentence.startswith((_HELD, _DENIED)) else Verdict.FAILED, sentence)
+    return Told(verdict if sentence.startswith((*_HELD, _DENIED)) else Verdict.FAILED, sentence)
 
 
 class Opened(ABC):
@@ -77,6 +85,10 @@ class Opened(ABC):
     @abstractmethod
     def call(self, act: Act) -> Told:
         """Ask for an act; if it may be made, make it with `stage.do`, and return what came of it."""
+
+    def hand_off(self, task: Delegate) -> Told:
+        """Ask for a handoff, and return what came of it."""
+        raise NotImplementedError
 
     def interrupt(self, act: Act) -> None:
         """Ask for an act that is begun and never comes to an end: a process dies, or a server does not answer."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from batonpass.testing.doors.acts import Read, Write
+from batonpass.testing.doors.acts import Read, Write, WriteAll
 from batonpass.testing.doors.situations import Denied, Made, Situation, Try, always, near
 
 _LEAVE: Final = (
@@ -22,6 +22,8 @@ SPELLINGS: Final = {
     "with more slashes": "{directory}//.batonpass///kept",
     "in other letters": ".BatonPass/kept",
     "with a newline at the end": ".batonpass/kept\n",
+    "with a slash at the end": ".batonpass/",
+    "the directory itself": ".batonpass",
     "something new in there": ".batonpass/runs/new.key",
     "by a link": "out/link/kept",
     "by a link to the file": "out/alias",
@@ -56,6 +58,14 @@ PROTECTED: Final = (
         name="the record is changed from elsewhere",
         steps=(always(Write("../.batonpass/kept"), Denied("protected", _RECORD, spelled=False)),),
         needs=("paths", "another directory"),
+    ),
+    Situation(
+        name="the record is changed among other files",
+        steps=(
+            near(WriteAll((("out/c.txt", "new"), ("out/d.txt", "new")))),
+            always(WriteAll((("out/c.txt", "newer"), (".batonpass/kept", "new"))), Denied("protected", _RECORD)),
+        ),
+        needs=("paths", "several files"),
     ),
     Situation(
         name="the record is read",

@@ -98,6 +98,7 @@ def test_empty_files_and_other_files_are_no_sessions(history: History) -> None:
         pytest.param("/else/a.py", "/else/a.py", id="one elsewhere stays whole"),
         pytest.param("/pp/a.py", "/pp/a.py", id="a longer name is elsewhere"),
         pytest.param("src/a.py", "src/a.py", id="a relative one stays as it is"),
+        pytest.param("/p//src/a.py", "src/a.py", id="with more slashes than it takes"),
     ],
 )
 def test_paths_are_seen_from_the_project(path: str, shown: str) -> None:

@@ -14,3 +14,12 @@ CREATE INDEX remarks_by_kind ON remarks (said, receipt);
 INSERT INTO remarks (said, name, receipt)
 SELECT 'endorsed', convert_from(payload, 'UTF8')::jsonb -> 'predicate' -> 'body' ->> 'source', id
 FROM receipts WHERE kind IN ('run.endorsed', 'handoff.endorsed');
+
+-- A relay's role may only insert receipts, and so may not lock them, as revoking a grant has to. This runs as whoever owns
+-- the tables, and does nothing else. Nobody gets it by default: it would keep all relays waiting.
+CREATE OR REPLACE FUNCTION batonpass_lock_receipts() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+    LOCK TABLE receipts IN SHARE ROW EXCLUSIVE MODE;
+END $$;
+REVOKE ALL ON FUNCTION batonpass_lock_receipts() FROM PUBLIC;
