@@ -111,7 +111,7 @@ def _tell(edit: Edit, scope: Scope, *, enforce: bool, undo: bool, dry_run: bool)
         what = (
             "refuses what cannot be recorded"
             if enforce
-            else "records what happens, and refuses only what would change the ledger"
+            else "records what happens, and refuses only what would change the ledger or read its keys"
         )
         tell(f"from its next session on, Claude Code {what}; --undo takes it back")
     if scope is Scope.LOCAL and not undo and not dry_run and edit.path.exists() and not is_ignored(edit.path):

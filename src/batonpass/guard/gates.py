@@ -47,6 +47,7 @@ class Decision:
     line: int | None
     sentence: str
     force: Force = Force.GATED
+    where: str | None = None  # where a rule stands that only a door knows; None: in the policy
     approvals: int = 1  # so many people have to let it go on
 
     @property

@@ -40,8 +40,8 @@ def test_the_first_time_makes_a_ledger_and_shows_the_difference(shop: Path) -> N
     assert ["--- /dev/null", f"+++ {path}"] == done.stdout.splitlines()[:2]
     assert f"made a ledger in {shop / '.batonpass'}, which git does not see" in done.stderr
     assert (
-        "Claude Code records what happens, and refuses only what would change the ledger; --undo takes it back"
-        in done.stderr
+        "Claude Code records what happens, and refuses only what would change the ledger or read its keys; "
+        "--undo takes it back" in done.stderr
     )
     assert "*\n" == (shop / ".batonpass" / ".gitignore").read_text(encoding="ascii")
     with Relay.open(f"sqlite:///{shop}/.batonpass/ledger.db", create=False) as relay:

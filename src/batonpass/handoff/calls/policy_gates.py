@@ -32,7 +32,7 @@ def pass_gates(pending: PendingCall) -> None:
         return
     tool = pending.declared.name
     if decision.gate is Gate.DENY:
-        where = desk.gates.where(decision.rule)
+        where = decision.where or desk.gates.where(decision.rule)
         pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, decision.sentence))
     held = holding.find_held(pending.key)
     if held is None:

@@ -23,6 +23,7 @@ from batonpass.handoff.calls.foreign import ForeignCall, find_mcp, split_mcp
 from batonpass.handoff.calls.tools import CALL, READ, WRITE, Declared
 from batonpass.handoff.calls.values import readable
 from batonpass.model.kinds import Gate
+from batonpass.policy.document import FILE_NAME
 
 RUN: Final = "run"
 _PATHS: Final = ("file_path", "notebook_path", "path")
@@ -93,7 +94,7 @@ class HookedCall(ForeignCall):
         refusal = self.refusal
         if refusal is None:
             return ()
-        return (Decision(gate=Gate.DENY, rule=refusal.rule, line=None, sentence=refusal.sentence),)
+        return (Decision(gate=Gate.DENY, rule=refusal.rule, line=None, sentence=refusal.sentence, where=FILE_NAME),)
 
 
 def call_of(event: Event, project: Path, servers: Mapping[str, Server], refusal: Refusal | None = None) -> HookedCall:

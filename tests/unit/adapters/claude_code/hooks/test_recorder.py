@@ -269,7 +269,7 @@ def test_a_refused_call_is_recorded_with_its_rule(relay: Relay, project: Path) -
     answers = [session.asks("c1", "Bash", command="rm -rf x") for _ in range(2)]
 
     why = (
-        "batonpass.toml denies 'Bash' to the main conversation (rule claude-code.denied, the shipped policy); "
+        "batonpass.toml denies 'Bash' to the main conversation (rule claude-code.denied, batonpass.toml); "
         "do it in a way that is allowed, "
         "or have the rule changed"
     )
