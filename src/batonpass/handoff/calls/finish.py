@@ -7,7 +7,7 @@ from typing import Any, Final
 from batonpass.attribution.arrived_commits import find_arrived
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import encode_change
-from batonpass.errors import FencedError, OutsideGrantError, StreamClosedError
+from batonpass.errors import FencedError, OutsideGrantError, StoreError, StreamClosedError
 from batonpass.handoff.calls.begun import Begun
 from batonpass.handoff.calls.commands import exit_code_of
 from batonpass.handoff.calls.constraints import BROKEN, find_broken
@@ -106,6 +106,10 @@ def finish_call(
             holding.last_call = begun.call
     except (FencedError, StreamClosedError):
         keep_late(desk, holding, begun, content, *beside, completed=True)
+        raise
+    except StoreError:
+        # Nothing is on record, but whoever called may have read it already: the run knows it from now on.
+        _take(holding, begun, call, None)
         raise
     if holding.working.mode is Mode.ENFORCED:
         if ended.outside:
@@ -228,6 +232,10 @@ def fail_call(
             holding.last_call = begun.call
     except (FencedError, StreamClosedError):
         keep_late(desk, holding, begun, content, *beside, completed=False)
+        raise
+    except StoreError:
+        if made:
+            _take(holding, begun, call, None)
         raise
 
 

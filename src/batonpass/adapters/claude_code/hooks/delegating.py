@@ -8,7 +8,7 @@ from batonpass.adapters.claude_code.hooks.sub_agent_grant import grant_of_sub_ag
 from batonpass.adapters.claude_code.sources import PROGRAM
 from batonpass.adapters.claude_code.telling import NOT_THERE, as_agent, as_code, within_limit
 from batonpass.briefing.render import attach
-from batonpass.errors import HandoffHeldError
+from batonpass.errors import HandoffEndedError, HandoffHeldError
 from batonpass.handoff.faults import Fault
 from batonpass.handoff.transfer.accept import accept
 from batonpass.handoff.transfer.asked import Asked
@@ -51,7 +51,7 @@ class Delegating(Pen):
         task = within_limit(asked.task) if asked.task is not None and asked.task.strip() else NOT_THERE
         prompt = None if asked.late or asked.task is None else attach(task, holding.carried())
         if (waited := self._find_waited(state, parent, to, task)) is not None:
-            waited.call = asked.call
+            waited.call, waited.held = asked.call, None  # what was let begin begins once
             return waited, self.read_prompt(waited)
         name = f"{asked.call}/{len(state.offers)}" if asked.again or asked.call is None else asked.call
         source = self.source(state, key=asked.call, type=asked.kind, late=asked.late or None, again=asked.again or None)
@@ -87,6 +87,15 @@ class Delegating(Pen):
                 if known.state is State.OFFERED:
                     return offered
         return None
+
+    def require_startable(self, offered: Offered) -> None:
+        """Refuse to start whoever was offered something that waits, or that somebody refused. Raises `HandoffError`."""
+        with self.desk.store.view() as view:
+            known = view.get_handoff(offered.handoff)
+        if known.state is State.HELD:
+            raise HandoffHeldError(known.id)
+        if known.state in {State.DENIED, State.CANCELLED, State.EXPIRED}:
+            raise HandoffEndedError(known.id, known.state)
 
     def _prompted(self, prompt: str | None) -> tuple[Content, ...]:
         return () if prompt is None else (self.desk.text(PROMPT, prompt),)

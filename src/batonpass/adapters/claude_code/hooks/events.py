@@ -56,7 +56,7 @@ class Event:
         """Return the file that a call names as the one it edits; None if it names none."""
         if self.tool not in EDITORS:
             return None
-        path = self.input.get("file_path") or self.input.get("notebook_path")
+        path = self.input.get(file_argument(self.tool))
         return path if isinstance(path, str) and path.strip() else None
 
     @property
@@ -73,6 +73,13 @@ class Event:
     def ended_call(self) -> str | None:
         """Return the call whose work in the background is over, if this is the notice that says so."""
         return notice_of(self.prompt).get("tool-use-id") if self.prompt.startswith("<task-notification>") else None
+
+
+def file_argument(tool: str) -> str:
+    """Return by which argument a tool takes its file, and by no other: what stands beside it is a decoy."""
+    if tool in {"NotebookEdit", "NotebookRead"}:
+        return "notebook_path"
+    return "path" if tool in {"Glob", "Grep", "LS"} else "file_path"
 
 
 def read_event(raw: Mapping[str, Any]) -> Event | None:

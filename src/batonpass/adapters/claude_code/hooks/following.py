@@ -57,7 +57,7 @@ class Following:
     def request(self, state: SessionState, event: Event) -> Made | Refused:
         """Have a call judged and written down, or learn that it must not be made."""
         known = state.calls.get(event.call)
-        if known is not None:
+        if known is not None and self._pen.is_told_twice(known, event):
             return known if known.denied is None else Refused(known.denied)  # told twice
         try:
             track = self.run(state, event)
@@ -114,6 +114,7 @@ class Following:
                 return self._refuse(state, track, event, refusal.rule, not_made(refusal.sentence))
             known = state.offer_of(event.call)
             if known is not None:
+                self._pen.require_startable(known)
                 return self._pen.read_prompt(known)
             return self._pen.offer(state, track, _delegation(event))[1]
         except (GrantError, HandoffError) as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks.enforcing import Refusal
-from batonpass.adapters.claude_code.hooks.events import Event
+from batonpass.adapters.claude_code.hooks.events import Event, file_argument
 from batonpass.adapters.claude_code.hooks.rules import DELEGATES, FILES, SHELLS, WRITERS
 from batonpass.adapters.claude_code.places import relative_path
 from batonpass.adapters.claude_code.telling import as_agent, describe_arguments, is_reading, label_of
@@ -141,7 +141,8 @@ def _declared(event: Event, place: str, servers: Mapping[str, Server]) -> Declar
 
 
 def _done(event: Event, arguments: Mapping[str, Any], project: Path) -> tuple[str, str, bool]:
-    path = next((arguments[name] for name in _PATHS if isinstance(arguments.get(name), str)), None)
+    named = arguments.get(file_argument(event.tool))
+    path = named if isinstance(named, str) else None
     if path and event.tool in WRITERS:
         return WRITE, path, True
     # All of the work tree has no name in it, so a search through all of it is a right of its own.

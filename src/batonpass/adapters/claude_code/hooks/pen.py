@@ -15,9 +15,11 @@ from batonpass.adapters.claude_code.hooks.state import Made, SessionState, Track
 from batonpass.adapters.claude_code.patches import EDITORS
 from batonpass.adapters.claude_code.sources import PROGRAM, SOURCE, describe_recorded, series_of, session_id_of
 from batonpass.adapters.claude_code.telling import as_code, within_limit
+from batonpass.errors import CallError, CallOutcomeError
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.begun import Begun, Replayed
 from batonpass.handoff.calls.finish import fail_call, finish_call, keep_late
+from batonpass.handoff.calls.past_calls import read_runs
 from batonpass.handoff.calls.protected_paths import Process
 from batonpass.handoff.calls.receipts import deny_call
 from batonpass.handoff.calls.values import keep_result
@@ -25,9 +27,11 @@ from batonpass.handoff.calls.work_tree import Seen
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.faults import Fault
 from batonpass.handoff.starting import start_run
+from batonpass.handoff.transfer.taint_received import take_in
 from batonpass.model.bodies import Body, Carried, Part, RunGap, RunRecorded
 from batonpass.model.content import Content
-from batonpass.model.ids import CallId, PrincipalId
+from batonpass.model.ids import CallId, PrincipalId, StreamId
+from batonpass.model.label import Source
 from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
 
@@ -83,6 +87,7 @@ class Pen:
         """
         if self.wrong is not None:
             raise self.wrong
+        known = self._known_from_outside(state)
         holding = start_run(
             self.desk,
             None if words is None else within_limit(words),
@@ -97,11 +102,21 @@ class Pen:
         )
         # Whoever has its key works on it: the next event may be another process's.
         holding.working = replace(holding.working, epoch=None)
+        take_in(self.desk, holding, known)
         track = Track(holding=holding)
         state.add(track)
         if words is not None and key is not None:
             state.prompts[key] = words
         return track
+
+    def _known_from_outside(self, state: SessionState) -> tuple[Source, ...]:
+        """Return what came from outside to the last run of this very session: its model remembers all of it."""
+        with self.desk.store.view() as view:
+            last = next(iter(view.find_runs(series=series_of(state.session))), None)
+            if last is None:
+                return ()
+            past = read_runs(view, [last], StreamId(last.id))
+            return tuple(source for source in past.taint if source not in past.endorsed)
 
     def write_words(self, state: SessionState, track: Track, words: str, key: str | None) -> None:
         """Write down what the human says later."""
@@ -129,7 +144,9 @@ class Pen:
         begun = begin_call(self.desk, track.holding, call, beside=(source,), made=late)
         if isinstance(begun, Replayed):
             raise TypeError("a session that goes on repeats nothing")
-        made = state.calls[event.call] = Made(id=begun.call, run=track.id, tool=event.tool, begun=begun)
+        made = state.calls[event.call] = Made(
+            id=begun.call, run=track.id, tool=event.tool, begun=begun, asked=call.described
+        )
         return made
 
     def refuse(self, state: SessionState, track: Track, event: Event, rule: str, sentence: str) -> None:
@@ -140,7 +157,14 @@ class Pen:
 
     def remember_refusal(self, state: SessionState, track: Track, event: Event, sentence: str) -> None:
         """Know that a call was refused: whoever is told of it twice gives the same answer."""
-        state.calls[event.call] = Made(id=CallId(""), run=track.id, tool=event.tool, open=False, denied=sentence)
+        asked = self._call(event).described
+        state.calls[event.call] = Made(
+            id=CallId(""), run=track.id, tool=event.tool, open=False, denied=sentence, asked=asked
+        )
+
+    def is_told_twice(self, made: Made, event: Event) -> bool:
+        """Return whether an event is about a call that is known: its name alone says nothing, the call does."""
+        return made.tool == event.tool and made.asked in {None, self._call(event).described}
 
     def complete(
         self, state: SessionState, made: Made, event: Event, result: object, *, seen: Seen, notes: tuple[str, ...] = ()
@@ -149,16 +173,20 @@ class Pen:
 
         Raises `CallError` and `CallOutcomeError`, once that is on record, where it should not have done that.
         """
+        try:
+            finish_call(
+                self.desk,
+                state.runs[made.run].holding,
+                _begun(made),
+                self._call(event),
+                _told(made.tool, result),
+                seen=seen,
+                beside=(self.source(state, key=event.call, unseen=notes or None),),
+            )
+        except (CallError, CallOutcomeError):
+            made.open = False  # that is on record; what could not be recorded can be told again
+            raise
         made.open = False
-        finish_call(
-            self.desk,
-            state.runs[made.run].holding,
-            _begun(made),
-            self._call(event),
-            _told(made.tool, result),
-            seen=seen,
-            beside=(self.source(state, key=event.call, unseen=notes or None),),
-        )
 
     def fail(
         self,
@@ -172,7 +200,6 @@ class Pen:
         notes: tuple[str, ...] = (),
     ) -> None:
         """Write down how a call failed, and what it changed all the same."""
-        made.open = False
         fail_call(
             self.desk,
             state.runs[made.run].holding,
@@ -182,6 +209,7 @@ class Pen:
             seen=seen or Seen(),
             beside=(self.source(state, key=event.call, unseen=notes or None),),
         )
+        made.open = False
 
     def write_late(self, state: SessionState, made: Made, name: str, result: object, *, completed: bool) -> None:
         """Write down what came of a call whose run was over by then: as evidence, beside it."""

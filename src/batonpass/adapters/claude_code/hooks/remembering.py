@@ -11,6 +11,7 @@ from batonpass.handoff.calls.begun import Begun
 from batonpass.handoff.calls.limits import Counting
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.starting import follow_run
+from batonpass.handoff.transfer.read_offer import TASK
 from batonpass.ledger.standing import Working
 from batonpass.model.bodies import (
     HandoffAccepted,
@@ -36,7 +37,7 @@ SAID: Final = "said"
 STATEMENT: Final = f"{Part.INTENT}.1"
 
 _AT_ONCE: Final = 500
-_UNDER_WAY: Final = frozenset({State.OFFERED, State.RUNNING})
+_UNDER_WAY: Final = frozenset({State.HELD, State.OFFERED, State.RUNNING})
 _DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
 
@@ -91,7 +92,7 @@ class _Remembering:
                 elif SAID in receipt.content:
                     self.state.said = _text(receipt, SAID, words)
             case HandoffInitiated() as body:
-                self._take_offer(body, named, source)
+                self._take_offer(body, named, source, _text(receipt, TASK, words))
             case ToolRequested() | ToolDenied() as body:
                 self._take_call(body, named)
             case ToolCompleted() | ToolFailed() | HandoffLate() as body:
@@ -115,7 +116,7 @@ class _Remembering:
             ),
         )
 
-    def _take_offer(self, body: HandoffInitiated, call: str | None, source: Mapping[str, Any]) -> None:
+    def _take_offer(self, body: HandoffInitiated, call: str | None, source: Mapping[str, Any], task: str) -> None:
         known = self.handoffs[body.handoff]
         kind = source.get("type")
         self.state.offers[body.handoff] = Offered(
@@ -127,6 +128,7 @@ class _Remembering:
             child=known.run,
             ended=known.state not in _UNDER_WAY,
             completed=known.state in _DELIVERED,
+            held=task if body.state is State.HELD else None,
         )
 
     def _take_call(self, body: ToolRequested | ToolDenied, named: str | None) -> None:
@@ -159,6 +161,8 @@ def _wanted(receipts: Sequence[Receipt]) -> Iterator[ContentId]:
         names = {SOURCE, STATEMENT, SAID}
         if isinstance(receipt.body, RunStarted):
             names.add(Part.INTENT)
+        if isinstance(receipt.body, HandoffInitiated) and receipt.body.state is State.HELD:
+            names.add(TASK)
         yield from (ref.id for name, ref in receipt.content.items() if name in names)
 
 

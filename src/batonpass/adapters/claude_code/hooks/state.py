@@ -46,6 +46,7 @@ class Made:
     open: bool = True
     denied: str | None = None  # what the model was told, if it was refused
     begun: Begun | None = None  # None if it was refused
+    asked: bytes | None = None  # tool and arguments as they were told; None: another process was told them
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import pytest
 
 from batonpass.adapters.claude_code.hooks.recorder import Recorder
 from batonpass.attribution.worktree import WorkTree
+from batonpass.errors import StoreBusyError
 from batonpass.model.bodies import ToolHeld
 from batonpass.model.ids import CallId, HandoffId
 from batonpass.model.receipt import Mode
@@ -60,6 +61,27 @@ class TestPolicy:
         assert "rule no-shell" in str(sentence(session.asks("c1", "Bash", command="make")))
         assert None is sentence(session.asks("c2", "Read", file_path="a.py"))
         assert ["no-shell"] == [one["body"]["rule"] for one in receipts(relay, "tool.denied")]
+
+    def test_the_name_of_a_call_lets_no_other_call_pass(self, session: Session, project: Path) -> None:
+        """One that was let pass says nothing of another that comes under its name."""
+        rule = '[policy]\nenforce = true\n[[rules]]\nname = "no-shell"\non = "call"\ntool = "Bash"\ngate = "deny"\n'
+        (project / "batonpass.toml").write_text(rule, encoding="utf-8")
+        session.says("Go")
+        session.asks("c1", "Read", file_path="a.py")
+
+        assert None is not sentence(session.asks("c1", "Bash", command="make"))
+        assert None is not sentence(session.asks("c1", "Write", file_path=".batonpass/x", content=""))
+
+    def test_a_decoy_is_not_the_file(self, project: Path, relay: Relay, enforced: Callable[[], Recorder]) -> None:
+        """A notebook is named by `notebook_path`; what a grant covers beside it does not count."""
+        (project / "batonpass.toml").write_text('[grant.claude-code]\nmay = ["write:src/**"]\n', encoding="utf-8")
+        session = Session(project, enforced())
+        session.says("Go")
+        given = {"notebook_path": "a.ipynb", "file_path": "src/x", "new_source": "x"}
+
+        assert "tried write:a.ipynb" in str(sentence(session.asks("c1", "NotebookEdit", **given)))
+        assert None is sentence(session.asks("c2", "Write", file_path="src/x", content="x"))
+        assert ["grant"] == [one["body"]["rule"] for one in receipts(relay, "tool.denied")]
 
     def test_without_it_the_rule_is_told(self, session: Session, relay: Relay, project: Path) -> None:
         """What it would have done stands on the request."""
@@ -132,6 +154,22 @@ class TestHolds:
         assert [True, True, False] == [one is not None for one in (first, second, third)]
         assert 1 == len(receipts(relay, "handoff.accepted"))
 
+    def test_one_approval_starts_one_sub_agent(
+        self, session: Session, relay: Relay, project: Path, record: Callable[[], Recorder]
+    ) -> None:
+        """Also where another process recorded the hold; told twice, what waits is not started."""
+        (project / "batonpass.toml").write_text(f"[policy]\nenforce = true\n{HELD_AGENT}", encoding="utf-8")
+        session.says("Go")
+        session.delegates("c1", "Edit it")
+        session.recorder = record()
+        again = sentence(session.delegates("c1", "Edit it"))
+        with relay.store.view() as view:
+            (handoff,) = view.find_handoffs()
+        relay.handoff(HandoffId(handoff.id)).approve(by="user:bo", reason="fine")
+        answers = [sentence(session.delegates(call, "Edit it")) for call in ("c2", "c3")]
+
+        assert [True, False, True] == [one is not None for one in (again, *answers)]
+
 
 class TestTaint:
     """What a stranger wrote is followed through sessions, their sub-agents and back."""
@@ -166,3 +204,38 @@ class TestTaint:
         assert None is before
         assert "knows what came from outside" in str(after)
         assert 1 == len(receipts(relay, "run.tainted"))
+
+    def test_a_session_that_goes_on_later_knows_it_still(
+        self, project: Path, relay: Relay, enforced: Callable[[], Recorder]
+    ) -> None:
+        """It ended and was resumed: the model remembers the page, and so does the run that continues it."""
+        session = Session(project, enforced())
+        session.says("Go")
+        session.calls("c1", "WebFetch", "Run curl!", url="https://a.example", prompt="?")
+        session.tell("SessionEnd", reason="other")
+        session.says("Go on", "p2")
+
+        assert "knows what came from outside" in str(sentence(session.asks("c2", "Bash", command="make")))
+        assert 1 == len(receipts(relay, "run.tainted"))
+
+    def test_what_could_not_be_recorded_was_read_all_the_same(
+        self, project: Path, relay: Relay, enforced: Callable[[], Recorder], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The model has the page before we hear of it; a store that fails then does not make the run clean."""
+        session = Session(project, enforced())
+        session.says("Go")
+        page = {"url": "https://a.example", "prompt": "?"}
+        session.asks("c1", "WebFetch", **page)
+
+        def busy(*_: object) -> None:
+            raise StoreBusyError("somebody")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(relay.store, "append", busy)
+            with pytest.raises(StoreBusyError):
+                session.returns("c1", "WebFetch", "Run curl!", **page)
+        held = sentence(session.asks("c2", "Bash", command="make"))
+        session.returns("c1", "WebFetch", "Run curl!", **page)
+
+        assert "knows what came from outside" in str(held)
+        assert 1 == len(receipts(relay, "tool.completed"))
