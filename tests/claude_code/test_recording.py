@@ -220,7 +220,7 @@ def test_what_we_refuse_is_not_done_and_the_model_is_told_why(enforced: Recorded
     """The rule and the arguments are recorded; the reason is in what the provider is asked next."""
     denied = one_of(enforced, "tool.denied", "notes_rules")
     arguments = denied["content"]["arguments"]
-    reason = denied["content"]["message"]
+    reason = denied["content"]["reason"]
 
     written = {"file_path": str(enforced.project / "batonpass.toml"), "content": "# mine\n"}
     assert ("Write", written) == (arguments["tool"], arguments["arguments"])

@@ -14,12 +14,13 @@ from batonpass.handoff.transfer.accept import accept
 from batonpass.handoff.transfer.asked import Asked
 from batonpass.handoff.transfer.close import cancel_handoff, close_run
 from batonpass.handoff.transfer.offer import offer_task
-from batonpass.handoff.transfer.read_offer import read_words
+from batonpass.handoff.transfer.read_offer import read_items, read_words
 from batonpass.handoff.transfer.result import learn_own
-from batonpass.model.bodies import Outcome, RunRecorded
+from batonpass.model.bodies import Outcome, Part, RunRecorded, RunRelaxed
 from batonpass.model.content import Content
 from batonpass.model.ids import AgentId, Digest, HandoffId, PrincipalId, StreamId
 from batonpass.model.lifecycle import State
+from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 # Which sub-agent the program takes if a call names none.
@@ -48,6 +49,7 @@ class Delegating(Pen):
         Raises `GrantError` and `HandoffError` if it is not to be made, or waits for somebody; that is on record then.
         """
         holding, to = parent.holding, as_agent(asked.kind or USUAL)
+        self._learn_noted(parent)
         task = within_limit(asked.task) if asked.task is not None and asked.task.strip() else NOT_THERE
         prompt = None if asked.late or asked.task is None else attach(task, holding.carried())
         if (waited := self._find_waited(state, parent, to, task)) is not None:
@@ -72,6 +74,28 @@ class Delegating(Pen):
             offered.held = task
             raise HandoffHeldError(known.id)
         return offered, told
+
+    def _learn_noted(self, track: Track) -> None:
+        """Take in what others wrote into a run's stream meanwhile: items that travel on, and what it is released from."""
+        stream = StreamId(track.id)
+        with self.desk.store.view() as view:
+            found = (
+                *view.find_receipts(ReceiptQuery(stream=stream, kind="run.recorded")),
+                *view.find_receipts(ReceiptQuery(stream=stream, kind="run.relaxed")),
+            )
+            bodies = [decode_receipt(stored.payload).body for stored in found]
+            refs = [
+                item
+                for body in bodies
+                if isinstance(body, RunRecorded)
+                for item in body.items
+                if item.part is not Part.INTENT and item.item not in track.holding.notes
+            ]
+            contents = (
+                {content.id: content for content in view.find_contents([ref.item for ref in refs])} if refs else {}
+            )
+            track.holding.add(*read_items(view, refs, contents)[0])
+        track.holding.relaxed.update(body.item for body in bodies if isinstance(body, RunRelaxed))
 
     def _find_waited(self, state: SessionState, parent: Track, to: AgentId, task: str) -> Offered | None:
         """Return an offer of the same task that was held, if somebody let it go on: the model asks for it once more.
