@@ -108,7 +108,7 @@ def test_enforced_the_model_is_told_what_it_may_not_do(hooked: Hooked, play: Pla
     assert "Write would touch the ledger or its keys" in told["ledger"]
     assert "Bash would run or change `batonpass`" in told["ours"]
     assert "Bash would touch what decides about calls" in told["hooks"]
-    assert "The rule 'Bash(curl *)' in batonpass.toml denies this to sub-agents of type 'editor'" in told["denied"]
+    assert "batonpass.toml denies 'Bash(curl *)' to sub-agents of type 'editor'" in told["denied"]
     assert "allows sub-agents of type 'editor' only: Edit(notes.md), Read" in told["other"]
     assert not (hooked.home / "x").exists()
     assert not (hooked.folder / "other.md").exists()

@@ -163,7 +163,7 @@ def test_a_commit_of_everything_names_from_its_own_index(shop: Shop) -> None:
     """`git commit --all` and `git commit FILE` prepare an index of their own, and the hook reads that one."""
     first, second = shop.run(), shop.run()
     first.call(write, "old.py", "2\n")
-    second.call(write, ".gitignore", ".batonpass/\n*.o\n")
+    second.call(write, ".gitignore", "*.o\n.batonpass/\n")
     shop.clone.git("commit", "--message", "One file", "--", "old.py")
     one = shop.named()
     later(shop)

@@ -33,6 +33,7 @@ def authorise(pending: PendingCall) -> None:
     desk, holding = pending.desk, pending.holding
     bounds = holding.bounds
     pending.counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
+    refusal: GrantError | InvalidValueError | None = None
     with pending.judged():
         try:
             pending.call.require_sound()
@@ -42,7 +43,10 @@ def authorise(pending: PendingCall) -> None:
                 require_in_force(bounds, holding.present(desk.clock))
                 pending.tried = _resolved(desk, holding, pending.call)
                 pending.counting.permits = tuple(authorise_here(desk, holding, pending.tried))
-        except (GrantError, InvalidValueError) as refusal:
+        except (GrantError, InvalidValueError) as error:
+            refusal = error
+        # Not while it is handled: what it quotes may hold a secret, and would be told as the context of the refusal.
+        if refusal is not None:
             pending.refuse(_rule_of(refusal), _in_words(pending, refusal))
             if isinstance(refusal, InvalidValueError):
                 pending.tried = None  # it has no form in which a grant could name it, so none is written down

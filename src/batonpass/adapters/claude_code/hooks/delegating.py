@@ -76,7 +76,7 @@ class Delegating(Pen):
         return offered, told
 
     def _learn_noted(self, track: Track) -> None:
-        """Take in what others wrote into a run's stream meanwhile: items that travel on, and what it is released from."""
+        """Take in what others wrote into a run's stream meanwhile: items, and what it is released from."""
         stream = StreamId(track.id)
         with self.desk.store.view() as view:
             found = (
