@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from batonpass.errors import NotFoundError, RewoundError
+from batonpass.errors import NotFoundError, RewoundError, StoreUnavailableError
 from batonpass.model.ids import Digest, LedgerId, StreamId
 from batonpass.model.receipt import SignedReceipt
 from batonpass.store.port import LedgerStore, LedgerView
@@ -71,6 +71,13 @@ class Acknowledged:
         latest, asked = self._known.latest, self._known.asked
         if self._ledger is None:
             asked = self._read()
+        try:
+            self._confirm(latest, asked)
+        except StoreUnavailableError:
+            return  # a server that restarts is waited for by the append itself; it is asked again with the next one
+        self._known.asked, self._asked_at = latest or asked, now
+
+    def _confirm(self, latest: Mark | None, asked: Mark | None) -> None:
         with self._store.view() as view:
             if self._ledger is None:
                 self._ledger = view.info().id
@@ -80,7 +87,6 @@ class Acknowledged:
             for mark in dict.fromkeys(marks):
                 if mark is not None and mark.ledger == self._ledger:
                     self._require(view, mark)
-        self._known.asked, self._asked_at = latest or asked, now
 
     def take(self, signed: SignedReceipt) -> None:
         """Remember a receipt that was acknowledged just now."""
