@@ -186,6 +186,8 @@ class Redactor:
 
     def _spelled(self, text: str) -> str:
         """Return what is done to what without secrets: an action in front would hide what the thing looks like."""
+        if len(text) > 1 and text[0] == text[-1] == '"':
+            return f'"{self._spelled(text[1:-1])}"'  # a permit on what has blanks in it is written in quotes
         action, colon, thing = text.partition(":")
         return f"{action}{colon}{self._clean(thing, assigned=True)}" if colon else self._clean(text, assigned=True)
 
