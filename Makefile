@@ -4,6 +4,8 @@
 #   make check    what can be judged without running the product: lint, types, imports, the house rules
 #   make test     check, then every test, and the coverage gates
 #   make bench    print and store the table of ratios
+#   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
+#   make profile        a flame graph of handoffs in .profile/; PROFILE=call, grant, worker or proxy for others
 
 PYTHON ?= python3
 # One more than there are cores: tests wait for leases, disks and other processes as well.
@@ -26,7 +28,7 @@ SHARED := -n $(WORKERS) --maxprocesses=8 --dist=loadgroup
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: demo test check bench docs-check lock clean
+.PHONY: demo test check bench bench-quick profile docs-check lock clean
 
 demo: $(READY)
 	$(BIN)/batonpass demo
@@ -51,6 +53,14 @@ test: check $(CLAUDE_READY) $(MCP_READY)
 bench: $(READY)
 	$(MAKE) --no-print-directory $(PEERS) || echo 'bench: the peers could not be installed; they are skipped'
 	$(BIN)/python bench/run.py
+
+# KEEP=1 makes these figures the ones that later runs are compared with.
+bench-quick: $(READY)
+	$(BIN)/python bench/run.py --quick $(if $(ACT),--act '$(ACT)') $(if $(KEEP),--keep)
+
+PROFILE ?= handoff
+profile: $(READY)
+	$(BIN)/python bench/run.py --profile $(PROFILE)
 
 $(PEERS): requirements-bench.lock | $(READY)
 	$(BIN)/python -m venv .venv/bench
@@ -99,7 +109,7 @@ lock: $(UV)
 		--no-header --no-emit-index-url --no-emit-find-links pyproject.toml --output-file requirements.lock
 
 clean:
-	rm -rf .venv dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .profile dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
 
 # pip only fetches uv, by the hash in the lock; uv installs the rest.

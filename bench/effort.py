@@ -38,7 +38,7 @@ class Effort:
         )
 
     @classmethod
-    def quick(cls) -> Self:
+    def short(cls) -> Self:
         """Return what is enough to see that something got much slower."""
         return cls(
             turns=16,

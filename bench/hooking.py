@@ -30,17 +30,17 @@ _DIRECTLY = (
 
 def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
     """Measure the hook command with its recorder running, without one, and what it would take without any."""
-    warm, direct = (_project(scratch / name) for name in ("warm", "direct"))
-    events = map(_event, count())
+    warm, direct = (project_at(scratch / name) for name in ("warm", "direct"))
+    events = map(event_bytes, count())
     contenders: dict[str, Act] = {
-        "nothing": lambda: _run([*_BARE, "-c", "pass"], b""),
-        "hook": lambda: _run(_hook(warm), next(events)),
+        "nothing": lambda: run_event([*_BARE, "-c", "pass"], b""),
+        "hook": lambda: run_event(hook_command(warm), next(events)),
     }
-    with _ended(warm):
+    with ended(warm):
         taken = time_in_turns(contenders, turns=effort.starts, acts=10)
     directly = [sys.executable, "-c", _DIRECTLY, str(direct)]
-    slow = time_in_turns({"direct": lambda: _run(directly, next(events))}, turns=effort.starts, acts=1)
-    cold = Samples(tuple(_start_cold(_project(scratch / f"cold-{turn}"), next(events)) for turn in range(3)))
+    slow = time_in_turns({"direct": lambda: run_event(directly, next(events))}, turns=effort.starts, acts=1)
+    cold = Samples(tuple(_start_cold(project_at(scratch / f"cold-{turn}"), next(events)) for turn in range(3)))
     rows = {
         "Claude Code hook, one event, durable": (p50(taken["hook"]), within(0.100)),
         "the same, p99": (p99(taken["hook"]), None),
@@ -54,7 +54,8 @@ def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
     ]
 
 
-def _project(folder: Path) -> Path:
+def project_at(folder: Path) -> Path:
+    """Make a project with an empty ledger."""
     home = folder / ".batonpass"
     home.mkdir(parents=True, mode=0o700)
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)  # noqa: S607 - whichever git there is
@@ -63,7 +64,8 @@ def _project(folder: Path) -> Path:
     return folder
 
 
-def _event(number: int) -> bytes:
+def event_bytes(number: int) -> bytes:
+    """Return an event as Claude Code tells it; each is another call."""
     return json.dumps(
         {
             "hook_event_name": "PreToolUse",
@@ -76,21 +78,23 @@ def _event(number: int) -> bytes:
     ).encode()
 
 
-def _hook(project: Path) -> list[str]:
+def hook_command(project: Path) -> list[str]:
+    """Return the command that Claude Code starts for each event."""
     return [*_BARE, client.__file__, "--project", str(project), "--patience", "60"]
 
 
-def _run(command: Sequence[str], event: bytes) -> None:
+def run_event(command: Sequence[str], event: bytes) -> None:
+    """Start a process, tell it an event, and wait until it ends."""
     subprocess.run(command, input=event, stdout=subprocess.DEVNULL, check=True)
 
 
 def _start_cold(project: Path, event: bytes) -> float:
-    with _ended(project):
-        return time_act(lambda: _run(_hook(project), event), 1)[0]
+    with ended(project):
+        return time_act(lambda: run_event(hook_command(project), event), 1)[0]
 
 
 @contextmanager
-def _ended(project: Path) -> Iterator[None]:
+def ended(project: Path) -> Iterator[None]:
     """End the recorder that was started for a project."""
     try:
         yield

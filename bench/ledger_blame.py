@@ -1,6 +1,5 @@
 """Blame for one line of a file in a ledger of a million receipts: the ledger's part, without asking git."""
 
-import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,11 +27,10 @@ from batonpass.model.key import Signer
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.receipt import SignedReceipt
 from batonpass.signing.ed25519 import Ed25519Signer
-from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import ANA, Scribe
 from bench.effort import Effort
 from bench.ledgers import ARGUMENTS, TOOL, count_receipts, sqlite_ledger
-from bench.measure import Samples
+from bench.measure import Act, Samples, time_act
 from bench.table import Row, p99, within
 
 _EDITORS: Final = 10  # of one lead
@@ -49,10 +47,8 @@ def measure(scratch: Path, effort: Effort) -> Sequence[Row]:
     rows = []
     for receipts in (effort.grown[0], effort.grown[-1]):
         with sqlite_ledger(scratch / str(receipts)) as scribe:
-            files = _Files(max(4, int(receipts / _RECEIPTS_OF_A_CHANGE / _CHANGES)))
-            while count_receipts(scribe) < receipts:
-                _work(scribe, files)
-            samples = Samples(tuple(_ask(scribe.store, files)))
+            ask = asks(scribe, receipts)
+            samples = Samples(tuple(time_act(ask, _ASKED)))
         rows.append(
             Row(
                 what=f"blame one line, {receipts:,} receipts, p99",
@@ -97,16 +93,20 @@ class _Files:
         )
 
 
-def _ask(store: LedgerStore, files: _Files) -> Iterator[float]:
-    """Yield how long each of many questions took; each opens its own view, as a command does."""
-    for _ in range(_ASKED):
+def asks(scribe: Scribe, receipts: int) -> Act:
+    """Fill a ledger, and return a question about a random line; each opens its own view, as a command does."""
+    files = _Files(max(4, int(receipts / _RECEIPTS_OF_A_CHANGE / _CHANGES)))
+    while count_receipts(scribe) < receipts:
+        _work(scribe, files)
+
+    def ask() -> None:
         number, line = files.random.randrange(len(files.texts)), files.random.randrange(1, _LINES + 1)
         place = FilePlace(root=Path("/nowhere"), path=files.path(number))
         asked = AskedFile(place=place, data=files.data(number), environment={})
-        began = time.perf_counter()
-        with store.view() as view:
+        with scribe.store.view() as view:
             blame_file(view, asked, Lines(first=line, last=line))
-        yield time.perf_counter() - began
+
+    return ask
 
 
 def _work(scribe: Scribe, files: _Files) -> None:

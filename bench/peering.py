@@ -61,6 +61,12 @@ class Peer:
         return json.loads(line)
 
 
+def program_of_peer(name: str) -> Path | None:
+    """Return where a peer's command is; None if it is not installed."""
+    path = _HOME / "bin" / name
+    return path if path.exists() else None
+
+
 def missing_peers() -> str | None:
     """Return what has to be done first; None if peers can be started."""
     return None if (_HOME / ".installed").exists() else "run `make bench`, which installs them"

@@ -13,7 +13,7 @@ from bench.limits import RawFile
 from bench.measure import Act, Contender, Elsewhere, Visitor, race_in_turns, time_in_turns
 from bench.peering import Peer, missing_peers, started
 from bench.postgres_server import missing_part, new_database, running_server
-from bench.table import Note, Row, at_least, p50, pace, rate, skipped
+from bench.table import Note, Row, at_least, at_rate, p50, pace, rate, skipped
 
 _WORKERS: Final = 8
 _IN_FLIGHT: Final = (_WORKERS, 64)
@@ -90,7 +90,7 @@ def _together(relay: Relay, raw: RawFile, peers: Mapping[str, Peer], threads: in
             ours=row.ours,
             against=row.against,
             theirs=row.theirs,
-            goal=at_least(6) if wanted else None,
+            goal=at_least(6, must=4) if wanted else None,
         )
 
 
@@ -105,4 +105,5 @@ def _workers(relay: Relay, raw: RawFile, effort: Effort) -> Iterator[Row]:
         ours=rate(rates["ours"]),
         against=f"raw append+fsync, {_WORKERS} threads",
         theirs=rate(rates["raw"]),
+        goal=at_rate(800, must=400),
     )

@@ -1,4 +1,4 @@
-"""Measure, print and store the table of ratios: `python bench/run.py [--quick] [--only NAME] [--scratch DIR]`."""
+"""Measure, print and store the table of ratios, or with --quick what each act costs: `python bench/run.py --help`."""
 
 import sys
 from pathlib import Path

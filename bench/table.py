@@ -49,19 +49,38 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What DESIGN holds us to: a bound for the ratio, or for our own figure."""
+    """What we want to reach, a bound for the ratio or for our own figure; and what must hold until we are there."""
 
     words: str
     at_most: float | None = None
     at_least: float | None = None
     of_ratio: bool = True
+    must: float | None = None  # the same bound, wider
 
     def is_met(self, row: "Row") -> bool | None:
         """Return whether a row meets it; None if the row could not be measured against anything."""
-        value = row.ratio if self.of_ratio or row.ours is None else row.ours.value
-        if value is None:
-            return None
-        return (self.at_most is None or value <= self.at_most) and (self.at_least is None or value >= self.at_least)
+        value = self._value(row)
+        return None if value is None else self._within(value, self.at_most, self.at_least)
+
+    def is_held(self, row: "Row") -> bool | None:
+        """Return whether a row keeps to what must hold, which is the goal itself if nothing wider is said."""
+        value = self._value(row)
+        if value is None or self.must is None:
+            return self.is_met(row)
+        return self._within(
+            value,
+            None if self.at_most is None else self.must,
+            None if self.at_least is None else self.must,
+        )
+
+    def _value(self, row: "Row") -> float | None:
+        if self.of_ratio:
+            return row.ratio
+        return None if row.ours is None else row.ours.value
+
+    @staticmethod
+    def _within(value: float, at_most: float | None, at_least: float | None) -> bool:
+        return (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +105,12 @@ class Row:
         return None if met and self.hidden else met
 
     @property
+    def held(self) -> bool | None:
+        """Return whether what must hold does; None as for the goal."""
+        held = None if self.goal is None else self.goal.is_held(self)
+        return None if held and self.hidden else held
+
+    @property
     def hidden(self) -> bool:
         """Return whether waiting for a disk that others kept busy hides what we are slower by.
 
@@ -105,24 +130,29 @@ class Note:
     text: str
 
 
-def at_most(times: float) -> Goal:
+def at_most(times: float, *, must: float | None = None) -> Goal:
     """Return the goal that ours takes at most so many times as long."""
-    return Goal(words=f"≤ {times:g} ×", at_most=times)
+    return Goal(words=_words(f"≤ {times:g} ×", must), at_most=times, must=must)
 
 
-def at_least(share: float) -> Goal:
+def at_least(share: float, *, must: float | None = None) -> Goal:
     """Return the goal that ours is at least so many times as fast."""
-    return Goal(words=f"≥ {share:g} ×", at_least=share)
+    return Goal(words=_words(f"≥ {share:g} ×", must), at_least=share, must=must)
 
 
-def within(seconds: float) -> Goal:
+def within(seconds: float, *, must: float | None = None) -> Goal:
     """Return the goal that ours takes at most so long."""
-    return Goal(words=f"≤ {seconds * 1e3:g} ms", at_most=seconds, of_ratio=False)
+    words = _words(f"≤ {seconds * 1e3:g} ms", None if must is None else must * 1e3)
+    return Goal(words=words, at_most=seconds, of_ratio=False, must=must)
 
 
-def at_rate(rate: float) -> Goal:
+def at_rate(rate: float, *, must: float | None = None) -> Goal:
     """Return the goal that ours does at least so many in a second."""
-    return Goal(words=f"≥ {rate:,.0f}/s", at_least=rate, of_ratio=False)
+    return Goal(words=_words(f"≥ {rate:,.0f}/s", must), at_least=rate, of_ratio=False, must=must)
+
+
+def _words(goal: str, must: float | None) -> str:
+    return goal if must is None else f"{goal} (must: {must:g})"
 
 
 def p50(samples: Samples) -> Figure:
@@ -150,8 +180,8 @@ def skipped(what: str, why: str) -> Row:
     return Row(what=what, ours=None, against=f"skipped: {why}", theirs=None)
 
 
-def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row | Note]) -> str:
-    """Return the table for people, and the notes below it."""
+def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row | Note], costs: Sequence[str] = ()) -> str:
+    """Return the table for people, the table of costs, and the notes below them."""
     lines = [
         "# Ratios, measured in one run",
         "",
@@ -161,6 +191,7 @@ def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row | Note]) -> str:
         "|---|---:|---|---:|---:|---|---|",
         *(_line(row) for row in rows if isinstance(row, Row)),
         "",
+        *(["What one act costs:", "", *costs, ""] if costs else []),
         *(f"- {note.text}." for note in rows if isinstance(note, Note)),
         "",
         "Ratio: ours by theirs. Of times smaller is better, of rates larger. How to read it: bench/README.md.",
@@ -169,22 +200,26 @@ def write_markdown(facts: Mapping[str, Any], rows: Sequence[Row | Note]) -> str:
     return "\n".join(lines)
 
 
-def write_json(facts: Mapping[str, Any], rows: Sequence[Row | Note]) -> str:
-    """Return the table for programs, with a summary of the samples behind each figure."""
+def write_json(facts: Mapping[str, Any], rows: Sequence[Row | Note], costs: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return the tables for programs, with a summary of the samples behind each figure."""
     listed = [
-        asdict(row) | {"ratio": row.ratio, "met": row.met, "hidden": row.hidden} for row in rows if isinstance(row, Row)
+        asdict(row) | {"ratio": row.ratio, "met": row.met, "held": row.held, "hidden": row.hidden}
+        for row in rows
+        if isinstance(row, Row)
     ]
     for row in listed:
         row["goal"] = row["goal"] and row["goal"]["words"]
     notes = [note.text for note in rows if isinstance(note, Note)]
-    return json.dumps({**facts, "rows": listed, "notes": notes}, indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps({**facts, "rows": listed, "costs": list(costs), "notes": notes}, indent=2, ensure_ascii=False) + "\n"
+    )
 
 
 def _heading(facts: Mapping[str, Any]) -> str:
     machine = facts["machine"]
     parts = (
         facts["date"],
-        f"{'quick' if facts['quick'] else 'full'} run, {facts['seconds']} s",
+        f"{'short' if facts['short'] else 'full'} run, {facts['seconds']} s",
         f"{machine['cores']} cores ({machine['processor']})",
         f"Linux {machine['kernel']}",
         machine["filesystem"],
@@ -203,6 +238,16 @@ def _line(row: Row) -> str:
         "" if row.theirs is None else str(row.theirs),
         "" if row.ratio is None else f"{row.ratio:.2f} ×",
         "" if row.goal is None else row.goal.words,
-        "disk busy" if row.met is None and row.hidden else {True: "yes", False: "**no**", None: ""}[row.met],
+        _verdict(row),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _verdict(row: Row) -> str:
+    if row.goal is None or row.goal.is_met(row) is None:
+        return ""
+    if row.held is None:
+        return "disk busy"
+    if row.met:
+        return "yes"
+    return "what must hold" if row.held else "**no**"

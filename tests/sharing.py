@@ -19,6 +19,7 @@ TOGETHER: Final = (
     "tests/claude_code/test_recording.py",
     "tests/claude_code/test_sdk.py",
     "tests/claude_code/",
+    "tests/house/test_json_shapes.py",
     "tests/integration/agents/test_chain.py",
     "tests/integration/sqlite/test_schema.py",
     "tests/mcp/test_revisions.py",

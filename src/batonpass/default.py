@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from batonpass.config import find_settings
 from batonpass.handoff.run import LiveRun
-from batonpass.model.ids import RunId
 from batonpass.model.items import Constraint, Exclusion
 from batonpass.relay import Relay
 
@@ -35,7 +34,7 @@ def start(
     agent: str = "lead",
     constraints: Iterable[Constraint | str] = (),
     exclusions: Iterable[Exclusion | str] = (),
-    continues: RunId | None = None,
+    continues: str | None = None,
     series: str | None = None,
 ) -> LiveRun:
     """Begin a root run in the ledger of this directory, for what a human wants, in their own words."""

@@ -6,37 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from batonpass.audit.lookup import LAST, get_open_root, get_run
+from batonpass.audit.lookup import LAST
 from batonpass.clock import Clock, SystemClock
-from batonpass.credentials import Provider
 from batonpass.errors import ContentErasedError, StoreReadOnlyError, StoreRefusedError
-from batonpass.handoff.certifying import renew_lease
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.furnishing import furnish, issuer_of
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.heldcall import LiveCall
-from batonpass.handoff.holding import Holding
-from batonpass.handoff.left_files import LeftFile, endorse_file
-from batonpass.handoff.looking import Check
 from batonpass.handoff.membership import Membership
-from batonpass.handoff.revoking import GOOD_FOR, revocation_list, revoke_grant
-from batonpass.handoff.run import LiveRun
-from batonpass.handoff.running import Runner
-from batonpass.handoff.starting import resume_run, resume_session, start_run
-from batonpass.handoff.transfer.asking import items_of
-from batonpass.handoff.transfer.grant_terms import grant_for
-from batonpass.handoff.transfer.holds import get_held_call
-from batonpass.handoff.transfer.sweep import sweep
-from batonpass.ledger.erasure import Erasure
-from batonpass.ledger.recording import Recording
-from batonpass.ledger.sealing import Sealing
 from batonpass.model.card import Card
 from batonpass.model.checks import as_member, require_code
 from batonpass.model.ids import (
     AgentId,
-    CallId,
     ContentId,
     HandoffId,
     KeyId,
@@ -55,7 +34,6 @@ from batonpass.model.limits import Limits
 from batonpass.model.receipt import Mode
 from batonpass.model.seal import Seal
 from batonpass.policy.document import find_file
-from batonpass.policy.reading import AnyPolicy, given_policy
 from batonpass.signing.keyring import Keyring
 from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 from batonpass.store.opening import home_by_default, open_store
@@ -64,10 +42,26 @@ from batonpass.store.port import LedgerStore
 if TYPE_CHECKING:
     from batonpass.accounts.trail_values import Trail
     from batonpass.audit.evidence import Evidence
+    from batonpass.credentials import Provider
+    from batonpass.handoff.desk import Desk
+    from batonpass.handoff.handoff import LiveHandoff
+    from batonpass.handoff.heldcall import LiveCall
+    from batonpass.handoff.holding import Holding
+    from batonpass.handoff.left_files import LeftFile
+    from batonpass.handoff.looking import Check
+    from batonpass.handoff.run import LiveRun
+    from batonpass.handoff.running import Runner
+    from batonpass.ledger.recording import Recording
+    from batonpass.policy.reading import AnyPolicy
 
-AnyRunner = TypeVar("AnyRunner", bound=Runner)
-AnyCheck = TypeVar("AnyCheck", bound=Check)
-AnyProvider = TypeVar("AnyProvider", bound=Provider)
+# The use cases are two thirds of the package. Each act loads its own when it is first done: whoever opens a ledger to
+# read it, to verify it or to ask for its keys pays for none of them.
+
+GOOD_FOR: Final = timedelta(hours=1)  # a list of revocations, to whoever never asks for the next
+
+AnyRunner = TypeVar("AnyRunner", bound="Runner")
+AnyCheck = TypeVar("AnyCheck", bound="Check")
+AnyProvider = TypeVar("AnyProvider", bound="Provider")
 
 
 class Relay:
@@ -80,7 +74,7 @@ class Relay:
         home: Path | None = None,
         clock: Clock | None = None,
         run_keys: RunKeys | None = None,
-        policy: AnyPolicy | None = None,
+        policy: "AnyPolicy | None" = None,
         work_tree: Path | None = None,
     ) -> None:
         self._store = store
@@ -106,7 +100,7 @@ class Relay:
         clock: Clock | None = None,
         keys_in_files: bool = False,
         create: bool = True,
-        policy: AnyPolicy | None = None,
+        policy: "AnyPolicy | None" = None,
         work_tree: Path | None = None,
     ) -> Self:
         """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it.
@@ -147,17 +141,22 @@ class Relay:
         return self._store
 
     @property
-    def recording(self) -> Recording:
+    def recording(self) -> "Recording":
         """Return what records runs and handoffs. The first use founds the ledger, or joins it."""
+        from batonpass.ledger.recording import Recording  # noqa: PLC0415 - as above
+
         ledger, _ = self._membership.join()
         return Recording(self._store, ledger, self._run_keys, self._clock)
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> "Desk":
         """Return where the use cases of runs and handoffs work."""
         recording = self.recording
         with self._furnishing:
             if self._desk is None:
+                from batonpass.handoff.furnishing import furnish  # noqa: PLC0415 - as above
+                from batonpass.policy.reading import given_policy  # noqa: PLC0415 - as above
+
                 self._desk = furnish(
                     self._store,
                     recording,
@@ -174,7 +173,7 @@ class Relay:
             return self._desk
 
     @property
-    def runners(self) -> Mapping[AgentId, Runner]:
+    def runners(self) -> "Mapping[AgentId, Runner]":
         """Return who runs here."""
         return self._runners
 
@@ -213,7 +212,7 @@ class Relay:
         agent: str = "lead",
         constraints: Iterable[Constraint | str] = (),
         exclusions: Iterable[Exclusion | str] = (),
-        continues: RunId | None = None,
+        continues: str | None = None,
         series: str | None = None,
         session: SessionId | None = None,
         mode: Mode | str | None = None,
@@ -222,12 +221,16 @@ class Relay:
         limits: Limits | str | None = None,
         until: datetime | None = None,
         max_depth: int | None = None,
-    ) -> LiveRun:
+    ) -> "LiveRun":
         """Begin a root run for what a human wants, in their own words.
 
         With `continues`, or the last of a `series`, decisions, open questions and verified results come along. `may` is
         what it may use, `may_delegate` what it may pass on: then it is enforced, or if its mode is `observed`, told.
         """
+        from batonpass.handoff.starting import start_run  # noqa: PLC0415 - as above
+        from batonpass.handoff.transfer.asking import items_of  # noqa: PLC0415 - as above
+        from batonpass.handoff.transfer.grant_terms import grant_for  # noqa: PLC0415 - as above
+
         said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
         holding = start_run(
             self.desk,
@@ -235,7 +238,7 @@ class Relay:
             by=by,
             agent=agent,
             said=said,
-            continues=continues,
+            continues=None if continues is None else self._run(continues),
             series=series,
             session=session,
             mode=None if mode is None else as_member("mode", mode, Mode),
@@ -243,11 +246,14 @@ class Relay:
         )
         return self._open(holding)
 
-    def resume(self, run: str = LAST) -> LiveRun:
+    def resume(self, run: str = LAST) -> "LiveRun":
         """Go on with an open run whose process is gone: by its id or the end of it, or the last open root.
 
         Whoever still holds it is fenced. Raises `NotFoundError` if there is none.
         """
+        from batonpass.audit.meant import get_open_root, get_run  # noqa: PLC0415 - as above
+        from batonpass.handoff.starting import resume_run  # noqa: PLC0415 - as above
+
         with self._store.view() as view:
             known = get_open_root(view) if run == LAST else get_run(view, run)
         return self._open(resume_run(self.desk, known.id))
@@ -261,26 +267,42 @@ class Relay:
         agent: str | None = None,
         constraints: Iterable[Constraint | str] = (),
         exclusions: Iterable[Exclusion | str] = (),
-    ) -> LiveRun:
+    ) -> "LiveRun":
         """Begin a root run where a session stopped: by its id or the end of it, a root's, a series' name, or the last.
 
         What comes along is in `run.session`; decisions whose conditions no longer hold come along as questions. Raises
         `NotFoundError` or `AmbiguousIdError`.
         """
+        from batonpass.handoff.starting import resume_session  # noqa: PLC0415 - as above
+        from batonpass.handoff.transfer.asking import items_of  # noqa: PLC0415 - as above
+
         said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
         return self._open(resume_session(self.desk, session, by=by, intent=intent, agent=agent, said=said))
 
-    def handoff(self, handoff: HandoffId) -> LiveHandoff:
-        """Return a handoff, to look at it, judge it, answer it or try it again."""
-        with self._store.view() as view:
-            view.get_handoff(handoff)
-        return LiveHandoff(self.desk, handoff, self._open, runners=self._runners)
+    def handoff(self, handoff: str | Lease) -> "LiveHandoff":
+        """Return a handoff, to look at it, judge it, answer it or try it again.
 
-    def held_call(self, call: CallId) -> LiveCall:
-        """Return a call that waits while its run goes on, to decide about it. Raises `NotFoundError`."""
+        By its id, the end of it, its agent's name, or the lease under which it is held. Raises `NotFoundError` or
+        `AmbiguousIdError`.
+        """
+        from batonpass.handoff.handoff import LiveHandoff  # noqa: PLC0415 - as above
+
+        found = handoff.handoff if isinstance(handoff, Lease) else self._handoff(handoff)
+        return LiveHandoff(self.desk, found, self._open, runners=self._runners)
+
+    def held_call(self, call: str) -> "LiveCall":
+        """Return a call that waits while its run goes on, to decide about it: by its id or the end of it, or its tool.
+
+        Raises `NotFoundError` or `AmbiguousIdError`.
+        """
+        from batonpass.audit.waiting import get_held  # noqa: PLC0415 - as above
+        from batonpass.handoff.heldcall import LiveCall  # noqa: PLC0415 - as above
+        from batonpass.records.hold import get_held_call  # noqa: PLC0415 - as above
+
         with self._store.view() as view:
-            get_held_call(view, call)
-        return LiveCall(self.desk, call)
+            found = get_held(view, call).call
+            get_held_call(view, found)
+        return LiveCall(self.desk, found)
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[str] | None = None) -> Lease | None:
         """Take the oldest waiting handoff to one of these agents under a lease; None if there is none."""
@@ -289,6 +311,8 @@ class Relay:
 
     def heartbeat(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Hold a lease for longer. Raises `LeaseLostError`, and a `GrantError` if its run may do nothing any more."""
+        from batonpass.handoff.certifying import renew_lease  # noqa: PLC0415 - as above
+
         return renew_lease(self._store, self._desk, lease, lease_for)
 
     def release(self, lease: Lease) -> None:
@@ -297,9 +321,25 @@ class Relay:
 
     def sweep(self, *, holder: str = "sweeper") -> int:
         """End the attempts whose lease ran out and the handoffs whose deadline passed; return how many."""
+        from batonpass.handoff.transfer.sweep import sweep  # noqa: PLC0415 - as above
+
         return sweep(self.desk, holder=holder)
 
-    def _open(self, holding: Holding) -> LiveRun:
+    def _handoff(self, given: str) -> HandoffId:
+        from batonpass.audit.meant import get_handoff  # noqa: PLC0415 - as above
+
+        with self._store.view() as view:
+            return get_handoff(view, given).id
+
+    def _run(self, given: str) -> RunId:
+        from batonpass.audit.meant import get_run  # noqa: PLC0415 - as above
+
+        with self._store.view() as view:
+            return get_run(view, given).id
+
+    def _open(self, holding: "Holding") -> "LiveRun":
+        from batonpass.handoff.run import LiveRun  # noqa: PLC0415 - as above
+
         return LiveRun(self.desk, holding, self._runners)
 
     def identity(self) -> tuple[RelayId, PublicKey]:
@@ -312,28 +352,38 @@ class Relay:
         seals: Sequence[str] = (),
         root_key: PublicKey | KeyId | None = None,
         progress: Callable[[int, int], None] | None = None,
+        since: str | None = None,
     ) -> "Evidence":
-        """Verify everything, and that it still holds what these seals (as notes) say. Raises `VerificationError`."""
+        """Verify everything, and that it still holds what these seals (as notes) say. Raises `VerificationError`.
+
+        `since` is a seal over what was verified before: trees that have not changed since are compared with it alone.
+        """
         from batonpass.audit.verify import verify_ledger  # noqa: PLC0415 - a fifth of the start of every program, and few programs need it
 
         self._sequence()
-        return verify_ledger(self._store, seals=seals, root_key=root_key, progress=progress)
+        return verify_ledger(self._store, seals=seals, root_key=root_key, progress=progress, since=since)
 
     def seal(self) -> Seal:
         """Seal everything recorded so far."""
+        from batonpass.ledger.sealing import Sealing  # noqa: PLC0415 - as above
+
         _, identity = self._membership.join()
         return Sealing(self._store, identity).seal()
 
     def erase(self, contents: Sequence[ContentId], *, by: str, reason: str) -> None:
         """Erase contents; their receipts stay and the erasure is one."""
+        from batonpass.ledger.erasure import Erasure  # noqa: PLC0415 - as above
+
         ledger, identity = self._membership.join()
         Erasure(self._store, ledger, identity, self._clock).erase(contents, by=by, reason=reason)
 
-    def endorse_file(self, path: str | PathLike[str], *, by: str, reason: str) -> tuple[LeftFile, ...]:
+    def endorse_file(self, path: str | PathLike[str], *, by: str, reason: str) -> "tuple[LeftFile, ...]":
         """Let what a file holds now be treated as a person's own by whoever reads it; return what it is lifted from.
 
         Raises `NotPersonError`, and `NotFoundError` if no tainted run left anything in it that nobody answers for.
         """
+        from batonpass.handoff.left_files import endorse_file  # noqa: PLC0415 - as above
+
         return endorse_file(self.desk, path, by=by, reason=reason)
 
     def read(self, content: ContentId) -> bytes:
@@ -347,6 +397,7 @@ class Relay:
     def trail(self, run: str = LAST) -> "Trail":
         """Return the whole tree that a run belongs to, as it happened: by its id or the end of it, or its agent."""
         from batonpass.accounts.trail import read_trail  # noqa: PLC0415 - as above
+        from batonpass.audit.meant import get_run  # noqa: PLC0415 - as above
 
         with self._store.view() as view:
             return read_trail(view, get_run(view, run).id)
@@ -361,6 +412,8 @@ class Relay:
 
     def rotate(self) -> PublicKey:
         """Go on under a new relay key and return it. Needs the root key."""
+        from batonpass.handoff.furnishing import issuer_of  # noqa: PLC0415 - as above
+
         fresh = self._membership.rotate()
         if self._desk is not None:
             self._desk.recording = self.recording  # runs that are open go on, under the new key
@@ -381,10 +434,14 @@ class Relay:
 
     def revoke_grant(self, of: str, *, by: str, reason: str) -> None:
         """Let a grant of a handoff or a run, and all that hangs from it, end now. Raises `NotFoundError`."""
+        from batonpass.handoff.revoking import revoke_grant  # noqa: PLC0415 - as above
+
         revoke_grant(self.desk, self.identity()[0], of, by=by, reason=reason)
 
     def revocations(self, *, good_for: timedelta = GOOD_FOR) -> str:
         """Return all that is revoked as a signed list, for tool servers that never ask. Needs the root key."""
+        from batonpass.handoff.revoking import revocation_list  # noqa: PLC0415 - as above
+
         return revocation_list(self.desk, self._membership.root(), good_for=good_for)
 
     def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:

@@ -58,10 +58,16 @@ def test_the_demonstration_shows_all_of_it(tmp_path: Path) -> None:
 def test_one_command_traces_the_payment_to_the_page(tmp_path: Path) -> None:
     """From the clerk who was held to the page that the researcher read, for programs."""
     EXAMPLE.main(tmp_path, lambda _: None, EXAMPLE.POISONED)[0].close()
-    (tracing,) = json.loads(batonpass_in(tmp_path, "taint", "clerk", "--json").stdout)
-    held = [step for step in tracing["steps"] if step["way"] == "held"]
+    (way,) = json.loads(batonpass_in(tmp_path, "taint", "clerk", "--json").stdout)
+    (tracing,) = json.loads(batonpass_in(tmp_path, "taint", "clerk", "--all", "--json").stdout)
+    hops = [hop["way"] for hop in (*way["hops"], *way["since"])]
+    (quote,) = way["hops"][-1]["quotes"]
+    ((first, last),) = quote["spans"]
 
-    assert (4, [True], "read_page") == (tracing["runs"], [step["quoted"] for step in held], tracing["name"][:9])
+    assert ("read_page", [True]) == (way["name"][:9], [hop["quoted"] for hop in way["hops"] if hop["way"] == "held"])
+    assert ["read", "reported", "came back", "handed on", "began with", "held", "denied"] == hops
+    assert ("argument account", EXAMPLE.ACCOUNT) == (quote["where"], quote["text"][first:last])
+    assert (4, {*way}) == (tracing["runs"], {*tracing})
 
 
 def test_a_story_that_is_not_true_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,18 +70,24 @@ class Score:
     candidates: int = 0  # no answer, and the right run is among those that may have
     unexplained: int = 0
     hidden: int = 0  # lines that an agent wrote, by calls of which nothing was recorded
-    wrong: int = 0  # another run's, or a human's line given to an agent
+    wrong: int = 0  # another run's, or a human's line given to an agent; or only others are said to come into question
     humans: int = 0
+    suspected: int = 0  # lines of a human that an agent is said to have written perhaps
 
     @property
     def rate(self) -> float:
         """Return the share of the agents' lines that were found."""
         return self.right / self.agents
 
+    @property
+    def reach(self) -> float:
+        """Return the share of the agents' lines that were found, or may be whose they are among others."""
+        return (self.right + self.candidates) / self.agents
+
     def __str__(self) -> str:
         return (
-            f"{self.rate:.2%} of {self.agents} right, {self.candidates} candidates, {self.unexplained} unexplained, "
-            f"{self.wrong} wrong"
+            f"{self.rate:.2%} of {self.agents} right, {self.reach:.2%} right or among the candidates, "
+            f"{self.unexplained} unexplained, {self.wrong} wrong; of {self.humans} of people {self.suspected} in doubt"
         )
 
     def __add__(self, other: "Score") -> "Score":
@@ -91,9 +97,14 @@ class Score:
         """Compare the answers for one file with what happened."""
         for answer, line in zip(found, truth, strict=True):
             assert answer.text == line.text
-            self.wrong += answer.run not in {None, line.run} or answer.call not in {None, line.call}
+            is_shut = bool(answer.candidates) and not answer.or_nobody and answer.run is None
+            others = line.run not in {candidate.run for candidate in answer.candidates}
+            self.wrong += (
+                answer.run not in {None, line.run} or answer.call not in {None, line.call} or (is_shut and others)
+            )
             if line.run == HUMAN:
                 self.humans += 1
+                self.suspected += bool(answer.candidates)
             elif line.call in hidden:
                 self.hidden += 1
             else:
@@ -107,6 +118,22 @@ class Score:
             self.candidates += 1
         else:
             self.unexplained += answer.run is None
+
+
+def score_files(
+    files: Iterable[File],
+    repository: Repository,
+    changes: list[FileChange],
+    *,
+    hidden: Collection[str] = (),
+) -> Score:
+    """Attribute files and compare; calls that are hidden left no record."""
+    result = Score()
+    for file in files:
+        history = read_history(repository, file.path, file.data, changes)
+        found = attribute(file.path, file.data, changes, history)
+        result.add(found, file.lines, hidden)
+    return result
 
 
 def score(

@@ -2,16 +2,18 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from batonpass.attribution.attribute import Attribution, attribute
-from batonpass.attribution.change import FileChange, digest_of, lines_of
+from batonpass.attribution.change import Certainty, FileChange, digest_of, lines_of
 from batonpass.attribution.diffing import hunks_between
 from batonpass.attribution.git import GitSilentError, Repository
 from batonpass.attribution.reading import read_history
+from batonpass.model.ids import new_call_id
 from tests.attribution.repository import ENVIRONMENT, git
 
 TOTAL = "total = sum_of_all(invoice)\n"
@@ -122,6 +124,136 @@ def test_what_git_does_leaves_lines_to_whom_they_are(desk: Desk, act: Callable[[
     desk.git("branch", "--quiet", "-D", "topic" if act is not rebase else "main")
 
     assert ["run_c", "run_a", "run_a", "run_a", "run_b"] == desk.runs()
+
+
+SHORT = "k = 5\n"
+SHORTER = "}\n"
+
+
+@pytest.fixture
+def little(tmp_path: Path) -> Desk:
+    """Return a work tree with a person's file, to which run_b added next to nothing on a branch."""
+    desk = Desk(tmp_path / "work")
+    (desk.root / "invoice.py").write_text(TOTAL + TAXES + PRINT, encoding="utf-8")
+    desk.commits()
+    desk.git("checkout", "--quiet", "-b", "topic")
+    desk.records("run_b", TOTAL + SHORT + TAXES + PRINT)
+    desk.commits("one")
+    desk.records("run_b", TOTAL + SHORT + TAXES + PRINT + SHORTER)
+    desk.commits("two")
+    desk.git("checkout", "--quiet", "main")
+    (desk.root / "invoice.py").write_text(NAMES + TOTAL + TAXES + PRINT, encoding="utf-8")
+    desk.commits("a person went on")
+    return desk
+
+
+def rebase_and_fix_up(desk: Desk) -> None:
+    desk.git("checkout", "--quiet", "topic")
+    desk.git("commit", "--quiet", "--allow-empty", "--message=fixup! one")
+    more = ("-c", "sequence.editor=true", "-c", "core.editor=true")
+    desk.git(*more, "rebase", "--quiet", "--interactive", "--autosquash", "main")
+
+
+def squash_said(desk: Desk) -> None:
+    desk.git("merge", "--quiet", "--squash", "topic")
+    desk.git("-c", "core.editor=true", "commit", "--quiet", "--no-edit")
+
+
+def pick_both(desk: Desk) -> None:
+    desk.git("cherry-pick", "topic~1", "topic")
+
+
+def pick_and_say_so(desk: Desk) -> None:
+    desk.git("cherry-pick", "-x", "topic~1", "topic")
+
+
+def revert_twice(desk: Desk) -> None:
+    desk.git("cherry-pick", "topic~1", "topic")
+    desk.git("revert", "--no-edit", "HEAD~1")
+    desk.git("revert", "--no-edit", "HEAD")
+
+
+@pytest.mark.parametrize(
+    "act", [rebase, rebase_and_fix_up, squash, squash_said, merge, pick_both, pick_and_say_so, revert_twice]
+)
+def test_lines_that_say_next_to_nothing_are_followed_by_what_was_rewritten(
+    little: Desk, act: Callable[[Desk], None]
+) -> None:
+    """A short line has no text to be known by: what is known is which commit became which."""
+    act(little)
+    little.git("branch", "--quiet", "-D", "topic" if act not in {rebase, rebase_and_fix_up} else "main")
+
+    assert [None, None, "run_b", None, None, "run_b"] == little.runs()
+
+
+def test_work_that_was_stashed_is_whose_it_was(little: Desk) -> None:
+    """Put away and taken out again on another commit, short lines too."""
+    little.records("run_c", NAMES + TOTAL + TAXES + SHORT + PRINT)
+    little.git("stash", "--quiet")
+    (little.root / "invoice.py").write_text(EMAIL + NAMES + TOTAL + TAXES + PRINT, encoding="utf-8")
+    little.commits()
+    little.git("stash", "pop", "--quiet")
+
+    assert [None, None, None, None, "run_c", None] == little.runs()
+    little.commits()
+    assert [None, None, None, None, "run_c", None] == little.runs()
+
+
+def test_so_little_that_anybody_may_have_done_it_again_is_left_open(little: Desk) -> None:
+    """Nothing says that a person's brace in the same place is the one of the branch, and nothing that it is not."""
+    little.git("checkout", "--quiet", "-b", "other", "main")
+    little.records("run_d", NAMES + TOTAL + TAXES + PRINT + SHORTER)
+    little.commits("on a branch")
+    little.git("checkout", "--quiet", "main")
+    (little.root / "invoice.py").write_text(EMAIL + NAMES + TOTAL + TAXES + PRINT, encoding="utf-8")
+    little.commits("a person")
+    (little.root / "invoice.py").write_text(EMAIL + NAMES + TOTAL + TAXES + PRINT + SHORTER, encoding="utf-8")
+    little.commits("the same person")
+
+    last = little.found()[-1]
+
+    assert (None, ["run_d"], True) == (last.run, [one.run for one in last.candidates], last.or_nobody)
+
+
+@pytest.mark.parametrize("line", [EMAIL, SHORT])
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_persons_copy_of_a_line_is_not_the_agents(little: Desk, line: str, *, is_committed: bool) -> None:
+    """What is still where an agent wrote it did not go anywhere: who typed it once more is not recorded."""
+    little.records("run_c", NAMES + TOTAL + line + TAXES + PRINT)
+    little.commits()
+    (little.root / "invoice.py").write_text(NAMES + TOTAL + line + TAXES + PRINT + line, encoding="utf-8")
+    if is_committed:
+        little.commits()
+
+    found = little.found()
+
+    assert [None, None, "run_c", None, None, None] == [one.run for one in found]
+    assert () == found[-1].candidates
+
+
+def test_what_a_call_brought_by_git_is_not_what_it_wrote(little: Desk) -> None:
+    """An agent that merges has written neither what came nor what was there; what it adds itself is in doubt."""
+    before = (little.root / "invoice.py").read_text(encoding="utf-8")
+    little.git("merge", "--quiet", "--no-edit", "topic")
+    merged = (little.root / "invoice.py").read_text(encoding="utf-8")
+    (little.root / "invoice.py").write_text(before, encoding="utf-8")
+    little.records("run_c", merged)
+    little.changes[-1] = replace(little.changes[-1], certainty=Certainty.BROUGHT)
+
+    assert [None, None, "run_b", None, None, "run_b"] == little.runs()
+
+
+def test_a_commit_in_the_middle_of_a_long_call_holds_what_the_call_wrote(little: Desk) -> None:
+    """`sed`, `commit`, `push`: the change is recorded when all of it is over, and is in the commit nevertheless."""
+    began = little.now + timedelta(minutes=1)
+    little.records("run_c", NAMES + TOTAL + TAXES + EMAIL + PRINT)
+    little.commits("in one command")
+    little.changes[-1] = replace(little.changes[-1], call=new_call_id(began), at=little.now + timedelta(seconds=30))
+    little.now += timedelta(minutes=2)
+    (little.root / "invoice.py").write_text(NAMES + TOTAL + TAXES + EMAIL + "x = 1\n" + PRINT, encoding="utf-8")
+    little.commits("a person")
+
+    assert [None, None, None, "run_c", None, None] == little.runs()
 
 
 def test_each_line_has_the_commit_that_brought_it(desk: Desk) -> None:

@@ -158,6 +158,8 @@ def test_an_offer_field_by_field(observed: Recorded) -> None:
     offer = one_of(observed, "handoff.initiated", "half")
     prompt = offer["content"].pop("prompt")
 
+    thought = offer["content"].pop("reasoning")["reasoning"]
+    assert (True, ["offset", "path", "sha256", "uuid"]) == (thought["path"].endswith(".jsonl"), sorted(thought))
     assert {"task": HALF_EVEN, "source": {**SOURCE, "key": "toolu_half", "type": "editor"}} == offer["content"]
     assert ("editor", "caller", "offered", "run-1", "run-1") == tuple(
         offer["body"][name] for name in ("to", "carrier", "state", "run", "scope")

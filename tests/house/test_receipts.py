@@ -1,8 +1,10 @@
 """The specification of receipts lists every kind with every field, and says which of them have a default."""
 
 import re
-from dataclasses import MISSING, fields
 from typing import Final, TypeAlias, get_args
+
+from msgspec import NODEFAULT
+from msgspec.structs import fields
 
 from tests.house.tree import document, module
 
@@ -28,7 +30,7 @@ def bodies() -> dict[str, Fields]:
     """Return the fields that the code gives each kind."""
     of_code = module("batonpass.model.bodies")
     return {
-        str(body.kind): {field.name: field.default is not MISSING for field in fields(body)}
+        str(body.kind): {field.name: field.default is not NODEFAULT for field in fields(body)}
         for body in get_args(of_code.Body)
         if body is not of_code.UnknownBody
     }

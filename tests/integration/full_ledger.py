@@ -23,7 +23,7 @@ RECEIPTS = 100
 # call two to it, of whom one is refused; no receipt says who should hold what, so there is nothing to compare with.
 TABLES = {
     "receipts": ("position", "id", "stream", "seq", "kind", "payload", "relay_signature", "cosignature"),
-    "contents": ("id", "receipt", "place", "salt", "body"),
+    "contents": ("id", "number", "receipt", "place", "salt", "body"),
     "streams": ("number", "id", "root", "seq", "head", "epoch", "open"),
     "runs": (
         "id",
@@ -38,6 +38,7 @@ TABLES = {
         "ended_at",
         "series",
         "session",
+        "settled",
     ),
     "handoffs": (
         "id",
@@ -53,6 +54,7 @@ TABLES = {
         "scope",
         "key",
         "deadline",
+        "settled",
     ),
     "touches": ("content", "receipt", "path"),
     "cached": ("call", "key", "receipt", "until"),
@@ -64,6 +66,10 @@ TABLES = {
     "remarks": ("name", "said", "receipt"),
     "seals": ("size", "previous", "root", "note", "frontier"),
     "ledger": ("id", "root_key"),
+    "settled": ("only", "receipt", "content", "run", "handoff"),
+    "receipt_names": ("name", "position"),
+    "receipt_places": ("position", "stream", "seq"),
+    "content_ids": ("id", "number"),
 }
 
 

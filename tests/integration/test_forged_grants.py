@@ -1,14 +1,16 @@
 """Grants forged by somebody who holds a relay's key: the store takes what they write, and verifying finds it."""
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.bundle import verify_bundle
 from batonpass.errors import (
@@ -23,13 +25,12 @@ from batonpass.errors import (
 from batonpass.grants.issuing import sign
 from batonpass.guard.limits import permit_account
 from batonpass.guard.recorded import JUDGED
-from batonpass.handoff.bounds import CERTIFICATE, TERMS
 from batonpass.handoff.transfer.grant_terms import kept
-from batonpass.handoff.using import SCOPE
 from batonpass.ledger.standing import Granted, Working
 from batonpass.model.bodies import HandoffInitiated, Kind, ToolCompleted, ToolRequested
 from batonpass.model.charge import MILLION, Charge, Unit
 from batonpass.model.content import Content
+from batonpass.model.content_names import CERTIFICATE, SCOPE, TERMS
 from batonpass.model.grant import Certificate, Signed, Terms
 from batonpass.model.ids import (
     AgentId,
@@ -272,7 +273,7 @@ def _observed(hand: Hand) -> None:
 
 def _observed_request(hand: Hand) -> None:
     """Say so of one of its calls."""
-    hand.request(replace(hand.working(), mode=Mode.OBSERVED))
+    hand.request(dataclasses.replace(hand.working(), mode=Mode.OBSERVED))
 
 
 def _late(hand: Hand) -> None:

@@ -18,9 +18,10 @@ from batonpass.errors import BatonpassError, DerivedStateError
 from batonpass.ledger.sealing import Sealing
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.sqlite.store import SqliteStore
-from batonpass.testing.builders import a_scribe
+from batonpass.testing.builders import a_scribe, a_small_tree
 from batonpass.wire.codec import decode_receipt
 from tests.integration.full_ledger import RECEIPTS, TABLES, record_everything
+from tests.integration.sqlite.tails import settle
 
 MUTATIONS = 10_000
 PARTS = 16
@@ -33,6 +34,8 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     store = SqliteStore(path)
     scribe = a_scribe(store)
     record_everything(scribe)
+    settle(store)
+    a_small_tree(scribe, calls=2)
     seal = Sealing(store, scribe.identity).seal()
     store.close()
     assert RECEIPTS <= seal.size

@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.errors import ContentErasedError, KeyMissingError, NotFoundError, StoreShutError, UnknownRelayError
+from batonpass.errors import (
+    ContentErasedError,
+    KeyMissingError,
+    NotFoundError,
+    StoreShutError,
+    StreamClosedError,
+    UnknownRelayError,
+)
 from batonpass.model.ids import ContentId, StreamId
+from batonpass.model.items import Decision
 from batonpass.model.key import KeyStatus
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
@@ -165,3 +173,16 @@ def test_a_seal_is_kept_and_checked() -> None:
     relay.recording.start("after", agent=EDITOR, by=ANA)
 
     assert (3, 2) == (seal.size, relay.verify(seals=[seal.note]).seals)
+
+
+def test_a_run_that_is_closed_says_so() -> None:
+    """Not that its key is gone: that is only how a run ends, and nothing that anybody could look for."""
+    relay = Relay(MemoryStore())
+    lead = relay.start("Fix it", by="user:ana")
+    child = lead.hand_off("editor", "Make it").accept()
+    child.close()
+    lead.close()
+    for run in (child, lead):
+        for act in (lambda: run.record(Decision("x")), lambda: run.hand_off("x", "y"), lambda: run.call(str, 1)):  # noqa: B023 - called at once
+            with pytest.raises(StreamClosedError, match=f"{run.id} is closed"):
+                act()

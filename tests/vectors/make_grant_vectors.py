@@ -8,10 +8,11 @@ From 1.0 on, vectors are never written again.
 import json
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from batonpass.grants.issuing import sign
 from batonpass.model.call import Call

@@ -1,99 +1,59 @@
 """All that a ledger tells of one handoff, gathered once: the screen and the programs are told the same."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from batonpass.accounts.acting_as import Acted, find_acted
 from batonpass.accounts.effects import EffectTold, read_effects
-from batonpass.accounts.granted import given_by, grants, terms_in
+from batonpass.accounts.grants import Revocation, find_revocation
+from batonpass.accounts.reasoning import Reasoning, read_reasoning
 from batonpass.accounts.scope_used import ScopeUsed, read_scope_used
-from batonpass.accounts.sources import run_between, timed
-from batonpass.audit.lookup import Tasks, Text, find_ancestors, read_contents, read_receipt, read_task, read_texts
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.credential import CREDENTIAL
-from batonpass.handoff.calls.past_calls import ARGUMENTS, Resumption, read_runs
-from batonpass.handoff.calls.room import PERMIT
-from batonpass.handoff.desk import REASON
-from batonpass.handoff.transfer.read_offer import BRIEF, REPORT, Offer, read_offer
-from batonpass.handoff.using import BEYOND, SCOPE, USE
+from batonpass.handoff.calls.past_calls import Resumption, read_runs
+from batonpass.handoff.transfer.read_offer import Offer, read_offer
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffCompleted,
     HandoffFailed,
-    HandoffLate,
-    HandoffSettled,
-    Settlement,
-    ToolCompleted,
-    ToolDenied,
-    ToolFailed,
-    ToolHeld,
-    ToolRequested,
-    VerificationFailed,
-    VerificationPassed,
-    VerificationRepeated,
     VerificationWaived,
 )
-from batonpass.model.content import ContentRef
-from batonpass.model.ids import CallId, Digest, KeyId, RelayId, RunId, StreamId
+from batonpass.model.content_names import ARGUMENTS, BRIEF, PERMIT, REASON, REPORT, SCOPE, TARGET, USE
+from batonpass.model.ids import KeyId, RelayId, StreamId
 from batonpass.model.items import OpenQuestion, Report
 from batonpass.model.label import Source
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff, Run, RunState
+from batonpass.model.run import Handoff, Run
+from batonpass.records.call import CallRecord, find_calls
+from batonpass.records.grant import Permitted, given_by, grants, permits_in, terms_in
+from batonpass.records.handoff import OPEN, Judged
+from batonpass.records.lineage import Tasks, find_ancestors, read_task
+from batonpass.records.source import run_between, timed
+from batonpass.records.text import Text, read_contents, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief, decode_report
 
 # What somebody works on, or waits for.
-OPEN: Final = frozenset(
-    {State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING},
-)
-TARGET: Final = "target"
 
 _ARGUMENTS_READ: Final = 50
 
-Verdict = VerificationPassed | VerificationFailed | VerificationRepeated | VerificationWaived
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallSeen:
-    """A call of an attempt as its receipts tell of it."""
+class CallInWords:
+    """A call of an attempt, with the words that a screen shows of it."""
 
-    id: CallId
-    run: RunId
-    tool: str
-    at: datetime
-    ended_at: datetime | None = None
-    outcome: str | None = None  # completed, failed or denied; None while nobody knows
-    why: str | None = None  # the error of a failed one, the rule of a denied one
-    key: Digest | None = None
-    reads: bool = False
-    reversible: bool = False
-    flags: tuple[str, ...] = ()
-    cost: int = 0
-    took_us: int | None = None
-    exit_code: int | None = None
-    changed: int = 0  # files
-    effects: tuple[EffectTold, ...] = ()  # what else, as its tool says
-    content: Mapping[str, ContentRef]
+    record: CallRecord
+    effects: tuple[EffectTold, ...] = ()  # what else it changed, as its tool says
     target: Text | None = None
     arguments: Text | None = None
     scope: Text | None = None  # what it does to what, as a grant sees it
-    permits: Text | None = None  # by which permit of each hop it was made, its own run's first
+    permits: tuple[Permitted, ...] = ()  # by which permit of each hop it was made, its own run's first
 
     @property
     def permit(self) -> str | None:
         """Return the permit of its own run by which it was made; None if it was made by none."""
-        if self.permits is None:
-            return None
-        # Each line is `AGENT may PERMIT`, and no agent has a space in its name.
-        return (self.permits.words or "").partition("\n")[0].partition(" may ")[2] or None
-
-    @property
-    def is_beyond(self) -> bool:
-        """Return whether it did more than its run was granted: its grant stopped nobody, or a command wrote more."""
-        return not BEYOND.isdisjoint(self.flags)
+        return self.permits[0].permit if self.permits else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +65,7 @@ class Attempt:
     receipts: int
     keys: tuple[KeyId, ...]  # of the run itself; more than one if its process was lost
     recorders: tuple[tuple[RelayId, KeyId], ...]
-    calls: tuple[CallSeen, ...]
+    calls: tuple[CallInWords, ...]
     closed: HandoffCompleted | HandoffFailed | None
     texts: Mapping[str, Text]  # what it said at its end
 
@@ -149,8 +109,10 @@ class Account:
     children: tuple[Child, ...]
     unverified: tuple[Handoff, ...]  # results that it or its sender built on and nobody had verified
     used: ScopeUsed | None = None  # what it was granted against what it used; None if nobody granted anything
+    reasoning: Reasoning | None = None  # where it can be read what its sender thought
     refusal: Text | None = None  # why the offer would have been refused, had a grant been enforced
     given_by: str = ""  # who gave it what it was granted
+    revoked: Revocation | None = None  # who let that hold no more
     acted: tuple[Acted, ...] = ()  # credentials with which its attempts acted, and who else of the tree did
     mark: str | None = None  # that it was imported
 
@@ -171,45 +133,19 @@ class Account:
         return () if closed is None else tuple(one for one in closed.taint if one not in self.offer.taint)
 
     @property
-    def calls(self) -> tuple[CallSeen, ...]:
+    def calls(self) -> tuple[CallInWords, ...]:
         """Return the calls of all attempts."""
         return tuple(call for attempt in self.attempts for call in attempt.calls)
 
     @property
-    def settled(self) -> dict[CallId, Settlement]:
-        """Return what somebody decided about calls in doubt."""
-        return {
-            body.call: body.settlement
-            for body in (act.receipt.body for act in self.acts)
-            if isinstance(body, HandoffSettled)
-        }
-
-    @property
-    def late(self) -> dict[CallId, HandoffLate]:
-        """Return the calls whose outcome came after their attempt was over."""
-        return {body.call: body for body in (act.receipt.body for act in self.acts) if isinstance(body, HandoffLate)}
-
-    @property
-    def doubts(self) -> tuple[CallSeen, ...]:
+    def doubts(self) -> tuple[CallInWords, ...]:
         """Return the calls of which nobody knows whether they happened, nor has decided what becomes of them."""
-        over = {attempt.run.id for attempt in self.attempts if attempt.run.state is not RunState.OPEN}
-        answered = {call.key for call in self.calls if call.outcome == "completed" and call.key is not None}
-        settled = self.settled
-        return tuple(
-            call
-            for call in self.calls
-            if call.outcome is None
-            and call.run in over
-            and not call.reads
-            and call.id not in settled
-            and call.key not in answered
-        )
+        return tuple(call for call in self.calls if call.record.in_doubt)
 
     @property
-    def waiting(self) -> tuple[CallSeen, ...]:
+    def waiting(self) -> tuple[CallInWords, ...]:
         """Return the calls without an outcome whose attempt is not over."""
-        running = {attempt.run.id for attempt in self.attempts if attempt.run.state is RunState.OPEN}
-        return tuple(call for call in self.calls if call.outcome is None and call.run in running)
+        return tuple(call for call in self.calls if call.record.outcome is None and not call.record.is_over)
 
     @property
     def verdicts(self) -> tuple[Act, ...]:
@@ -217,7 +153,7 @@ class Account:
         return tuple(
             act
             for act in self.acts
-            if isinstance(act.receipt.body, Verdict) and act.receipt.body.attempt == self.handoff.attempt
+            if isinstance(act.receipt.body, Judged) and act.receipt.body.attempt == self.handoff.attempt
         )
 
     @property
@@ -257,7 +193,12 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
     lineage = (parent, *find_ancestors(view, parent))
     runs = _runs(view, handoff)
     earlier = runs if handoff.state in OPEN - {State.RUNNING} else runs[:-1]
-    attempts = tuple(_attempt(view, run) for run in runs)
+    acts = tuple(_acts(view, handoff))
+    streams = [timed(view, _receipts(view, run)).receipts for run in runs]
+    # What becomes of a call may stand in its run, in the handoff, or in a later attempt that made it again.
+    told_of = (receipt for stream in (*streams, [act.receipt for act in acts]) for receipt in stream)
+    calls = find_calls(told_of, runs).values()
+    attempts = tuple(_attempt(view, run, stream, calls) for run, stream in zip(runs, streams, strict=True))
     children = [child for run in runs for child in view.find_handoffs(parent=run.id)]
     last = attempts[-1].closed if attempts else None
     unverified = dict.fromkeys((*offer.initiated.unverified, *(() if last is None else last.unverified)))
@@ -269,6 +210,8 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         acted=_acted(view, handoff, attempts),
         used=read_scope_used(view, [(attempt.run, attempt.texts.get(USE)) for attempt in attempts]),
         refusal=read_texts(view, offered).get(REASON),
+        reasoning=read_reasoning(view, offered),
+        revoked=find_revocation(view, StreamId(handoff.id)),
         given_by=given_by(terms_in(view, offered), parent.agent, parent.principal),
         task=read_task(view, handoff),
         lineage=lineage,
@@ -277,7 +220,7 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         granted=_granted(view, handoff),
         attempts=attempts,
         earlier=read_runs(view, earlier, StreamId(handoff.id)),
-        acts=tuple(_acts(view, handoff)),
+        acts=acts,
         children=tuple(Child(handoff=child, task=read_task(view, child)) for child in sorted(children, key=_by_id)),
         unverified=tuple(view.get_handoff(known) for known in unverified),
     )
@@ -285,7 +228,7 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
 
 def _acted(view: LedgerView, handoff: Handoff, attempts: tuple[Attempt, ...]) -> tuple[Acted, ...]:
     # The whole tree is read only if a run of this handoff acted with a credential at all.
-    if not any(CREDENTIAL in call.content for attempt in attempts for call in attempt.calls):
+    if not any(call.record.credential for attempt in attempts for call in attempt.calls):
         return ()
     own = {attempt.run.id for attempt in attempts}
     return tuple(acted for acted in find_acted(view, handoff.root) if own & acted.calls.keys())
@@ -328,9 +271,11 @@ def _acts(view: LedgerView, handoff: Handoff) -> Iterator[Act]:
         yield Act(receipt=receipt, texts=read_texts(view, receipt))
 
 
-def _attempt(view: LedgerView, run: Run) -> Attempt:
-    stored = view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))
-    receipts = timed(view, [read_receipt(one) for one in stored]).receipts
+def _receipts(view: LedgerView, run: Run) -> list[Receipt]:
+    return [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
+
+
+def _attempt(view: LedgerView, run: Run, receipts: Sequence[Receipt], calls: Iterable[CallRecord]) -> Attempt:
     last = receipts[-1]
     # The last thing of a run whose process died may be an offer that was refused (attempt 0): that closed nothing.
     closed = last.body if isinstance(last.body, HandoffCompleted | HandoffFailed) and last.body.attempt else None
@@ -340,72 +285,14 @@ def _attempt(view: LedgerView, run: Run) -> Attempt:
         receipts=len(receipts),
         keys=tuple(dict.fromkeys(receipt.cosigner for receipt in receipts if receipt.cosigner is not None)),
         recorders=tuple(dict.fromkeys((receipt.relay, receipt.relay_key) for receipt in receipts)),
-        calls=_with_texts(view, _calls(view, receipts)),
+        calls=_in_words(view, [call for call in calls if call.run == run.id]),
         closed=closed,
         texts=read_texts(view, last) if closed is not None else {},
     )
 
 
-def _ended(view: LedgerView, call: CallSeen, receipt: Receipt, body: ToolCompleted | ToolFailed) -> dict[str, Any]:
-    return {
-        "flags": (*call.flags, *body.flags),
-        "took_us": body.took_us,
-        "exit_code": body.exit_code,
-        "changed": len(body.changes),
-        "effects": read_effects(view, receipt),
-    }
-
-
-def _calls(view: LedgerView, receipts: Iterable[Receipt]) -> list[CallSeen]:
-    calls: dict[CallId, CallSeen] = {}
-    for receipt in receipts:
-        match receipt.body:
-            case ToolRequested() as body:
-                calls[body.call] = CallSeen(
-                    id=body.call,
-                    run=body.run,
-                    tool=body.tool,
-                    at=receipt.at,
-                    key=body.key,
-                    reads=body.reads,
-                    reversible=body.reversible,
-                    flags=body.flags,
-                    content=receipt.content,
-                )
-            case ToolCompleted() as body if body.call in calls:
-                calls[body.call] = replace(
-                    calls[body.call],
-                    ended_at=receipt.at,
-                    outcome="completed",
-                    cost=body.cost,
-                    **_ended(view, calls[body.call], receipt, body),
-                )
-            case ToolFailed() as body if body.call in calls:
-                calls[body.call] = replace(
-                    calls[body.call],
-                    ended_at=receipt.at,
-                    outcome="failed",
-                    why=body.error,
-                    **_ended(view, calls[body.call], receipt, body),
-                )
-            case ToolDenied() | ToolHeld() as body:
-                calls[body.call] = CallSeen(
-                    id=body.call,
-                    run=body.run,
-                    tool=body.tool,
-                    at=receipt.at,
-                    ended_at=receipt.at,
-                    outcome="denied" if isinstance(body, ToolDenied) else "held",
-                    why=body.rule,
-                    content=receipt.content,
-                )
-            case _:
-                continue
-    return list(calls.values())
-
-
-def _with_texts(view: LedgerView, calls: Sequence[CallSeen]) -> tuple[CallSeen, ...]:
-    """Fill in what calls changed; and of some that do not say so, with what they were called."""
+def _in_words(view: LedgerView, calls: Sequence[CallRecord]) -> tuple[CallInWords, ...]:
+    """Return calls with what they changed; and some that do not say so, with what they were called."""
     wanted = {f"{call.id} {TARGET}": call.content[TARGET] for call in calls if TARGET in call.content}
     silent = [call for call in calls if ARGUMENTS in call.content and (TARGET not in call.content or not call.outcome)]
     silent.sort(key=lambda call: call.outcome is not None)
@@ -414,12 +301,17 @@ def _with_texts(view: LedgerView, calls: Sequence[CallSeen]) -> tuple[CallSeen, 
         wanted |= {f"{call.id} {name}": call.content[name] for call in calls if name in call.content}
     texts = read_contents(view, wanted)
     return tuple(
-        replace(
-            call,
+        CallInWords(
+            record=call,
+            effects=read_effects(view, call),
             target=texts.get(f"{call.id} {TARGET}"),
             arguments=texts.get(f"{call.id} {ARGUMENTS}"),
             scope=texts.get(f"{call.id} {SCOPE}"),
-            permits=texts.get(f"{call.id} {PERMIT}"),
+            permits=_permits(texts.get(f"{call.id} {PERMIT}")),
         )
         for call in calls
     )
+
+
+def _permits(text: Text | None) -> tuple[Permitted, ...]:
+    return () if text is None or text.words is None else permits_in(text.words)

@@ -1,7 +1,7 @@
 """Blame: who wrote the lines of a file, from what is recorded and from what git knows; and never a guess."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +12,10 @@ from batonpass.accounts.blame_replay import as_matched, replay
 from batonpass.accounts.blame_unplaced import find_unplaced, with_candidates
 from batonpass.accounts.blame_values import Blame, Known, Line, Maker
 from batonpass.attribution.attribute import Attribution, How, attribute
-from batonpass.attribution.change import digest_of, lines_of
+from batonpass.attribution.change import Certainty, digest_of, lines_of
 from batonpass.attribution.git import Repository
 from batonpass.attribution.history import History
-from batonpass.attribution.reading import find_committed, find_new_name, read_history
+from batonpass.attribution.reading import find_committed, find_new_name, read_history, read_names
 from batonpass.attribution.sides import find_repository
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import shorten
@@ -48,17 +48,20 @@ class Lines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedFile:
-    """A file as it is now, where it lies, and how to ask git about it."""
+    """A file as it is now, or was in a commit, where it lies, and how to ask git about it."""
 
     place: FilePlace
     data: bytes | None  # None: it is not there any more
     environment: Mapping[str, str]  # for git
+    at: str | None = None  # the commit that has it so; None: it is what the work tree has
 
     @property
     def repository(self) -> Repository | None:
         """Return its repository; None if it lies in none."""
-        inside = find_repository(self.place.root) is not None
-        return Repository(self.place.root, self.environment) if inside else None
+        if find_repository(self.place.root) is None:
+            return None
+        repository = Repository(self.place.root, self.environment)
+        return repository if self.at is None else replace(repository, at=self.at)
 
 
 def read_file(path: Path) -> bytes | None:
@@ -79,12 +82,13 @@ def read_file(path: Path) -> bytes | None:
         raise InvalidValueError("path", f"{shorten(str(path))} cannot be read: {error.strerror}") from None
 
 
-def find_names(asked: AskedFile) -> History:
+def find_names(asked: AskedFile, lines: Lines | None = None) -> History:
     """Return what git knows about a file by itself: what it was called, and which commits brought its lines."""
     repository = asked.repository
     if repository is None:
         return History(paths=(asked.place.path,))
-    return read_history(repository, asked.place.path, asked.data or b"", ())
+    wanted = None if lines is None else range(max(lines.first, 1), lines.last + 1)
+    return read_names(repository, asked.place.path, asked.data or b"", wanted)
 
 
 def blame_file(
@@ -95,7 +99,7 @@ def blame_file(
     Raises `InvalidValueError` if there is neither such a file nor a record of one, or no such line.
     """
     place = asked.place
-    known = names or find_names(asked)
+    known = names or find_names(asked, lines)
     changes = read_changes(view, place, dict.fromkeys((place.path, *known.paths)))
     if not asked.data and asked.data is not None and lines is not None:
         raise InvalidValueError("line", f"{shorten(place.path)} is empty; there is no line {lines}")
@@ -105,7 +109,9 @@ def blame_file(
     wanted = range(1, total + 1) if lines is None else lines.within(total, place.path)
     history = known
     if changes.found and asked.repository is not None:
-        history = read_history(asked.repository, place.path, asked.data, changes.changes, names=changes.names)
+        history = read_history(
+            asked.repository, place.path, asked.data, changes.changes, names=changes.names, known=known
+        )
     told_so = changes.found
     if asked.repository is not None and any(one.change.hunks is None for one in changes.found):
         changes.found = replay(view, told_so, find_committed(asked.repository, place.path), asked.data)
@@ -137,7 +143,7 @@ def _blame_whole(view: LedgerView, asked: AskedFile, changes: Changes, lines: Li
         made, note = _gone(asked, changes)
     else:
         digest = digest_of(asked.data)
-        made = [recorded for recorded in changes.found if recorded.change.after == digest][-1:]
+        made = [one for one in changes.found if one.change.after == digest and not _is_brought(one)][-1:]
         note = f"{place.path} is no text, and is told as a whole" if asked.data else f"{place.path} is empty"
         if not made:
             note += "; no recorded change made it what it is now"
@@ -160,11 +166,16 @@ def _gone(asked: AskedFile, changes: Changes) -> tuple[list[Recorded], str]:
     if not changes.found:
         known = "and no change of one is recorded" if renamed is None else f"it was renamed to {shorten(renamed)}"
         raise InvalidValueError("path", f"there is no {shorten(path)}{',' if renamed is None else ';'} {known}")
-    if changes.found[-1].change.is_deletion:
+    if changes.found[-1].change.is_deletion and not _is_brought(changes.found[-1]):
         return [changes.found[-1]], f"{path} is not there any more"
     if renamed is not None:
         return [], f"{path} is not there any more; it was renamed to {renamed}: ask about that"
     return [], f"{path} is not there any more; who deleted it is not recorded"
+
+
+def _is_brought(recorded: Recorded) -> bool:
+    """Return whether git did it: who wrote that, or took it away, the commits tell."""
+    return recorded.change.certainty is Certainty.BROUGHT
 
 
 def read_makers(
@@ -189,8 +200,6 @@ def read_makers(
 
 def _line(found: Attribution) -> Line:
     calls = (found.call,) if found.call is not None else tuple(author.call for author in found.candidates)
-    # Several calls of one run leave no doubt about the run, unless somebody who is not recorded may have done it too.
-    runs = {author.run for author in found.candidates}
     if found.run is not None:
         known = Known.MATCHED if found.how is How.MATCHED else Known.RECORDED
     else:
@@ -202,7 +211,7 @@ def _line(found: Attribution) -> Line:
         run=None if found.run is None else RunId(found.run),
         calls=tuple(map(CallId, calls)),
         since=found.unexplained_since,
-        or_nobody=bool(calls) and found.run is None and (found.unexplained_since is not None or len(runs) == 1),
+        or_nobody=found.or_nobody,
         commit=found.commit,
         reformatted_by=found.reformatted_by,
     )

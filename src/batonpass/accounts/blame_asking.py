@@ -1,46 +1,45 @@
 """Blame for what is no line of a file: a call's effect, an artifact, a digest, or words, wherever they stand."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from batonpass.accounts.blame_makers import Makers
 from batonpass.accounts.blame_values import Blame, Maker, Place
 from batonpass.accounts.effects import read_effects
-from batonpass.accounts.meant import get_meant
-from batonpass.accounts.sources import Source, happened_at, read_source
-from batonpass.accounts.why_hops import offer_of
-from batonpass.attribution.change import FileChange
+from batonpass.attribution.change import Certainty
 from batonpass.attribution.documents import decode_change
-from batonpass.audit.lookup import Text, ending, read_receipt, read_texts
-from batonpass.errors import AmbiguousIdError, InvalidValueError, NotFoundError
-from batonpass.handoff.calls.effects import EFFECT
-from batonpass.handoff.calls.past_calls import ARGUMENTS, RESULT
-from batonpass.handoff.transfer.read_offer import TASK
+from batonpass.attribution.recorded_changes import find_file_changes, read_file_changes
+from batonpass.audit.lookup import ending
+from batonpass.audit.meant import choose, get_meant
+from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.bodies import (
-    Body,
     HandoffInitiated,
     Kind,
     Part,
     RunRecorded,
-    ToolCompleted,
-    ToolDenied,
-    ToolFailed,
-    ToolRequested,
 )
 from batonpass.model.checks import require_digest
+from batonpass.model.content_names import ARGUMENTS, CHANGE, EFFECT, RESULT, TASK
 from batonpass.model.ids import CALL, RECEIPT, RUN, CallId, ContentId, Digest, HandoffId, ReceiptId, RunId, StreamId
 from batonpass.model.items import Artifact
 from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.records.call import CallRecord, Ended, Outcome, call_of, read_call
+from batonpass.records.lineage import get_offer
+from batonpass.records.source import Source, happened_at, read_source
+from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_item
 
-CHANGE: Final = "change."
-
+_WRITTEN: Final = {
+    Certainty.CERTAIN: "written",
+    Certainty.CANDIDATE: "came while it ran",
+    Certainty.BROUGHT: "brought by git",
+}
 _AROUND: Final = 40
 _SHOWN: Final = 5
 _ATTACHED: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED})
-_CALLS: Final = ToolRequested | ToolCompleted | ToolFailed | ToolDenied
+Attached = tuple[StoredReceipt, Receipt, ContentId, Artifact]
 
 
 def blame_effect(view: LedgerView, given: str) -> Blame:
@@ -52,75 +51,56 @@ def blame_effect(view: LedgerView, given: str) -> Blame:
     try:
         meant = get_meant(view, given, (CALL, RECEIPT))
     except NotFoundError:
-        if not (found := list(_find_targeted(view, given))):
+        if not (found := _find_targeted(view, given)):
             raise NotFoundError("call, receipt or effect on", given) from None
         return _blame_target(view, given, found)
-    stored = view.get_receipt(ReceiptId(meant.receipt or meant.id))
-    receipt = read_receipt(stored)
-    if not isinstance(receipt.body, _CALLS):
+    call = read_call(view, read_receipt(view.get_receipt(ReceiptId(meant.receipt or meant.id))))
+    if call is None:
         raise NotFoundError("call", given)
-    call = receipt.body.call
-    ended, outcome = _outcome(view, stored, receipt, call)
-    changes = tuple(_changes(view, outcome))
-    maker = Makers(view).of_call(ended, outcome, call, changes)
-    notes = (*_became(outcome.body), *map(str, read_effects(view, outcome)))
-    return Blame(asked=f"call {call}", calls=(call,), makers={call: maker}, notes=notes)
+    notes = (*_became(call), *map(str, read_effects(view, call)))
+    return Blame(asked=f"call {call.id}", calls=(call.id,), makers={call.id: _maker(view, call)}, notes=notes)
 
 
-def _find_targeted(view: LedgerView, target: str) -> Iterator[tuple[StoredReceipt, Receipt]]:
-    """Yield the outcomes of calls that say they changed this, the latest first. Targets are words: each is read."""
-    found: list[tuple[StoredReceipt, Receipt]] = []
+def _maker(view: LedgerView, call: CallRecord) -> Maker:
+    last = call.ending or call.receipt
+    return Makers(view).of_call(view.get_receipt(last.id), last, call.id, tuple(read_file_changes(view, call)))
+
+
+def _find_targeted(view: LedgerView, target: str) -> list[CallRecord]:
+    """Return the calls that say they changed this, the latest first. Targets are words: each is read."""
+    found: list[CallRecord] = []
     for kind in (Kind.TOOL_COMPLETED, Kind.TOOL_FAILED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind)):
-            if EFFECT.encode() in stored.payload:
-                receipt = read_receipt(stored)
-                found += [(stored, receipt)] if any(one.target == target for one in read_effects(view, receipt)) else []
-    yield from sorted(found, key=lambda each: each[1].at, reverse=True)
+            call = read_call(view, read_receipt(stored)) if EFFECT.encode() in stored.payload else None
+            if call is not None and any(one.target == target for one in read_effects(view, call)):
+                found.append(call)
+    return sorted(found, key=lambda call: call.ended_at or call.at, reverse=True)
 
 
-def _blame_target(view: LedgerView, target: str, found: Sequence[tuple[StoredReceipt, Receipt]]) -> Blame:
+def _blame_target(view: LedgerView, target: str, found: Sequence[CallRecord]) -> Blame:
     makers: dict[CallId | ReceiptId, Maker] = {}
     notes: list[str] = []
-    for stored, receipt in found[:_SHOWN]:
-        if isinstance(receipt.body, ToolCompleted | ToolFailed):
-            call = receipt.body.call
-            makers[call] = Makers(view).of_call(stored, receipt, call, tuple(_changes(view, receipt)))
-            notes += (f"{ending(call)}: {one}" for one in read_effects(view, receipt) if one.target == target)
+    for call in found[:_SHOWN]:
+        makers[call.id] = _maker(view, call)
+        notes += (f"{ending(call.id)}: {one}" for one in read_effects(view, call) if one.target == target)
     if len(found) > _SHOWN:
         notes.append(f"… and {len(found) - _SHOWN} more")
     return Blame(asked=f"effects on {target}", calls=tuple(makers), makers=makers, notes=tuple(notes))
 
 
-def _became(body: Body) -> Iterator[str]:
+def _became(call: CallRecord) -> Iterator[str]:
     """Yield what there is to say about a call that did not simply return."""
-    match body:
-        case ToolFailed():
-            yield f"it failed: {body.error}"
-        case ToolDenied():
-            yield f"it was denied, and never made: {body.rule}"
-        case ToolRequested():
+    match call.outcome:
+        case Outcome.FAILED:
+            yield f"it failed: {call.error}"
+        case Outcome.DENIED:
+            yield f"it was denied, and never made: {call.rule}"
+        case Outcome.HELD:
+            yield f"it was held, and not made: {call.rule}"
+        case None:
             yield "it has no outcome: nobody knows whether it happened"
         case _:
             return
-
-
-def _outcome(view: LedgerView, stored: StoredReceipt, receipt: Receipt, call: CallId) -> tuple[StoredReceipt, Receipt]:
-    """Return the receipt that says what became of a call; its own if none does."""
-    if not isinstance(receipt.body, ToolRequested):
-        return stored, receipt
-    for later in view.find_receipts(ReceiptQuery(stream=receipt.stream, kind="tool")):
-        if later.seq > receipt.seq and call.encode() in later.payload:
-            found = read_receipt(later)
-            if isinstance(found.body, ToolCompleted | ToolFailed) and found.body.call == call:
-                return later, found
-    return stored, receipt
-
-
-def _changes(view: LedgerView, receipt: Receipt) -> Iterator[FileChange]:
-    if isinstance(receipt.body, ToolCompleted | ToolFailed):
-        for name, text in read_texts(view, receipt).items():
-            if name.startswith(CHANGE) and text.body is not None:
-                yield decode_change(text.body, call=receipt.body.call, run=receipt.body.run, at=receipt.at)
 
 
 def blame_artifact(view: LedgerView, given: str) -> Blame:
@@ -128,27 +108,29 @@ def blame_artifact(view: LedgerView, given: str) -> Blame:
 
     Raises `NotFoundError`, and `AmbiguousIdError` if several have that name.
     """
-    wanted = given.strip().removeprefix("…")
-    found = [one for one in _find_artifacts(view) if one[3].name == wanted or _ends(one[2], one[3], wanted)]
-    if not found:
-        raise NotFoundError("artifact", given)
-    if len({artifact.sha256 for _, _, _, artifact in found}) > 1:
-        lines = [f"{ending(item, 8)} · {artifact.name} · {artifact.source}" for _, _, item, artifact in found]
-        rest = ("… and more",) if len(lines) > _SHOWN else ()
-        raise AmbiguousIdError("artifact", given, (*lines[:_SHOWN], *rest))
-    # The same bytes under one name were attached by whoever did so first; the others had them already.
-    stored, receipt, _, artifact = found[0]
+    known = list(_find_artifacts(view))
+    stored, receipt, _, artifact = choose(
+        given,
+        "artifact",
+        named=lambda name: _first_of_each(one for one in known if one[3].name == name),
+        ended=lambda end: _first_of_each(one for one in known if one[2].endswith(end) or one[3].body.endswith(end)),
+        lines=lambda found: (f"{ending(item, 8)} · {one.name} · {one.source}" for _, _, item, one in found),
+    )
     what = f"attached {artifact.name} ({artifact.size:,} bytes, sha256 {artifact.sha256})"
     maker = Makers(view).of_receipt(stored, receipt, what)
     note = (f"it came from {artifact.source}: data from outside",) if artifact.untrusted else ()
     return Blame(asked=f"artifact {artifact.name}", calls=(receipt.id,), makers={receipt.id: maker}, notes=note)
 
 
-def _ends(item: ContentId, artifact: Artifact, wanted: str) -> bool:
-    return len(wanted) >= len("7f3a") and any(known.endswith(wanted.lower()) for known in (item, artifact.body))
+def _first_of_each(attached: Iterable[Attached]) -> list[Attached]:
+    """Return one for each different content: whoever attached it first; the others had the same bytes already."""
+    found: dict[Digest, Attached] = {}
+    for one in attached:
+        found.setdefault(one[3].sha256, one)
+    return list(found.values())
 
 
-def _find_artifacts(view: LedgerView) -> Iterator[tuple[StoredReceipt, Receipt, ContentId, Artifact]]:
+def _find_artifacts(view: LedgerView) -> Iterator[Attached]:
     """Yield all artifacts, in the order in which they were attached. Names are words, so every one has to be read."""
     for kind in (Kind.RUN_RECORDED, Kind.HANDOFF_INITIATED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind)):
@@ -206,8 +188,9 @@ def blame_digest(view: LedgerView, given: str) -> Blame:
         receipt = read_receipt(stored)
         for place in _named_by(view, stored, receipt, digest):
             places.append(place)
-            if place.call is not None and place.call not in made:
-                made[place.call] = makers.of_call(stored, receipt, place.call, tuple(_changes(view, receipt)))
+            call = None if place.call is None or place.call in made else read_call(view, receipt)
+            if call is not None:
+                made[call.id] = makers.of_call(stored, receipt, call.id, tuple(read_file_changes(view, call)))
     places += [
         _place(view, receipt, "artifact", f"{artifact.name} ({artifact.size:,} bytes)")
         for _, receipt, _, artifact in _find_artifacts(view)
@@ -218,12 +201,16 @@ def blame_digest(view: LedgerView, given: str) -> Blame:
 
 
 def _named_by(view: LedgerView, stored: StoredReceipt, receipt: Receipt, digest: str) -> Iterator[Place]:
-    if isinstance(receipt.body, ToolCompleted | ToolFailed):
+    if isinstance(receipt.body, Ended):
         paths = {touched.content: touched.path for touched in view.find_touches_of([*_change_ids(receipt)])}
+        call = read_call(view, receipt)
+        told = {} if call is None else find_file_changes(view, call)
+        certain = {content: change.certainty for content, change in told.items()}
         for changed in receipt.body.changes:
             path = paths.get(changed.change, "(erased)")
             if changed.after == digest:
-                yield _place(view, receipt, "written", path)
+                what = _WRITTEN[certain.get(changed.change, Certainty.CERTAIN)]
+                yield _place(view, receipt, what, path)
             if changed.before == digest:
                 yield _place(view, receipt, "replaced", path)
     for name, ref in receipt.content.items():
@@ -299,7 +286,7 @@ _CALLED: Final = {
 
 
 def _words_of_change(body: bytes, receipt: Receipt) -> Iterator[tuple[str, str]]:
-    if not isinstance(receipt.body, ToolCompleted | ToolFailed):
+    if not isinstance(receipt.body, Ended):
         return
     try:
         change = decode_change(body, call=receipt.body.call, run=receipt.body.run, at=receipt.at)
@@ -345,7 +332,7 @@ def _place(view: LedgerView, receipt: Receipt, what: str, detail: str) -> Place:
         key=None if source is None else source.key,
         run=run,
         handoff=None if handoff is None else HandoffId(handoff),
-        call=getattr(body, "call", None) if isinstance(body, _CALLS) else None,
+        call=call_of(receipt),
         detail=detail,
     )
 
@@ -357,7 +344,7 @@ def _theirs(view: LedgerView, receipt: Receipt, source: Source) -> str | None:
     run = view.get_run(RunId(receipt.stream))
     subagent = None
     if run.handoff is not None:
-        offered = read_source(view, offer_of(view, view.get_handoff(run.handoff))[0])
+        offered = read_source(view, get_offer(view, view.get_handoff(run.handoff))[0])
         subagent = None if offered is None else offered.subagent
     return f"{run.agent} {ending(subagent or source.session or '')}".rstrip()
 

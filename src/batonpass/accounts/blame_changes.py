@@ -6,16 +6,17 @@ from os import fspath
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from batonpass.accounts.sources import SOURCE, Source, happened_at, source_of
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
 from batonpass.attribution.sides import find_repository
-from batonpass.audit.lookup import read_receipt
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.model.bodies import ToolCompleted, ToolFailed
 from batonpass.model.content import StoredContent
+from batonpass.model.content_names import SOURCE
 from batonpass.model.ids import CallId, ContentId
 from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.records.call import outcome_in
+from batonpass.records.source import Source, happened_at, source_of
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
 _CHUNK: Final = 500
@@ -105,12 +106,13 @@ def _under(view: LedgerView, place: FilePlace, name: str, notes: list[str]) -> I
     for content, (stored, receipt) in receipts.items():
         held = contents.get(content)
         source = source_of(receipt, contents)
-        if not isinstance(receipt.body, ToolCompleted | ToolFailed) or held is None or held.body is None:
+        ended = outcome_in(receipt)
+        if ended is None or held is None or held.body is None:
             notes.append(f"a change of {name} cannot be read: {content}")
             continue
         at = happened_at(receipt, source)
         try:
-            change = decode_change(held.body, call=receipt.body.call, run=receipt.body.run, at=at)
+            change = decode_change(held.body, call=ended.call, run=ended.run, at=at)
         except InvalidValueError as error:
             notes.append(f"a change of {name} cannot be read: {error.problem}")
             continue

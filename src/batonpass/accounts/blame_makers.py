@@ -1,54 +1,41 @@
 """From a call up to the human: who made it, on which task, by whose leave, and what became of the result."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from batonpass.accounts.blame_command import read_command
 from batonpass.accounts.blame_proof import Witness
-from batonpass.accounts.blame_values import Hop, Link, Maker, Standing
-from batonpass.accounts.granted import may_under
-from batonpass.accounts.sources import Source, happened_at, read_source, when
-from batonpass.accounts.trail_words import INTENT
-from batonpass.accounts.why_hops import brief_of, decision, offer_of
+from batonpass.accounts.blame_values import Hop, Link, Maker
+from batonpass.accounts.reasoning import read_reasoning
+from batonpass.accounts.why_hops import brief_of
 from batonpass.accounts.why_values import Fact
 from batonpass.attribution.change import FileChange
-from batonpass.audit.lookup import find_ancestors, read_contents, read_receipt, read_texts
-from batonpass.errors import NotFoundError
-from batonpass.handoff.transfer.read_offer import TASK
-from batonpass.model.bodies import (
-    HandoffApproved,
-    HandoffBacked,
-    HandoffDenied,
-    HandoffHeld,
-    ToolDenied,
-    ToolRequested,
-    VerificationFailed,
-    VerificationPassed,
-    VerificationRepeated,
-    VerificationWaived,
-)
 from batonpass.model.content import ContentRef
-from batonpass.model.handoff_bodies import HandoffInitiated
+from batonpass.model.content_names import INTENT, TASK
 from batonpass.model.ids import CallId, HandoffId, RunId, StreamId
-from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Receipt, StoredReceipt
 from batonpass.model.run import Run
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.records.call import CallRecord, read_call
+from batonpass.records.grant import may_under, read_credential, read_permits
+from batonpass.records.handoff import HandoffRecord, Verdict, find_answering, read_handoff, standing_of
+from batonpass.records.hold import CallLeave, HoldRecord, find_leave
+from batonpass.records.lineage import find_ancestors
+from batonpass.records.source import Source, happened_at, read_source, when
+from batonpass.records.text import read_contents, read_receipt, read_texts
+from batonpass.store.port import LedgerView
 
 _LINKS: Final = {"inferred": Link.INFERRED, "unknown": Link.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Offered:
-    """How one task was handed on: the hop, what was granted and decided with it, and the receipts that say so."""
+    """How one task was handed on: the hop, what was granted with it, and the receipts that say so."""
 
     hop: Hop
-    seq: int  # where the offer stands in its sender's stream
+    record: HandoffRecord
     may: tuple[str, ...] | None
-    decided: tuple[Fact, ...]
-    acts: tuple[Receipt, ...]
-    rests_on: tuple[StoredReceipt, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +44,19 @@ class _Lineage:
 
     run: Run
     hops: tuple[Hop, ...]
-    offered: int | None  # where the root handed on what led here; None for the root itself
+    offers: tuple[_Offered, ...]  # its own first
     may: tuple[str, ...] | None
-    approvals: tuple[Fact, ...]
-    standing: Standing
-    judgements: tuple[Fact, ...]
     rests_on: tuple[StoredReceipt, ...]
+
+    @property
+    def offered(self) -> int | None:
+        """Return where the root handed on what led here; None for the root itself."""
+        return self.offers[-1].record.offer.seq if self.offers else None
+
+    @property
+    def handed(self) -> tuple[HoldRecord, ...]:
+        """Return the handoffs that waited at their offer."""
+        return tuple(hold for one in self.offers for hold in one.record.holds if hold.hold.call is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +83,16 @@ class Makers:
         self, stored: StoredReceipt, receipt: Receipt, call: CallId, changes: Sequence[FileChange] = ()
     ) -> Maker:
         """Return who made a call, by the receipt of its outcome, of its request, or of its denial."""
-        requested, request = find_request(self._view, stored, receipt, call)
-        tool = request.body.tool if isinstance(request.body, ToolRequested | ToolDenied) else "unknown"
-        return self._made(receipt, (stored, requested), tool, call=call, changes=changes)
+        record = read_call(self._view, receipt)
+        if record is None:
+            # Nothing says what was asked: somebody deleted the request, and the check of the receipts says so.
+            return self._made(receipt, (stored,), "unknown", changes=changes, call=call)
+        leave = find_leave(self._view, record)
+        own = [record.receipt, *(() if record.ending is None else (record.ending,))]
+        own += [] if leave.hold is None else [leave.hold.receipt, *(one.receipt for one in leave.approvals)]
+        rests_on = [self._view.get_receipt(one.id) for one in own]
+        made = self._made(receipt, (stored, *rests_on), record.tool, changes=changes, record=record, leave=leave)
+        return replace(made, command=read_command(self._view, record))
 
     def of_receipt(self, stored: StoredReceipt, receipt: Receipt, did: str) -> Maker:
         """Return who did what a receipt of a run says, which is no call."""
@@ -103,16 +104,19 @@ class Makers:
         own: Sequence[StoredReceipt],
         tool: str,
         *,
-        call: CallId | None = None,
         changes: Sequence[FileChange] = (),
+        call: CallId | None = None,
+        record: CallRecord | None = None,
+        leave: CallLeave | None = None,
     ) -> Maker:
         lineage = self._lineage(RunId(receipt.stream))
         said = self._said(lineage.run.root, receipt.seq if lineage.offered is None else lineage.offered)
         source = read_source(self._view, receipt)
         heard = () if said is None else (said.stored,)
         rests_on = {stored.id: stored for stored in (*own, *lineage.rests_on, *heard)}
+        verdicts = self._verdicts(lineage, record)
         return Maker(
-            call=call,
+            call=call if record is None else record.id,
             tool=tool,
             at=happened_at(receipt, source),
             receipt=receipt.id,
@@ -124,12 +128,27 @@ class Makers:
             said=None if said is None else read_contents(self._view, {INTENT: said.ref})[INTENT],
             said_at=None if said is None else said.at,
             may=lineage.may,
-            approvals=lineage.approvals,
-            standing=lineage.standing,
-            judgements=lineage.judgements,
+            standing=standing_of(verdicts),
+            judgements=tuple(
+                Fact(label=one.label, text=one.words, receipt=one.receipt.id, at=one.receipt.at) for one in verdicts
+            ),
             proof=self._witness.prove(rests_on.values()),
-            in_doubt=isinstance(receipt.body, ToolRequested),
+            record=record,
+            leave=leave,
+            handed=lineage.handed,
+            permits=() if record is None else read_permits(self._view, record) or (),
+            credential=None if record is None else read_credential(self._view, record),
+            in_doubt=record is not None and record.is_made and record.ended is None,
         )
+
+    def _verdicts(self, lineage: _Lineage, record: CallRecord | None) -> tuple[Verdict, ...]:
+        """Return the verdicts about what was done: on its own attempt, or on a later one that kept it."""
+        if not lineage.offers:
+            return ()
+        own = lineage.offers[0].record
+        if record is None or own.handoff.attempt <= lineage.run.attempt:
+            return own.verdicts(lineage.run.attempt)
+        return own.verdicts(find_answering(self._view, own, record))
 
     def _lineage(self, run: RunId) -> _Lineage:
         if run not in self._lineages:
@@ -152,20 +171,16 @@ class Makers:
                 task=offered.hop.task,
                 link=offered.hop.link if source is None or source.link is None else _link(source),
                 subagent=offered.hop.subagent,
+                reasoning=offered.hop.reasoning,
             )
             for one, above, offered, source in zip(line, line[1:], offers, accepted, strict=False)
         ]
-        own = offers[0] if offers else None
-        judged = [] if own is None else list(_judgements(own.acts, run.attempt))
         return _Lineage(
             run=run,
             hops=(*hops, Hop(run=line[-1].id, agent=line[-1].agent)),
-            offered=offers[-1].seq if offers else None,
-            may=may_under(self._view, read_receipt(openings[0]), ()) if own is None else own.may,
-            approvals=tuple(fact for offered in offers for fact in offered.decided),
-            standing=_standing(judged),
-            judgements=tuple(fact for _, fact in judged),
-            rests_on=(*openings, *(stored for offered in offers for stored in offered.rests_on)),
+            offers=tuple(offers),
+            may=offers[0].may if offers else may_under(self._view, read_receipt(openings[0]), ()),
+            rests_on=(*openings, *(stored for offered in offers for stored in offered.record.stored)),
         )
 
     def _offered(self, handoff: HandoffId) -> _Offered:
@@ -174,39 +189,21 @@ class Makers:
         return self._offers[handoff]
 
     def _read_offer(self, handoff: HandoffId) -> _Offered:
-        known = self._view.get_handoff(handoff)
-        offer, body = offer_of(self._view, known)
-        texts = read_texts(self._view, offer)
-        source = read_source(self._view, offer)
-        brief = brief_of(self._view, offer)
-        acts = list(self._view.find_receipts(ReceiptQuery(stream=StreamId(handoff))))
-        receipts = tuple(map(read_receipt, acts))
+        record = read_handoff(self._view, self._view.get_handoff(handoff))
+        source = read_source(self._view, record.offer)
+        brief = brief_of(self._view, record.offer)
         hop = Hop(
-            run=known.parent,
-            agent=known.to,
+            run=record.handoff.parent,
+            agent=record.handoff.to,
             handoff=handoff,
-            offer=offer.id,
-            task=texts.get(TASK),
+            offer=record.offer.id,
+            task=read_texts(self._view, record.offer).get(TASK),
             link=_link(source),
             subagent=None if source is None else source.subagent,
+            reasoning=read_reasoning(self._view, record.offer),
         )
-        return _Offered(
-            hop=hop,
-            seq=offer.seq,
-            may=may_under(self._view, offer, None if brief is None else brief.may),
-            decided=tuple(self._decisions(offer, body, receipts)),
-            acts=receipts,
-            rests_on=(self._view.get_receipt(offer.id), *acts),
-        )
-
-    def _decisions(self, offer: Receipt, body: HandoffInitiated, acts: Sequence[Receipt]) -> Iterator[Fact]:
-        if body.state is State.HELD:
-            yield Fact(label="held", text="from the beginning", receipt=offer.id, at=offer.at)
-        for receipt in acts:
-            if isinstance(receipt.body, HandoffHeld | HandoffBacked | HandoffApproved | HandoffDenied):
-                fact = decision(receipt, read_texts(self._view, receipt))
-                if fact is not None:
-                    yield fact
+        may = may_under(self._view, record.offer, None if brief is None else brief.may)
+        return _Offered(hop=hop, record=record, may=may)
 
     def _said(self, root: RunId, before: int) -> _Said | None:
         """Return what the human had said last when something happened in the root's stream."""
@@ -229,47 +226,7 @@ class Makers:
                 yield _Said(seq=receipt.seq, at=at, ref=ref, stored=stored)
 
 
-def find_request(
-    view: LedgerView, stored: StoredReceipt, receipt: Receipt, call: CallId
-) -> tuple[StoredReceipt, Receipt]:
-    """Return the receipt of a call's request, most often the one before that of its outcome; else what was given."""
-    for seq in range(receipt.seq, 0, -1):
-        try:
-            before = view.get_receipt_at(receipt.stream, seq)
-        except NotFoundError:
-            continue  # somebody deleted it; the check of the receipts says so
-        # Its bytes are read only if they could be the request: a run may have made many calls at once.
-        if call.encode() in before.payload:
-            found = read_receipt(before)
-            if isinstance(found.body, ToolRequested | ToolDenied) and found.body.call == call:
-                return before, found
-    return stored, receipt
-
-
 def _link(source: Source | None) -> Link:
     if source is None:
         return Link.CERTAIN
     return _LINKS.get(source.link or "", Link.IMPORTED if source.imported else Link.CERTAIN)
-
-
-def _judgements(acts: Sequence[Receipt], attempt: int) -> Iterator[tuple[Standing, Fact]]:
-    """Yield how the result of one attempt was judged, and what each judgement makes of it."""
-    for receipt in acts:
-        body = receipt.body
-        match body:
-            case VerificationPassed() | VerificationFailed() | VerificationRepeated() if body.attempt == attempt:
-                passed = body.passed if isinstance(body, VerificationRepeated) else isinstance(body, VerificationPassed)
-                standing = Standing.VERIFIED if passed else Standing.REFUTED
-                label = f"{'again ' * isinstance(body, VerificationRepeated)}{standing}"
-                judge = f"by {body.by}, {body.method}"
-                yield standing, Fact(label=label, text=judge, receipt=receipt.id, at=receipt.at)
-            case VerificationWaived() if body.attempt == attempt:
-                accepted = f"by {body.by}, unverified"
-                yield Standing.UNVERIFIED, Fact(label="accepted", text=accepted, receipt=receipt.id, at=receipt.at)
-            case _:
-                continue
-
-
-def _standing(judged: Sequence[tuple[Standing, Fact]]) -> Standing:
-    # The verdict is the first one that says something; what is checked again stands beside it.
-    return next((standing for standing, _ in judged if standing is not Standing.UNVERIFIED), Standing.UNVERIFIED)

@@ -4,7 +4,6 @@ Nothing lists such calls, and a ledger may be large, so only so much is looked t
 that did not complete, and of each the end of its stream.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,16 +13,15 @@ from typing import Any, Final
 
 from batonpass.accounts.blame_changes import FilePlace
 from batonpass.accounts.blame_values import Known, Line
-from batonpass.accounts.sources import when
-from batonpass.accounts.trail_words import TARGET
 from batonpass.attribution.mark import squeezed
-from batonpass.audit.lookup import read_receipt, read_texts
 from batonpass.errors import NotFoundError
-from batonpass.handoff.calls.past_calls import ARGUMENTS
-from batonpass.model.bodies import ToolRequested
+from batonpass.model.content_names import ARGUMENTS, TARGET
 from batonpass.model.ids import CallId, StreamId
 from batonpass.model.receipt import Receipt, StoredReceipt
 from batonpass.model.run import Run, RunState
+from batonpass.records.call import arguments_in, call_of, find_calls
+from batonpass.records.source import when
+from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView
 
 _MOST_RUNS: Final = 256
@@ -111,14 +109,14 @@ def _backwards(view: LedgerView, run: Run) -> Iterator[StoredReceipt]:
 
 def _open_call(view: LedgerView, paths: frozenset[str], stored: StoredReceipt) -> OpenCall | None:
     receipt = read_receipt(stored)
-    body = receipt.body
-    if not isinstance(body, ToolRequested) or body.reads:
+    call = find_calls([receipt]).get(call_of(receipt) or CallId(""))
+    if call is None or not call.is_made or call.reads:
         return None
     texts = read_texts(view, receipt)
-    given = [] if ARGUMENTS not in texts else list(_leaves(texts[ARGUMENTS].words))
+    given = [] if ARGUMENTS not in texts else list(_texts(arguments_in(texts[ARGUMENTS].body)))
     target = None if TARGET not in texts else texts[TARGET].words
     names_it = any(_names(text, paths) for text in (*given, target) if text is not None)
-    if not names_it and body.tool not in _SHELLS:
+    if not names_it and call.tool not in _SHELLS:
         return None
     # A text that it was given to write tells what it can have written; a word may be how it was to do something.
     texts_given = [text for text in given if not _names(text, paths) and len(text.split()) > 1]
@@ -126,23 +124,15 @@ def _open_call(view: LedgerView, paths: frozenset[str], stored: StoredReceipt) -
     return OpenCall(
         stored=stored,
         receipt=receipt,
-        call=body.call,
+        call=call.id,
         at=when(view, receipt),
         names_it=names_it,
-        written=frozenset() if body.tool in _SHELLS else frozenset(filter(None, lines)),
+        written=frozenset() if call.tool in _SHELLS else frozenset(filter(None, lines)),
     )
 
 
 def _names(text: str, paths: frozenset[str]) -> bool:
     return text.removeprefix("./") in paths
-
-
-def _leaves(words: str | None) -> Iterator[str]:
-    try:
-        given = json.loads(words or "{}")
-        yield from _texts(given.get(ARGUMENTS, given))
-    except (ValueError, AttributeError, RecursionError):
-        return
 
 
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from batonpass.accounts.blame_values import Proof
-from batonpass.audit.lookup import read_receipt
 from batonpass.errors import (
     ChainError,
     ContentMismatchError,
@@ -34,6 +33,7 @@ from batonpass.model.content import Place, content_digest
 from batonpass.model.ids import ContentId, KeyId, PublicKey, ReceiptId, RelayId, StreamId
 from batonpass.model.projection import key_id
 from batonpass.model.receipt import SIGNED_BY_ROOT, Receipt, StoredReceipt
+from batonpass.records.text import read_receipt
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import signing_bytes

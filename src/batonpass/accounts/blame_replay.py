@@ -5,20 +5,17 @@ what is committed into the present file, byte for byte, their places are known. 
 leaves another file than there is, proves nothing, and all of them stay without a place.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from batonpass.accounts.blame_changes import Recorded
-from batonpass.accounts.blame_makers import find_request
 from batonpass.accounts.blame_values import Known, Line
 from batonpass.attribution.change import digest_of
 from batonpass.attribution.reading import Committed
 from batonpass.attribution.sides import hunks_of
-from batonpass.audit.lookup import read_contents
-from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.model.ids import CallId
+from batonpass.records.call import read_arguments, read_call
 from batonpass.store.port import LedgerView
 
 
@@ -64,13 +61,5 @@ def _edited(before: bytes, given: dict[str, Any]) -> bytes | None:
 
 
 def _given(view: LedgerView, recorded: Recorded) -> dict[str, Any]:
-    _, request = find_request(view, recorded.stored, recorded.receipt, CallId(recorded.change.call))
-    if ARGUMENTS not in request.content:
-        return {}
-    text = read_contents(view, {ARGUMENTS: request.content[ARGUMENTS]})[ARGUMENTS]
-    try:
-        read = json.loads(text.words or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    given = read.get(ARGUMENTS, read) if isinstance(read, dict) else None
-    return given if isinstance(given, dict) else {}
+    call = read_call(view, recorded.receipt)
+    return {} if call is None else read_arguments(view, call) or {}

@@ -1,48 +1,27 @@
 """Blame in a few lines: who, when, on which task, for whom; by whose leave; by which call, and how we know."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from batonpass.accounts.blame_values import Blame, Hop, Known, Line, Link, Maker, Standing
+from batonpass.accounts.blame_command import is_meanwhile, shown_command, told_change
+from batonpass.accounts.blame_sheet import sheet_rows
+from batonpass.accounts.blame_values import Blame, Hop, Known, Line, Link, Maker
+from batonpass.accounts.blame_words import Row, approval_notes, called, header_of, hunks_of, quoted, spelled, who
 from batonpass.accounts.trail_telling import Note, Tone
-from batonpass.accounts.trail_words import shortened
 from batonpass.accounts.why_hops import GONE
-from batonpass.attribution.change import FileChange, Hunk
-from batonpass.attribution.mark import UNRECORDED, squeezed
-from batonpass.audit.lookup import Found, Text, ending
+from batonpass.attribution.mark import UNRECORDED
+from batonpass.audit.lookup import ending
 from batonpass.model.ids import CallId
-from batonpass.model.visible import visible
+from batonpass.records.handoff import Standing
 
 _HUMAN: Final = "user:"
 _BAR: Final = "  │ "
 _MOST: Final = 5
+_MOST_IN_FULL: Final = 12  # of three lines each: a screen
 _STANDING: Final = {Standing.VERIFIED: Tone.GOOD, Standing.REFUTED: Tone.BAD, Standing.UNVERIFIED: Tone.WARN}
 _HEARSAY: Final = "unsigned: a transcript says so"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line, in parts that are each meant in some way; whoever prints them makes their words harmless."""
-
-    parts: tuple[Note, ...]
-    indent: str = ""
-
-    def __str__(self) -> str:
-        """Return it without colours, and harmless."""
-        return visible(f"{self.indent}{''.join(part.text for part in self.parts)}").rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    """Lines that became others, and how many stood before them then and afterwards."""
-
-    old: int
-    new: int
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
 
 
 def render_blame(blame: Blame, *, full: bool = False, now: datetime | None = None) -> Iterator[Row]:
@@ -53,47 +32,11 @@ def render_blame(blame: Blame, *, full: bool = False, now: datetime | None = Non
         yield from teller.group(group, alone=len(groups) == 1)
     for made in blame.calls:
         if (maker := blame.makers.get(made)) is not None:
+            if blame.path is not None and is_meanwhile(maker.changes):
+                yield Row((Note(f"changed while {teller.ran(maker)} ran: perhaps this, or somebody else", Tone.WARN),))
             yield from teller.maker(maker)
     for note in blame.notes if full or not (blame.lines or blame.places) else ():
         yield Row((Note(note),))
-
-
-def spelled(at: datetime, now: datetime) -> str:
-    """Return a time as people say it: of today, only the hour."""
-    local = at.astimezone()
-    return local.strftime("%H:%M" if local.date() == now.astimezone().date() else "%Y-%m-%d %H:%M")
-
-
-def quoted(text: Text | None, *, full: bool = False) -> str:
-    """Return somebody's words, quoted so that they cannot pose as ours: the first line, and how much more there is."""
-    if text is None:
-        return "unknown"
-    if text.found is not Found.KEPT:
-        return f"({text.found})"
-    words = (text.words or "").strip()
-    if full:
-        return f'"{words}"'
-    short = shortened(text.ref.id, words)
-    if short.whole:
-        return f'"{short.line}"'
-    lines = words.count("\n")
-    more = f"{lines} line{'s' * (lines != 1)}" if lines else f"{len(words) - len(short.line):,} characters"
-    return f'"{short.line}…" (+{more})'
-
-
-def who(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
-    """Return a run as people say it; of a transcript, by what the program calls it, since no ledger keeps our id."""
-    if not transcripts:
-        return f"{maker.run.agent} {maker.run.id if full else ending(maker.run.id)}"
-    theirs = maker.hops[0].subagent or (maker.source.session if maker.source is not None else None) or ""
-    return f"{maker.run.agent} {theirs if full else ending(theirs)}".rstrip()
-
-
-def called(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
-    """Return a call as people say it; of a transcript, by the id that it has there."""
-    key = maker.source.key if transcripts and maker.source is not None else maker.call
-    name = (key or "").rpartition("/")[2]
-    return f"{maker.tool} {name if full else ending(name)}".rstrip()
 
 
 class _Teller:
@@ -143,31 +86,46 @@ class _Teller:
         if line.run is not None:
             parts = [Note(named, Tone.GOOD), Note(f", by one of {len(line.calls)} calls", Tone.PLAIN)]
         else:
-            parts = [Note(f"{'one of ' * (len(names) > 1) or 'perhaps '}{named}", Tone.WARN)]
+            ran = [self.ran(maker) for maker in makers if _is_candidate(maker, group)]
+            meanwhile = f"changed while {', '.join(dict.fromkeys(ran))} ran: " if ran else ""
+            parts = [Note(f"{meanwhile}{'one of ' * (len(names) > 1) or 'perhaps '}{named}", Tone.WARN)]
         if line.or_nobody:
             since = "" if line.since is None else f" since {spelled(line.since, self._now)}"
             parts.append(Note(f", or somebody who is not recorded{since}", Tone.PLAIN))
         if unknown:
             parts.append(Note(f"; of {unknown} only the id is known"))
         yield Row((*parts, Note(":" * listed)))
-        shown = makers if self._full else makers[:_MOST]
+        shown = makers[: _MOST_IN_FULL if self._full else _MOST]
         for maker in shown:
-            rows = list(self.maker(maker, group))
+            # Whoever only may have done it is not worth a screen.
+            rows = list(self.maker(maker, group) if len(makers) == 1 else self._in_short(maker, group))
             yield from (Row(row.parts, f"  {row.indent}") for row in (rows if self._full else (rows[0], rows[2])))
         if len(shown) < len(makers):
-            yield Row((Note(f"… and {len(makers) - len(shown)} more; --full lists them"),), "  ")
+            lists = "--json" if self._full else "--full"
+            yield Row((Note(f"… and {len(makers) - len(shown)} more; {lists} lists them"),), "  ")
+
+    def ran(self, maker: Maker) -> str:
+        """Return what ran, as it was told to a shell; of another call, its name."""
+        if maker.command is None:
+            return called(maker, transcripts=self._blame.is_heard, full=self._full)
+        return shown_command(maker.command, full=self._full)
 
     def _candidate(self, maker: Maker) -> str:
         name = who(maker, transcripts=self._blame.is_heard)
         return f"{name} ({maker.tool}, no outcome)" if maker.in_doubt else name
 
     def maker(self, maker: Maker, group: Sequence[Line] = ()) -> Iterator[Row]:
-        """Yield who made something: the chain, the leave, and the call."""
+        """Yield who made something: the chain, the leave, and the call; in full, the four questions."""
+        if self._full:
+            ways = None if self._blame.ways is None else self._blame.ways.get(maker.call or maker.receipt, ())
+            yield from sheet_rows(self._blame, maker, ways, group, self._now)
+        else:
+            yield from self._in_short(maker, group)
+
+    def _in_short(self, maker: Maker, group: Sequence[Line]) -> Iterator[Row]:
         yield self._chain(maker)
         yield self._leave(maker)
         yield self._call(maker, group)
-        if self._full:
-            yield from self._more(maker, group)
 
     def _chain(self, maker: Maker) -> Row:
         human = maker.principal.removeprefix(_HUMAN)
@@ -190,23 +148,17 @@ class _Teller:
             grant = f"may {scopes}{more} (granted by {maker.granted_by})"
         else:
             grant = "grant: none set"
-        if maker.approvals:
-            told = maker.approvals if self._full else maker.approvals[-1:]
-            approval = "; ".join(f"{fact.label} {fact.text}" for fact in told)
-        else:
-            approval = "none needed" if maker.may else "none set"
         standing = Note(f"{maker.standing}{judged}", _STANDING[maker.standing])
-        return Row((standing, Note(f" · {grant} · approval: {approval}", Tone.PLAIN)))
+        return Row((standing, Note(f" · {grant} · ", Tone.PLAIN), *approval_notes(maker)))
 
     def _call(self, maker: Maker, group: Sequence[Line]) -> Row:
         notes = [Note(called(maker, transcripts=self._blame.is_heard))]
+        if maker.command is not None:
+            notes.append(Note(shown_command(maker.command, full=self._full)))
         if group:
-            notes += [Note(_header(edit)) for _, edit in islice(_hunks(maker, group), 1)]
+            notes += [Note(header_of(edit)) for _, edit in islice(hunks_of(maker, group), 1)]
         else:
-            notes += [
-                Note(f"{'deleted' if change.is_deletion else 'changed'} {change.path}")
-                for change in maker.changes[:_MOST]
-            ]
+            notes += [Note(told_change(change)) for change in maker.changes[:_MOST]]
         if group and maker.in_doubt:
             notes.append(Note("no outcome: nobody knows whether it happened", Tone.WARN))
         if group and group[0].known is Known.MATCHED:
@@ -237,72 +189,12 @@ class _Teller:
         elif not self._blame.is_heard:
             yield Note(f"{maker.proof.receipts} receipts verified")
 
-    def _more(self, maker: Maker, group: Sequence[Line]) -> Iterator[Row]:
-        for hop in maker.hops:
-            if hop.handoff is not None:
-                ours = (f"run {hop.run}", f"handoff {hop.handoff}") if not self._blame.is_heard else ()
-                theirs = (f"sub-agent {hop.subagent}",) if hop.subagent else ()
-                to = f"{hop.agent}, handed on by {hop.sender} ({hop.link})"
-                yield Row((Note(" · ".join((to, *theirs, *ours))),), "  ")
-                yield from _barred(quoted(hop.task, full=True))
-        said_at = "" if maker.said_at is None else f" · {spelled(maker.said_at, self._now)}"
-        yield Row((Note(f"{maker.principal}{said_at}"),), "  ")
-        yield from _barred(quoted(maker.said, full=True))
-        for change, edit in _hunks(maker, group):
-            yield Row((Note(f"{change.path} {_header(edit)}"),), "  ")
-            yield from (Row((Note(f"- {line}", Tone.BAD),), _BAR) for line in edit.removed)
-            yield from (Row((Note(f"+ {line}", Tone.GOOD),), _BAR) for line in edit.added)
-        yield from (Row((Note(f"{fact.label} {fact.text}"),), "  ") for fact in maker.judgements)
-        source = maker.source
-        ids: list[str | None] = [] if self._blame.is_heard else [maker.call, maker.receipt, maker.run.id]
-        ids.append(maker.mode)
-        if source is not None:
-            ids += [source.program, f"session {source.session}", f"line {source.key}"]
-        yield Row((Note(" · ".join(known for known in ids if known)),), "  ")
 
-
-def _hunks(maker: Maker, group: Sequence[Line]) -> Iterator[tuple[FileChange, _Edit]]:
-    """Yield what a call changed, without what its hunks only show; of lines, the hunks that wrote them."""
-    wanted = {squeezed(line.text) for line in group}
-    for change in maker.changes:
-        for edit in map(_trimmed, change.hunks or ()):
-            if not wanted or any(squeezed(line) in wanted for line in edit.added):
-                yield change, edit
-
-
-def _trimmed(hunk: Hunk) -> _Edit:
-    """Return what a hunk changes: lines that begin or end both sides alike are only shown."""
-    head = _alike(hunk.removed, hunk.added)
-    removed, added = hunk.removed[head:], hunk.added[head:]
-    tail = _alike(removed[::-1], added[::-1])
-    return _Edit(
-        hunk.old_index + head,
-        hunk.new_index + head,
-        removed[: len(removed) - tail],
-        added[: len(added) - tail],
-    )
-
-
-def _alike(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return how many lines two texts begin with alike."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
-
-
-def _barred(words: str) -> Iterator[Row]:
-    return (Row((Note(line.expandtabs(4), Tone.PLAIN),), _BAR) for line in words.split("\n"))
+def _is_candidate(maker: Maker, group: Sequence[Line]) -> bool:
+    return is_meanwhile([change for change, _ in hunks_of(maker, group)])
 
 
 def _doubt(hop: Hop) -> str:
     if hop.link is Link.INFERRED:
         return " (inferred)"
     return " (unknown who started it)" if hop.link is Link.UNKNOWN else ""
-
-
-def _header(edit: _Edit) -> str:
-    """Return where a change was made and how large it was, as a unified diff says it."""
-    return f"@@ -{_span(edit.old, len(edit.removed))} +{_span(edit.new, len(edit.added))} @@"
-
-
-def _span(before: int, count: int) -> str:
-    return f"{before + 1}" if count == 1 else f"{before + bool(count)},{count}"

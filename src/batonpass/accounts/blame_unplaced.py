@@ -1,17 +1,14 @@
 """Changes of which nobody noted the place: whoever wrote the words may have written the line, and is a candidate."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from batonpass.accounts.blame_changes import Recorded
-from batonpass.accounts.blame_makers import find_request
 from batonpass.accounts.blame_values import Known, Line
 from batonpass.attribution.mark import squeezed
-from batonpass.audit.lookup import read_contents
-from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.model.ids import CallId
+from batonpass.records.call import read_arguments, read_call
 from batonpass.store.port import LedgerView
 
 _REPLACED: Final = "old"  # what begins so among the arguments of an editor is what it takes away
@@ -51,16 +48,10 @@ def with_candidates(line: Line, unplaced: Sequence[Unplaced]) -> Line:
 
 
 def _written(view: LedgerView, recorded: Recorded) -> Iterator[str]:
-    _, request = find_request(view, recorded.stored, recorded.receipt, CallId(recorded.change.call))
-    if ARGUMENTS not in request.content:
-        return
-    text = read_contents(view, {ARGUMENTS: request.content[ARGUMENTS]})[ARGUMENTS]
-    try:
-        given = json.loads(text.words or "{}")
-        for words in _leaves(given.get(ARGUMENTS, given)):
-            yield from (bare for line in words.split("\n") if (bare := squeezed(line)))
-    except (ValueError, AttributeError, RecursionError):
-        return
+    call = read_call(view, recorded.receipt)
+    given = None if call is None else read_arguments(view, call)
+    for words in _leaves(given or {}):
+        yield from (bare for line in words.split("\n") if (bare := squeezed(line)))
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold

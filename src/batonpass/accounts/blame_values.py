@@ -5,14 +5,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from batonpass.accounts.sources import Source
+from batonpass.accounts.reasoning import Reasoning
+from batonpass.accounts.taint.values import Way
 from batonpass.accounts.why_values import Fact
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.history import Commit
-from batonpass.audit.lookup import Text
 from batonpass.model.ids import AgentId, CallId, HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.model.receipt import Mode
 from batonpass.model.run import Run
+from batonpass.records.call import CallRecord
+from batonpass.records.grant import Credential, Permitted
+from batonpass.records.handoff import Standing
+from batonpass.records.hold import CallLeave, HoldRecord
+from batonpass.records.source import Source
+from batonpass.records.text import Text
 
 
 class Known(StrEnum):
@@ -33,14 +39,6 @@ class Link(StrEnum):
     UNKNOWN = "unknown"  # nothing says who started it: it hangs from the root
 
 
-class Standing(StrEnum):
-    """What became of a run's result."""
-
-    VERIFIED = "verified"
-    REFUTED = "refuted"
-    UNVERIFIED = "unverified"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
     """One run on the way up to the human, and how its task reached it."""
@@ -53,6 +51,7 @@ class Hop:
     task: Text | None = None
     link: Link | None = None
     subagent: str | None = None  # what the program that ran it calls it
+    reasoning: Reasoning | None = None  # where it can be read what its sender thought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +66,16 @@ class Proof:
     def holds(self) -> bool:
         """Return whether nothing is wrong with them."""
         return self.problem is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWork:
+    """What a run did in all: its calls by outcome, the files that they changed, whose secrets, and by whose leave."""
+
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    files: Mapping[str, int] = field(default_factory=dict)
+    credentials: tuple[tuple[Credential, int], ...] = ()
+    leaves: tuple[tuple[CallRecord, CallLeave], ...] = ()  # of the calls that a rule asks somebody about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +94,17 @@ class Maker:
     said: Text | None  # what the human had said last by then
     said_at: datetime | None
     may: tuple[str, ...] | None  # what it was granted, or its sender asked for; None if those words are gone
-    approvals: tuple[Fact, ...]
     standing: Standing
     judgements: tuple[Fact, ...]
     proof: Proof
+    record: CallRecord | None = None  # the call itself; None if it was none, or nothing says what was asked
+    leave: CallLeave | None = None  # by whose leave exactly this call was made
+    handed: tuple[HoldRecord, ...] = ()  # handoffs above it that waited at their offer, its own first
+    permits: tuple[Permitted, ...] = ()  # by which permit of each hop it was made
+    credential: Credential | None = None  # with whose secret
+    work: RunWork | None = None  # of a run as a whole: all that it did
     in_doubt: bool = False  # a call that has no outcome: nobody knows whether it happened
+    command: str | None = None  # what a shell was told, if it was one
 
     @property
     def principal(self) -> PrincipalId:
@@ -162,6 +177,7 @@ class Blame:
     makers: Mapping[CallId | ReceiptId, Maker] = field(default_factory=dict)
     gone: bool = False  # the file is not there any more
     notes: tuple[str, ...] = ()  # what could not be read
+    ways: Mapping[CallId | ReceiptId, tuple[Way, ...]] | None = None  # from outside to each maker; None: not looked for
     transcripts: int | None = None  # sessions that were read for want of a ledger; None: a ledger answered
 
     @property

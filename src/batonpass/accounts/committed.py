@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.accounts.blame_changes import FilePlace
-from batonpass.accounts.sources import when
-from batonpass.audit.lookup import read_receipt
 from batonpass.errors import NotFoundError
-from batonpass.model.bodies import ToolCompleted, ToolFailed
 from batonpass.model.ids import Digest, RunId
+from batonpass.records.call import outcome_in
+from batonpass.records.source import when
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, Touched
 
 # Of one path, the latest: what a commit costs must not grow with what is recorded.
@@ -90,11 +90,11 @@ def _steps(view: LedgerView, root: Path, path: str) -> Iterator[_Step]:
             receipt = read_receipt(view.get_receipt(touched.receipt))
         except NotFoundError:
             continue  # the verifier tells; here, nobody waits for more than the names of runs
-        if isinstance(body := receipt.body, ToolCompleted | ToolFailed):
+        if (ended := outcome_in(receipt)) is not None:
             at = when(view, receipt)
-            for changed in body.changes:
+            for changed in ended.changes:
                 if changed.change == touched.content:
-                    yield _Step(run=body.run, at=at, before=changed.before, after=changed.after)
+                    yield _Step(run=ended.run, at=at, before=changed.before, after=changed.after)
 
 
 def _touches(view: LedgerView, root: Path, path: str) -> Iterator[Touched]:

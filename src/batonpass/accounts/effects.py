@@ -3,11 +3,11 @@
 import json
 from dataclasses import dataclass
 
-from batonpass.audit.lookup import Found, Text, read_texts
-from batonpass.handoff.calls.effects import EFFECT
-from batonpass.model.bodies import Effect, EffectKind, ToolCompleted, ToolFailed
-from batonpass.model.receipt import Receipt
+from batonpass.model.bodies import Effect, EffectKind
+from batonpass.model.content_names import EFFECT
 from batonpass.model.visible import visible
+from batonpass.records.call import CallRecord
+from batonpass.records.text import Found, Text, read_texts
 from batonpass.store.port import LedgerView
 
 
@@ -32,13 +32,12 @@ class EffectTold:
         return str(self.found) if self.target is None else visible(self.target)
 
 
-def read_effects(view: LedgerView, receipt: Receipt) -> tuple[EffectTold, ...]:
-    """Return what a receipt says that a call changed besides files."""
-    body = receipt.body
-    if not isinstance(body, ToolCompleted | ToolFailed) or not body.effects:
+def read_effects(view: LedgerView, call: CallRecord) -> tuple[EffectTold, ...]:
+    """Return what a call changed besides files."""
+    if call.ending is None or not call.effects:
         return ()
-    texts = {text.ref.id: text for name, text in read_texts(view, receipt).items() if name.startswith(EFFECT)}
-    return tuple(tell_effect(effect, texts.get(effect.effect)) for effect in body.effects)
+    texts = {text.ref.id: text for name, text in read_texts(view, call.ending).items() if name.startswith(EFFECT)}
+    return tuple(tell_effect(effect, texts.get(effect.effect)) for effect in call.effects)
 
 
 def tell_effect(effect: Effect, text: Text | None) -> EffectTold:

@@ -1,21 +1,20 @@
 """Grants as they are told: who holds what, by whose word, and how much of it is used; and what would be enough."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
 
-from batonpass.audit.lookup import Text, read_receipt, read_texts
 from batonpass.errors import EditedError, GrantError, NotFoundError
-from batonpass.guard.limits import account_of, permit_account
 from batonpass.guard.narrowing import narrow
 from batonpass.handoff.bounds import Bounds, read_bounds, read_terms
-from batonpass.handoff.desk import REASON
+from batonpass.handoff.effective_grant import GrantHop, read_hops
 from batonpass.model.bodies import GrantRevoked, Kind
-from batonpass.model.charge import REVOKED, Charged, part_of
+from batonpass.model.charge import REVOKED, part_of
+from batonpass.model.content_names import REASON
 from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import HANDOFF, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
-from batonpass.model.limits import UNLIMITED
+from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _PATH = "path"
@@ -32,14 +31,9 @@ class Revocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """One hop of a chain: its terms, what is used of them, and whether they were revoked."""
+class Held(GrantHop):
+    """One hop of a chain, and how it was revoked."""
 
-    terms: Signed[Terms]
-    by: str  # who gave it: the agent that handed it on; of a root, whoever it works for
-    account: StreamId
-    used: tuple[Charged, ...]
-    permits: Mapping[str, tuple[Charged, ...]]  # of those that have limits of their own, by their text
     revoked: Revocation | None
 
 
@@ -51,7 +45,13 @@ def read_chain(view: LedgerView, account: StreamId) -> tuple[Held, ...]:
     chain = _chain(view, account)
     if not chain:
         raise NotFoundError("grant of", account)
-    return tuple(_held(view, terms) for terms in chain)
+    return tuple(
+        Held(
+            **{part.name: getattr(hop, part.name) for part in fields(hop)},
+            revoked=find_revocation(view, hop.account) if hop.is_revoked else None,
+        )
+        for hop in read_hops(view, chain)
+    )
 
 
 def find_widened(chain: tuple[Held, ...]) -> Iterator[str]:
@@ -72,28 +72,6 @@ def _chain(view: LedgerView, account: StreamId) -> tuple[Signed[Terms], ...]:
     offered = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
     terms = read_terms(view, offered, {key.id: key for key in view.find_keys()})
     return () if terms is None else (*above.chain, terms)
-
-
-def _held(view: LedgerView, terms: Signed[Terms]) -> Held:
-    account = account_of(terms.said)
-    return Held(
-        terms=terms,
-        by=_giver(view, terms.said),
-        account=account,
-        used=tuple(view.find_charged(account)),
-        permits={
-            permit.text: tuple(view.find_charged(permit_account(account, permit)))
-            for permit in (*terms.said.may.permits, *terms.said.may_delegate.permits)
-            if permit.limits != UNLIMITED
-        },
-        revoked=find_revocation(view, account),
-    )
-
-
-def _giver(view: LedgerView, terms: Terms) -> str:
-    if terms.handoff is None:
-        return terms.principal
-    return view.get_run(view.get_handoff(terms.handoff).parent).agent
 
 
 def find_revocation(view: LedgerView, account: StreamId) -> Revocation | None:

@@ -7,17 +7,19 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from batonpass.accounts.suggesting import find_line, recorded_call
-from batonpass.accounts.trail_words import TARGET
-from batonpass.audit.lookup import ending, read_receipt, read_texts
+from batonpass.accounts.suggesting import find_line, granted_call
+from batonpass.audit.lookup import ending
 from batonpass.errors import NotFoundError
 from batonpass.guard.gates import CallFacts, Decision, HandoffFacts, judge_call, judge_handoff
 from batonpass.handoff.transfer.policy_gates import depth_in, has_method, is_verbatim, tiers_of_handoff
 from batonpass.handoff.transfer.read_offer import read_offer
-from batonpass.model.bodies import Gate, HandoffInitiated, Kind, ToolHeld, ToolRequested
-from batonpass.model.ids import RECEIPT, AgentId, ReceiptId, RunId
+from batonpass.model.bodies import Gate, HandoffInitiated, Kind
+from batonpass.model.content_names import TARGET
+from batonpass.model.ids import RECEIPT, AgentId, CallId, ReceiptId
 from batonpass.model.receipt import Receipt
 from batonpass.model.rules import Policy, Tier
+from batonpass.records.call import CallRecord, Outcome, call_of, find_calls
+from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView
 
 _JUDGED: Final = frozenset({Kind.HANDOFF_INITIATED, Kind.TOOL_REQUESTED, Kind.TOOL_HELD})
@@ -74,29 +76,26 @@ def dry_run(view: LedgerView, policy: Policy, last: int) -> DryRun:
 
 def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str, tuple[Decision, ...]]:
     """Return what a policy says of a recorded handoff or call, by its id. Raises `NotFoundError` for other receipts."""
-    match receipt.body:
-        case HandoffInitiated() as body:
-            return body.handoff, judge_handoff(_handoff_facts(view, body), policy)
-        case ToolRequested() as body:
-            judged = judge_call(_call_facts(view, receipt, body), policy)
-            return body.call, (*judged, *_judge_by_tables(view, receipt, body, policy))
-        case ToolHeld() as body:
-            return body.call, judge_call(_call_facts(view, receipt, body), policy)
-        case _:
-            raise NotFoundError("handoff or call of receipt", ending(receipt.id, 6))
+    if isinstance(receipt.body, HandoffInitiated):
+        return receipt.body.handoff, judge_handoff(_handoff_facts(view, receipt.body), policy)
+    call = find_calls([receipt]).get(call_of(receipt) or CallId(""))
+    if call is None or not (call.is_made or call.outcome is Outcome.HELD):
+        raise NotFoundError("handoff or call of receipt", ending(receipt.id, 6))
+    judged = judge_call(_call_facts(view, call), policy)
+    return call.id, (*judged, *(_judge_by_tables(view, call, policy) if call.is_made else ()))
 
 
-def _judge_by_tables(view: LedgerView, receipt: Receipt, body: ToolRequested, policy: Policy) -> Iterator[Decision]:
+def _judge_by_tables(view: LedgerView, call: CallRecord, policy: Policy) -> Iterator[Decision]:
     """Yield what grants by agent refuse of a call: that of whoever made it, and those of everybody above it."""
     if not policy.grants:
         return
-    call = recorded_call(view, receipt, body)
-    agent, *above = find_line(view, body.run)
-    tried = body.tool if call is None else str(call)
+    granted = granted_call(view, call)
+    agent, *above = find_line(view, call.run)
+    tried = call.tool if granted is None else str(granted)
     for number, one in enumerate((agent, *above)):
         table = policy.grants.get(one)
         right = None if table is None else table.may_delegate if number else table.may
-        if right is None or (call is not None and right.allows(call, receipt.at)):
+        if right is None or (granted is not None and right.allows(granted, call.at)):
             continue
         words = (
             f"{one} may {'delegate ' if number else ''}{right or 'nothing'}, {agent if number else 'and'} tried {tried}"
@@ -131,15 +130,15 @@ def _handoff_facts(view: LedgerView, body: HandoffInitiated) -> HandoffFacts:
     )
 
 
-def _call_facts(view: LedgerView, receipt: Receipt, body: ToolRequested | ToolHeld) -> CallFacts:
-    target = read_texts(view, receipt).get(TARGET)
+def _call_facts(view: LedgerView, call: CallRecord) -> CallFacts:
+    target = read_texts(view, call.receipt).get(TARGET)
     return CallFacts(
-        agent=view.get_run(body.run).agent,
-        tool=body.tool,
-        reads=body.reads,
+        agent=view.get_run(call.run).agent,
+        tool=call.tool,
+        reads=call.reads,
         target=None if target is None else target.words,
-        tiers=tuple(tier for name in body.tiers if (tier := _tier(name)) is not None),
-        depth=depth_in(view, RunId(body.run)),
+        tiers=tuple(tier for name in call.tiers if (tier := _tier(name)) is not None),
+        depth=depth_in(view, call.run),
     )
 
 

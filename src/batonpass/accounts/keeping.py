@@ -6,12 +6,11 @@ worked out again from the words under them; where those are gone, nothing more i
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from batonpass.accounts.binding import Binding
-from batonpass.audit.lookup import find_ancestors, read_receipt, read_texts
 from batonpass.errors import ConstraintViolatedError, InvalidValueError
 from batonpass.guard.constraints import (
     RETURNED,
@@ -21,21 +20,20 @@ from batonpass.guard.constraints import (
     find_checks_of_return,
 )
 from batonpass.handoff.calls.constraints import BROKEN
-from batonpass.handoff.calls.past_calls import ARGUMENTS, RESULT
-from batonpass.handoff.transfer.read_offer import REPORT
 from batonpass.model.bodies import (
     HandoffCompleted,
     HandoffFailed,
     RunClosed,
-    ToolCached,
-    ToolCompleted,
-    ToolDenied,
-    ToolRequested,
 )
+from batonpass.model.content_names import ARGUMENTS, REPORT, RESULT
 from batonpass.model.ids import RunId, StreamId
 from batonpass.model.items import Constraint, Item, Report
+from batonpass.model.kinds import Kind
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Run
+from batonpass.records.call import Asked, Ended, Outcome, arguments_in, call_of, read_call
+from batonpass.records.lineage import find_ancestors
+from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_report
 
@@ -62,7 +60,7 @@ class Checked:
     @property
     def where(self) -> str:
         """Return what was checked: a call of a tool, what one gave back, or the result."""
-        if isinstance(self.receipt.body, ToolCompleted):
+        if isinstance(self.receipt.body, Ended):
             return "what a call returned"
         return getattr(self.receipt.body, "tool", None) or "its result"
 
@@ -136,15 +134,14 @@ def _checks(view: LedgerView, run: Run, receipt: Receipt, binding: Binding) -> I
 
 def _compared(view: LedgerView, receipt: Receipt, constraints: Iterable[Constraint]) -> Iterator[Check]:
     match receipt.body:
-        case ToolRequested() | ToolDenied() | ToolCached() as body:
-            read = _read(view, receipt, ARGUMENTS)
-            given = read.get(ARGUMENTS, read) if isinstance(read, Mapping) else None
-            if isinstance(given, Mapping):
+        case body if isinstance(body, Asked) and call_of(receipt) is not None:
+            if (given := arguments_in(_bytes(view, receipt, ARGUMENTS))) is not None and body.kind != Kind.TOOL_HELD:
                 yield from find_checks_of_call(constraints, body.tool, given)
-        case ToolCompleted() as body:
+        case body if isinstance(body, Ended):
             bound = [one for one in constraints if (one.binds_to or "").startswith(RETURNED)]
-            if bound and (tool := _tool(view, receipt, body)) is not None:
-                yield from find_checks_of_return(bound, tool, _read(view, receipt, RESULT))
+            call = read_call(view, receipt) if bound else None
+            if call is not None and call.outcome is Outcome.COMPLETED:
+                yield from find_checks_of_return(bound, call.tool, _read(view, receipt, RESULT))
         case HandoffCompleted() | HandoffFailed() | RunClosed():
             report = report_of(view, receipt)
             if report is not None and report.value is not None:
@@ -153,31 +150,29 @@ def _compared(view: LedgerView, receipt: Receipt, constraints: Iterable[Constrai
             return
 
 
-def _tool(view: LedgerView, receipt: Receipt, body: ToolCompleted) -> str | None:
-    for stored in view.find_receipts(ReceiptQuery(stream=receipt.stream, kind=ToolRequested.kind)):
-        if body.call.encode() in stored.payload and isinstance(asked := read_receipt(stored).body, ToolRequested):
-            return asked.tool
-    return None
-
-
 def _is_broken(receipt: Receipt) -> bool:
     match receipt.body:
-        case ToolDenied() as body:
-            return body.rule == RULE
+        case body if body.kind == Kind.TOOL_DENIED:
+            return getattr(body, "rule", None) == RULE
         case HandoffFailed() as body:
             return body.error == ConstraintViolatedError.code
-        case ToolCompleted() as body:
+        case body if isinstance(body, Ended):
             return BROKEN in body.flags
         case body:
             return _FLAG in getattr(body, "flags", ())
 
 
 def _read(view: LedgerView, receipt: Receipt, name: str) -> Any:  # noqa: ANN401 - JSON
-    text = read_texts(view, receipt).get(name)
+    body = _bytes(view, receipt, name)
     try:
-        return None if text is None or text.body is None else json.loads(text.body)
+        return None if body is None else json.loads(body)
     except (ValueError, RecursionError):
         return None
+
+
+def _bytes(view: LedgerView, receipt: Receipt, name: str) -> bytes | None:
+    text = read_texts(view, receipt).get(name)
+    return None if text is None else text.body
 
 
 def report_of(view: LedgerView, receipt: Receipt) -> Report | None:

@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from batonpass.accounts.trail_words import ITEM, Words, first_line, gone, shortened
+from batonpass.accounts.trail_words import Words, first_line, gone, shortened
 from batonpass.accounts.why_values import Fact
-from batonpass.audit.lookup import Found, ending, read_receipt
+from batonpass.audit.lookup import ending
 from batonpass.audit.tainting import Taints
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.handoff.calls.past_calls import RESULT
-from batonpass.model.bodies import ToolCompleted, ToolFailed, ToolHeld, ToolRequested
 from batonpass.model.content import ContentRef
+from batonpass.model.content_names import ITEM, RESULT
 from batonpass.model.ids import CALL, CONTENT, CallId, ContentId, ReceiptId, RunId
 from batonpass.model.items import Artifact
 from batonpass.model.label import Source
 from batonpass.model.receipt import Receipt
+from batonpass.records.call import Asked, Ended
+from batonpass.records.text import Found, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_item
 
@@ -36,7 +37,7 @@ class Outside:
         """Yield the receipts of the tree in the order in which they were written, each taken in before."""
         for stored in self.view.find_receipts(ReceiptQuery(root=self.root)):
             receipt = read_receipt(stored)
-            if isinstance(receipt.body, ToolRequested | ToolHeld):
+            if isinstance(receipt.body, Asked):
                 self.tools[receipt.body.call] = receipt.body.tool
             before = set(self.taints.standing.get(RunId(receipt.stream), ()))
             self.taints.remember(receipt)
@@ -64,7 +65,7 @@ class Outside:
         """Return the first line of what a source says; None if there is nothing to read."""
         receipt = self.brought.get(source)
         match None if receipt is None else receipt.body:
-            case ToolCompleted() | ToolFailed():
+            case body if isinstance(body, Ended):
                 ref = None if receipt is None else receipt.content.get(RESULT) or receipt.content.get(MESSAGE)
                 return None if ref is None else _first_line(self.view, ref)
             case _ if source.startswith(f"{CONTENT}_"):

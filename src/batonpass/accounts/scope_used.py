@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from batonpass.audit.lookup import Text
 from batonpass.errors import BatonpassError
 from batonpass.handoff.bounds import read_bounds
 from batonpass.handoff.using import describe_use, read_use
 from batonpass.model.grant import Terms
 from batonpass.model.run import Run, RunState
+from batonpass.records.text import Text
 from batonpass.store.port import LedgerView
 
 

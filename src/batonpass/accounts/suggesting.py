@@ -1,26 +1,22 @@
 """Suggesting grants: for each agent the least that covers what it, and those below it, were seen to do."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from batonpass.accounts.blame_makers import find_request
-from batonpass.audit.lookup import read_receipt
 from batonpass.errors import InvalidValueError
 from batonpass.guard.least import LeastScope, join_scopes, least_scope
-from batonpass.handoff.calls.past_calls import ARGUMENTS
-from batonpass.handoff.calls.receipts import TARGET
-from batonpass.handoff.calls.shell import OUTSIDE
 from batonpass.handoff.calls.tools import CALL, READ, WRITE
-from batonpass.handoff.calls.written_files import SHELL, read_written
-from batonpass.handoff.using import SCOPE
-from batonpass.model.bodies import Kind, ToolCompleted, ToolFailed, ToolRequested
+from batonpass.handoff.calls.written_files import OUTSIDE, SHELL, read_written
+from batonpass.model.bodies import Kind
 from batonpass.model.call import Call, Resolver
+from batonpass.model.content_names import ARGUMENTS, SCOPE, TARGET
 from batonpass.model.ids import AgentId, RunId
-from batonpass.model.receipt import Mode, Receipt, StoredReceipt
+from batonpass.model.receipt import Mode
+from batonpass.records.call import CallRecord, arguments_in, find_calls, read_call
+from batonpass.records.text import read_contents, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _PATH: Final = "path"
@@ -31,7 +27,7 @@ class Suggested:
     """The least grants, and how many calls none of them covers."""
 
     grants: tuple[LeastScope, ...]
-    uncovered: int  # their words are gone, or no permit can name what they did
+    uncovered: int  # their words are gone, no permit can name what they did, or a grant had no room for one
 
 
 def suggest(
@@ -92,60 +88,40 @@ class _Leads:
 
 
 def _observed(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterator[tuple[RunId, Call | None]]:
-    for stored in view.find_receipts(ReceiptQuery(kind=Kind.TOOL_REQUESTED, since=since)):
-        receipt = read_receipt(stored)
-        if isinstance(receipt.body, ToolRequested):
-            yield receipt.body.run, recorded_call(view, receipt, receipt.body, leads.named)
+    query = ReceiptQuery(kind=Kind.TOOL_REQUESTED, since=since)
+    for stored in view.find_receipts(query):
+        for call in find_calls([read_receipt(stored)]).values():
+            yield call.run, granted_call(view, call, leads.named)
 
 
 def _written(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterator[tuple[RunId, Call]]:
     """Yield what commands wrote: in an enforced run they may change only what the run may write itself."""
     for kind in (Kind.TOOL_COMPLETED, Kind.TOOL_FAILED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind, since=since)):
-            if b'"changes"' in stored.payload:
-                receipt = read_receipt(stored)
-                if _is_command(view, stored, receipt) and not _is_breach(receipt):
-                    yield from ((RunId(receipt.stream), call) for call in read_written(view, receipt, leads.changed))
+            call = read_call(view, read_receipt(stored)) if b'"changes"' in stored.payload else None
+            if call is not None and call.tool == SHELL and not _is_breach(call):
+                yield from ((call.run, written) for written in read_written(view, call, leads.changed))
 
 
-def _is_command(view: LedgerView, stored: StoredReceipt, outcome: Receipt) -> bool:
-    if not isinstance(outcome.body, ToolCompleted | ToolFailed):
-        return False
-    _, request = find_request(view, stored, outcome, outcome.body.call)
-    return isinstance(request.body, ToolRequested) and request.body.tool == SHELL
-
-
-def _is_breach(outcome: Receipt) -> bool:
+def _is_breach(call: CallRecord) -> bool:
     # What a held run did beyond its grant is no more a reason to grant it than a call that was refused.
-    return outcome.mode is Mode.ENFORCED and OUTSIDE in getattr(outcome.body, "flags", ())
+    return call.ending is not None and call.ending.mode is Mode.ENFORCED and OUTSIDE in call.flags
 
 
-def recorded_call(
-    view: LedgerView, receipt: Receipt, body: ToolRequested, named: Resolver | None = None
-) -> Call | None:
+def granted_call(view: LedgerView, call: CallRecord, named: Resolver | None = None) -> Call | None:
     """Return a recorded call as a grant would see it; None if its words are gone, or nothing could grant it."""
-    texts = {
-        name: (view.get_content(receipt.content[name].id).body or b"").decode("utf-8", "replace")
-        for name in (SCOPE, TARGET, ARGUMENTS)
-        if name in receipt.content
-    }
-    arguments = _arguments_in(texts.get(ARGUMENTS, ""))
-    action, _, resource = texts.get(SCOPE, "").partition(":")
+    names = {name: call.content[name] for name in (SCOPE, TARGET, ARGUMENTS) if name in call.content}
+    texts = read_contents(view, names)
+    arguments = arguments_in(texts[ARGUMENTS].body if ARGUMENTS in texts else None) or {}
+    words = {name: (text.body or b"").decode("utf-8", "replace") for name, text in texts.items()}
+    action, _, resource = words.get(SCOPE, "").partition(":")
     if not resource:
         path = arguments.get(_PATH)
-        target = texts.get(TARGET) or (path if isinstance(path, str) else None)
-        action, resource = (READ if body.reads else WRITE, target) if target else (CALL, body.tool)
+        target = words.get(TARGET) or (path if isinstance(path, str) else None)
+        action, resource = (READ if call.reads else WRITE, target) if target else (CALL, call.tool)
     try:
-        call = Call(body.tool, action, resource if named is None else named(resource), arguments)
-        call.place  # noqa: B018 - it is read to see whether it can be
+        granted = Call(call.tool, action, resource if named is None else named(resource), arguments)
+        granted.place  # noqa: B018 - it is read to see whether it can be
     except InvalidValueError:
         return None
-    return call
-
-
-def _arguments_in(described: str) -> Mapping[str, object]:
-    try:
-        found = json.loads(described)["arguments"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return granted

@@ -5,37 +5,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from batonpass.accounts.sources import run_between, timed
 from batonpass.accounts.trail_values import Called, HandoffTold, Happened, Noted, RunTold, Trail
-from batonpass.accounts.trail_words import INTENT, ITEM, MESSAGE, TARGET, Words, first_line, gone, is_told
-from batonpass.audit.lookup import Found, read_receipt
-from batonpass.handoff.calls.past_calls import ARGUMENTS
-from batonpass.handoff.transfer.holds import find_decision
-from batonpass.handoff.transfer.read_offer import BRIEF, TASK
+from batonpass.accounts.trail_words import Words, first_line, gone, is_told
 from batonpass.model.bodies import (
     HandoffCompleted,
     HandoffFailed,
     HandoffInitiated,
-    HandoffLate,
-    HandoffSettled,
     Part,
     RunRecorded,
     RunRelaxed,
-    RunSettled,
     Settlement,
-    ToolApproved,
-    ToolCompleted,
-    ToolDenied,
-    ToolFailed,
-    ToolHeld,
-    ToolRefused,
-    ToolRequested,
 )
 from batonpass.model.content import Place
-from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, RunId
+from batonpass.model.content_names import ARGUMENTS, BRIEF, INTENT, ITEM, MESSAGE, TARGET, TASK
+from batonpass.model.ids import CallId, ContentId, HandoffId, RunId
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff, Run, RunState
-from batonpass.model.taint import is_made_of_outside
+from batonpass.model.ruling import is_approval
+from batonpass.model.run import Handoff, Run
+from batonpass.records.call import CallRecord, Outcome, call_of, find_calls
+from batonpass.records.hold import find_decision
+from batonpass.records.source import run_between, timed
+from batonpass.records.text import Found, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _CHUNK: Final = 500
@@ -151,13 +141,11 @@ def _tell_run(
     receipts = sorted((receipt for _, receipt in stream), key=lambda receipt: receipt.seq)
     events: list[Happened | Called] = []
     for receipt in receipts:
-        match receipt.body:
-            case ToolRequested() | ToolDenied() | ToolHeld() as body:
-                events.append(calls[body.call])
-            case ToolCompleted() | ToolFailed() as body if body.call in calls:
-                continue  # told with its request
-            case _:
-                events.append(lines.happened(receipt))
+        call = call_of(receipt)
+        if call is None or call not in calls:
+            events.append(lines.happened(receipt))
+        elif calls[call].receipt == receipt.id:
+            events.append(calls[call])  # its outcome is told with it
     opening = offers.get(run.handoff) if run.handoff is not None else receipts[0]
     return RunTold(
         run=run,
@@ -191,120 +179,47 @@ def _tell_handoff(
 
 def _tell_calls(view: LedgerView, runs: Sequence[Run], streams: Streams, lines: _Lines) -> dict[CallId, Called]:
     """Return every call of a tree with what became of it, wherever that stands."""
-    after = _Aftermath()
-    for stream in streams.values():
-        for _, receipt in stream:
-            after.take(receipt)
-    calls: dict[CallId, Called] = {}
-    for run in runs:
-        epoch = streams[run.id][-1][1].epoch if run.state is RunState.OPEN else None
-        for _, receipt in streams[run.id]:
-            if isinstance(receipt.body, ToolRequested):
-                # In a process that is lost, as in a run that is over, nobody waits for an outcome any more.
-                over = epoch is None or receipt.epoch < epoch
-                calls[receipt.body.call] = _tell_call(receipt, receipt.body, lines, after, over=over)
-            elif isinstance(receipt.body, ToolDenied | ToolHeld):
-                calls[receipt.body.call] = _tell_denied(view, receipt, receipt.body, lines)
+    receipts = (receipt for stream in streams.values() for _, receipt in stream)
+    calls = {record.id: _tell_call(view, record, lines) for record in find_calls(receipts, runs).values()}
     _mark_kept(runs, streams, calls)
     return calls
 
 
-class _Aftermath:
-    """What became of calls: their outcomes, what came late, and what somebody decided."""
-
-    def __init__(self) -> None:
-        self.outcomes: dict[CallId, tuple[Receipt, ToolCompleted | ToolFailed]] = {}
-        self.settled: dict[CallId, Settlement] = {}
-        self.late: dict[CallId, bool] = {}
-        self.answered: dict[Digest, CallId] = {}
-        self._keys: dict[CallId, Digest] = {}
-
-    def take(self, receipt: Receipt) -> None:
-        match receipt.body:
-            case ToolRequested() as body if body.key is not None:
-                self._keys[body.call] = body.key
-            case ToolCompleted() | ToolFailed() as body:
-                self.outcomes[body.call] = receipt, body
-                if isinstance(body, ToolCompleted) and body.call in self._keys:
-                    self.answered[self._keys[body.call]] = body.call
-            case HandoffSettled() | RunSettled() as body:
-                self.settled[body.call] = body.settlement
-            case HandoffLate() as body:
-                self.late[body.call] = body.completed
-            case _:
-                return
-
-
-def _tell_call(receipt: Receipt, body: ToolRequested, lines: _Lines, after: _Aftermath, *, over: bool) -> Called:
-    ended, outcome = after.outcomes.get(body.call, (None, None))
-    done = outcome if isinstance(outcome, ToolCompleted) else None
-    failed = outcome if isinstance(outcome, ToolFailed) else None
-    settled = after.settled.get(body.call)
-    again = after.answered.get(body.key) if body.key is not None and outcome is None else None
+def _tell_call(view: LedgerView, record: CallRecord, lines: _Lines) -> Called:
+    failed = record.ending if record.outcome is Outcome.FAILED else None
     return Called(
-        receipt=receipt.id,
-        at=receipt.at,
-        id=body.call,
-        run=body.run,
-        tool=body.tool,
-        outcome="completed" if done is not None else "failed" if failed is not None else None,
-        ended_at=None if ended is None else ended.at,
-        why=None if failed is None else failed.error,
-        target=lines.find(receipt, TARGET),
-        arguments=lines.find(receipt, ARGUMENTS),
-        message=lines.find(ended, MESSAGE) if failed is not None and ended is not None else None,
-        flags=body.flags if outcome is None else (*body.flags, *outcome.flags),
-        reads=body.reads,
-        reversible=body.reversible,
-        external=ended is not None and is_made_of_outside(ended),
-        cost=0 if done is None else done.cost,
-        changed=0 if outcome is None else len(outcome.changes),
-        effects=() if outcome is None else tuple(effect.kind for effect in outcome.effects),
-        exit_code=None if outcome is None else outcome.exit_code,
-        took_us=None if outcome is None else outcome.took_us,
-        in_doubt=over and outcome is None and settled is None and again is None and not body.reads,
-        settled=settled,
-        late=after.late.get(body.call),
-        again=again,
+        record=record,
+        target=lines.find(record.receipt, TARGET),
+        arguments=lines.find(record.receipt, ARGUMENTS),
+        message=None if failed is None else lines.find(failed, MESSAGE),
+        decided=_decided(view, record.id) if record.outcome is Outcome.HELD else None,
     )
 
 
-def _tell_denied(view: LedgerView, receipt: Receipt, body: ToolDenied | ToolHeld, lines: _Lines) -> Called:
-    decided = find_decision(view, body.call) if isinstance(body, ToolHeld) else None
-    return Called(
-        receipt=receipt.id,
-        at=receipt.at,
-        id=body.call,
-        run=body.run,
-        tool=body.tool,
-        outcome="denied" if isinstance(body, ToolDenied) else "held",
-        ended_at=receipt.at,
-        why=body.rule,
-        target=lines.find(receipt, TARGET),
-        arguments=lines.find(receipt, ARGUMENTS),
-        decided=None if decided is None else _decided(decided[1]),
-    )
-
-
-def _decided(body: ToolApproved | ToolRefused) -> str:
-    proof = "proven" if body.proven else "unproven"
-    return f"{'approved' if isinstance(body, ToolApproved) else 'refused'} by {body.by} ({proof})"
+def _decided(view: LedgerView, call: CallId) -> str | None:
+    found = find_decision(view, call)
+    if found is None:
+        return None
+    proof = "proven" if found[1].proven else "unproven"
+    return f"{'approved' if is_approval(found[1]) else 'refused'} by {found[1].by} ({proof})"
 
 
 def _mark_kept(runs: Sequence[Run], streams: Streams, calls: dict[CallId, Called]) -> None:
-    """Mark calls that a later attempt did not make again. It says only how many: all that there were, or unknown."""
+    """Mark calls that a later attempt did not make again."""
     finished: dict[HandoffId, list[CallId]] = defaultdict(list)
     made: dict[RunId, list[CallId]] = defaultdict(list)
     for call in calls.values():
-        if call.outcome == "completed" or call.settled is Settlement.SKIP:
-            made[call.run].append(call.id)
+        if call.record.outcome is Outcome.COMPLETED or call.record.settlement is Settlement.SKIP:
+            made[call.record.run].append(call.record.id)
     for run in runs:
         if run.handoff is None:
             continue
         past = finished[run.handoff]
         last = streams[run.id][-1][1].body
-        if isinstance(last, HandoffCompleted | HandoffFailed) and 0 < last.kept == len(past):
-            for known in past:
-                if calls[known].kept_by is None:
+        if isinstance(last, HandoffCompleted | HandoffFailed):
+            # What an older relay closed says how many it kept, and not which: all that there were, or nobody knows.
+            kept = last.keeps or (past if last.kept == len(past) else ())
+            for known in kept:
+                if known in calls and calls[known].kept_by is None:
                     calls[known] = replace(calls[known], kept_by=run.id)
         past += made[run.id]

@@ -8,12 +8,12 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 
-from batonpass.accounts.trail_telling import Line, Note, Tone, name_of, tell, tone_of, took
+from batonpass.accounts.trail_telling import Line, Note, Tone, missing_of, name_of, tell, tone_of, took
 from batonpass.accounts.trail_values import Called, Trail
 from batonpass.accounts.trail_walk import Branch, Step, Turn, walk
 from batonpass.accounts.trail_words import Words, elapsed
-from batonpass.audit.lookup import Found
 from batonpass.model.visible import visible
+from batonpass.records.text import Found
 
 _STYLE: Final = files(__package__).joinpath("trail.css").read_text(encoding="utf-8")
 _OPEN: Final = 40  # with more branches than that, those further down are folded
@@ -76,14 +76,15 @@ def _facts(trail: Trail) -> Iterator[tuple[str, Tone]]:
     yield _counted(len(told), "call"), Tone.PLAIN
     yield f"{_counted(trail.receipts, 'receipt')} in the whole tree", Tone.PLAIN
     for outcome, count in (
-        ("failed", sum(call.outcome == "failed" for call in told)),
-        ("denied", sum(call.outcome == "denied" for call in told)),
-        ("in doubt", sum(call.in_doubt for call in told)),
+        ("failed", sum(call.record.outcome == "failed" for call in told)),
+        ("denied", sum(call.record.outcome == "denied" for call in told)),
+        ("in doubt", sum(call.record.in_doubt for call in told)),
     ):
         if count:
             yield f"{_counted(count, 'call')} {outcome}", Tone.BAD
-    if flagged := sum(bool(call.flags) for call in told):
+    if flagged := sum(bool(call.record.flags) for call in told):
         yield f"{_counted(flagged, 'call')} flagged", Tone.WARN
+    yield from ((missing, Tone.WARN) for missing in missing_of(trail))
 
 
 def _opening(trail: Trail, step: Step, *, fold: bool) -> str:

@@ -8,10 +8,10 @@ from batonpass.accounts.trail_telling import Tone, name_of, tell, tone_of, took
 from batonpass.accounts.trail_values import Called, Happened, Trail
 from batonpass.accounts.trail_walk import Branch, Turn, walk
 from batonpass.accounts.trail_words import Words
-from batonpass.audit.lookup import Found
 from batonpass.model.bodies import HandoffInitiated
 from batonpass.model.ids import HANDOFF
 from batonpass.model.visible import visible
+from batonpass.records.text import Found
 
 # Mermaid draws nothing at all of a text beyond 50,000 characters, or with more than 500 edges.
 _MOST_TEXT: Final = 40_000
@@ -111,17 +111,17 @@ def _acts(trail: Trail, told: list[Called | Happened]) -> Iterator[str]:
 
 def _calls(told: list[Called | Happened]) -> Iterator[str]:
     """Yield the tools that were called, and what is to be worried about."""
-    ways = Counter((call.tool, _worry(call)) for call in told if isinstance(call, Called))
+    ways = Counter((call.record.tool, _worry(call)) for call in told if isinstance(call, Called))
     for (tool, worry), count in ways.items():
         yield f"{tool}{f' ×{count}' if count > 1 else ''}{f': {worry}' if worry else ''}"
 
 
 def _worry(call: Called) -> str:
-    if call.in_doubt:
+    if call.record.in_doubt:
         return "in doubt"
-    if call.outcome in {"failed", "denied"}:
-        return f"{call.outcome} {call.why}"
-    return ", ".join(call.flags)
+    if call.record.outcome in {"failed", "denied"}:
+        return f"{call.record.outcome} {call.record.why}"
+    return ", ".join(call.record.flags)
 
 
 def _quoted(words: Words | None) -> str:

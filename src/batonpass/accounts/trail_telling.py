@@ -8,10 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 from batonpass.accounts.trail_values import Called, Happened, Trail
-from batonpass.accounts.trail_walk import Branch
-from batonpass.accounts.trail_words import COMMAND, EVIDENCE, ITEM, MESSAGE, PATH, REASON, elapsed, looked_for
+from batonpass.accounts.trail_walk import Branch, Turn, walk
+from batonpass.accounts.trail_words import elapsed, looked_for
 from batonpass.audit.lookup import ending
-from batonpass.handoff.transfer.read_offer import ANSWER, QUESTION, REPORT, TASK
 from batonpass.model.bodies import (
     CheckpointSaved,
     HandoffAccepted,
@@ -49,17 +48,18 @@ from batonpass.model.bodies import (
     SessionResumed,
     SessionSaved,
     Settlement,
-    ToolCached,
     VerificationFailed,
     VerificationPassed,
     VerificationRepeated,
     VerificationWaived,
 )
+from batonpass.model.content_names import ANSWER, COMMAND, EVIDENCE, ITEM, MESSAGE, PATH, QUESTION, REASON, REPORT, TASK
 from batonpass.model.ids import CallId, RunId
 from batonpass.model.lifecycle import State
 from batonpass.model.run import RunState
 
 _MILLION: Final = 1_000_000
+_NAMED: Final = 5
 _NAMES: Final = {
     Part.QUESTION: "open question",
     Part.REJECTED: "rejected path",
@@ -158,54 +158,76 @@ def _note(trail: Trail, part: Part, words: str, body: RunRecorded) -> Line:
 def _call(trail: Trail, call: Called) -> Line:
     shown = call.target or call.arguments
     notes = (*_outcome(trail, call), *_besides(trail, call))
-    bad = call.in_doubt or call.outcome in {"failed", "denied"}
-    return Line(call.tool, "" if shown is None else shown.bare, notes, Tone.BAD if bad else Tone.PLAIN)
+    bad = call.record.in_doubt or call.record.outcome in {"failed", "denied"}
+    return Line(call.record.tool, "" if shown is None else shown.bare, notes, Tone.BAD if bad else Tone.PLAIN)
 
 
 def _outcome(trail: Trail, call: Called) -> Iterator[Note]:
-    duration = "" if call.ended_at is None else f" {elapsed(call.ended_at - call.at)}"
-    match call.outcome:
+    duration = "" if call.record.ended_at is None else f" {elapsed(call.record.ended_at - call.at)}"
+    match call.record.outcome:
         case "completed":
             yield Note(f"completed{duration}")
         case "failed":
-            yield Note(f"failed{duration}: {call.why}", Tone.BAD)
+            yield Note(f"failed{duration}: {call.record.why}", Tone.BAD)
             if call.message is not None:
                 yield Note(str(call.message))
         case "denied":
-            yield Note(f"denied: {call.why}", Tone.BAD)
+            yield Note(f"denied: {call.record.why}", Tone.BAD)
+        case "cached":
+            yield Note(f"not called: the result of {ending(call.record.made)} is fresh", Tone.GOOD)
         case "held":
-            yield Note(f"held: {call.why}", Tone.WARN)
+            yield Note(f"held: {call.record.why}", Tone.WARN)
             if call.decided is not None:
                 yield Note(call.decided)
-        case _ if call.in_doubt:
-            yield Note("in doubt: requested, and nobody knows whether it happened", Tone.BAD)
-        case _ if call.settled is not None:
-            decided = "taken as done" if call.settled is Settlement.SKIP else "to be made again"
-            yield Note(f"no outcome: {decided}", Tone.WARN)
-        case _ if call.again is not None:
-            yield Note(f"no outcome: made again as {ending(call.again)}", Tone.WARN)
         case _:
-            known = trail.runs.get(call.run)
-            open_ = known is not None and known.run.state is RunState.OPEN
-            yield Note(f"no outcome{' yet' * open_}", Tone.WARN)
+            yield _without_outcome(trail, call)
+
+
+def _without_outcome(trail: Trail, call: Called) -> Note:
+    record = call.record
+    if record.in_doubt:
+        return Note("in doubt: requested, and nobody knows whether it happened", Tone.BAD)
+    if record.settlement is not None:
+        decided = "taken as done" if record.settlement is Settlement.SKIP else "to be made again"
+        return Note(f"no outcome: {decided}", Tone.WARN)
+    if record.again is not None:
+        return Note(f"no outcome: made again as {ending(record.again)}", Tone.WARN)
+    known = trail.runs.get(record.run)
+    is_open = known is not None and known.run.state is RunState.OPEN
+    return Note(f"no outcome{' yet' * is_open}", Tone.WARN)
 
 
 def _besides(trail: Trail, call: Called) -> Iterator[Note]:
-    if call.late is not None:
-        yield Note(f"{'completed' if call.late else 'failed'} late: evidence, and no result", Tone.WARN)
+    if call.record.late is not None:
+        yield Note(
+            f"{'completed' if call.record.late.completed else 'failed'} late: evidence, and no result", Tone.WARN
+        )
     if call.kept_by is not None:
         yield Note(f"kept: {name_of(trail, call.kept_by)} did not make it again", Tone.GOOD)
-    if call.external:
-        yield Note(f"from outside: {ending(call.id)}", Tone.WARN)
-    if call.changed:
-        yield Note(f"changed {call.changed} file{'s' * (call.changed != 1)}")
-    if call.exit_code:
-        yield Note(f"exit code {call.exit_code}", Tone.WARN)
-    for kind, count in Counter(call.effects).items():
+    if call.record.is_external:
+        yield Note(f"from outside: {ending(call.record.id)}", Tone.WARN)
+    if changed := len(call.record.changes):
+        yield Note(f"changed {changed} file{'s' * (changed != 1)}")
+    if call.record.exit_code:
+        yield Note(f"exit code {call.record.exit_code}", Tone.WARN)
+    for kind, count in Counter(effect.kind for effect in call.record.effects).items():
         yield Note(f"effect: {kind}{f' ×{count}' if count > 1 else ''}")
-    if call.cost:
-        yield Note(f"cost {Decimal(call.cost) / _MILLION:f}")
-    yield from (Note(flag, Tone.WARN) for flag in call.flags)
+    if call.record.cost:
+        yield Note(f"cost {Decimal(call.record.cost) / _MILLION:f}")
+    yield from (Note(flag, Tone.WARN) for flag in call.record.flags)
+
+
+def missing_of(trail: Trail) -> Iterator[str]:
+    """Yield what offers left out, once for each different list: on every line it would drown the rest."""
+    offers: dict[tuple[str, ...], list[str]] = {}
+    for step in walk(trail, calls=False):
+        told = step.branch.handoff if step.turn is Turn.ENTER else None
+        body = None if told is None else told.offered.body
+        if isinstance(body, HandoffInitiated) and body.missing:
+            offers.setdefault(body.missing, []).append(f"{body.to} {ending(body.handoff)}")
+    for parts, names in offers.items():
+        rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"missing in what went to {', '.join(names[:_NAMED])}{rest}: {', '.join(parts)}"
 
 
 def _offer(trail: Trail, body: HandoffInitiated) -> Line:
@@ -217,12 +239,15 @@ def _offer(trail: Trail, body: HandoffInitiated) -> Line:
         notes.append(Note(f"carries {len(body.carries)}"))
     if body.taint:
         notes.append(Note(f"knows from outside: {', '.join(map(ending, body.taint))}", Tone.WARN))
-    if body.missing:
-        notes.append(Note(f"missing: {', '.join(body.missing)}", Tone.WARN))
     if body.unverified:
         notes.append(Note(f"builds on unverified: {len(body.unverified)}", Tone.WARN))
-    held = Tone.WARN if body.state is State.HELD else Tone.PLAIN
-    return Line("held" if body.state is State.HELD else "offered", f"by {name_of(trail, body.run)}", tuple(notes), held)
+    by = f"by {name_of(trail, body.run)}"
+    if body.state is not State.HELD:
+        return Line("offered", by, tuple(notes))
+    if body.rule is None:
+        return Line("held", by, tuple(notes), Tone.WARN)
+    # Who offered it did not hold it: the policy did.
+    return Line("offered", by, (Note(f"held: rule {body.rule}", Tone.WARN), *notes), Tone.WARN)
 
 
 def _close(told: Happened, body: HandoffCompleted | HandoffFailed | RunClosed) -> Line:
@@ -321,8 +346,6 @@ def _session_line(told: Happened) -> Line | None:
             roots = ", ".join(ending(root.run) for root in body.roots)
             kept = Note(f"{len(body.kept)} came along, {body.dropped} were left")
             return Line("resumed from", roots, (kept, *_waiting(body)))
-        case ToolCached() as body:
-            return Line(body.tool, "", (Note(f"not called: the result of {ending(body.made)} is fresh", Tone.GOOD),))
         case _:
             return None
 
@@ -402,4 +425,4 @@ def _quoted(told: Happened, name: str) -> str:
 def _tool(trail: Trail, call: CallId) -> str:
     """Return a call as people say it."""
     known = trail.calls.get(call)
-    return f"{'a call' if known is None else known.tool} {ending(call)}"
+    return f"{'a call' if known is None else known.record.tool} {ending(call)}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from batonpass.accounts.trail_telling import Line, Note, Tone, name_of, tell, tone_of, took
+from batonpass.accounts.trail_telling import Line, Note, Tone, missing_of, name_of, tell, tone_of, took
 from batonpass.accounts.trail_values import Trail
 from batonpass.accounts.trail_walk import Branch, Step, Turn, walk
 from batonpass.accounts.trail_words import elapsed
@@ -54,6 +54,8 @@ def render_text(trail: Trail, *, calls: bool = True) -> Iterator[Row]:
                     yield Row(when=_when(trail, step.told.at), tree=tree, parts=tuple(spans(line)))
             case _:
                 continue
+    for missing in missing_of(trail):
+        yield Row(parts=(Note(missing, Tone.WARN),))
 
 
 def spans(line: Line) -> Iterator[Note]:

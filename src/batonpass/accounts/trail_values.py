@@ -7,10 +7,11 @@ from functools import cached_property
 
 from batonpass.accounts.trail_words import Words
 from batonpass.errors import EditedError, NotFoundError
-from batonpass.model.bodies import Body, EffectKind, Part, Settlement
+from batonpass.model.bodies import Body, Part
 from batonpass.model.ids import CallId, HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.model.receipt import Mode
 from batonpass.model.run import Handoff, Run
+from batonpass.records.call import CallRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,34 +35,24 @@ class Happened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """A call: what was asked for, and what became of it."""
+    """A call, with the first lines of what was said about it."""
 
-    receipt: ReceiptId
-    at: datetime
-    id: CallId
-    run: RunId
-    tool: str
-    outcome: str | None = None  # completed, failed, denied or held; None while nobody knows
-    ended_at: datetime | None = None
-    why: str | None = None  # the error of a failed one, the rule of a denied one
+    record: CallRecord
     target: Words | None = None
     arguments: Words | None = None
     message: Words | None = None
-    flags: tuple[str, ...] = ()
-    reads: bool = False
-    reversible: bool = False
-    external: bool = False  # what it returned came from outside
-    cost: int = 0  # in millionths
-    changed: int = 0  # files
-    effects: tuple[EffectKind, ...] = ()  # what else, as its tool says
-    exit_code: int | None = None
-    took_us: int | None = None
-    in_doubt: bool = False
-    settled: Settlement | None = None
-    late: bool | None = None  # it completed, or failed, after its attempt was over
-    again: CallId | None = None  # the same call, made again and completed
     kept_by: RunId | None = None  # a later attempt that did not make it again
     decided: str | None = None  # of a held call: what somebody decided about it, and who
+
+    @property
+    def receipt(self) -> ReceiptId:
+        """Return the receipt with which it begins."""
+        return self.record.receipt.id
+
+    @property
+    def at(self) -> datetime:
+        """Return when it was asked for."""
+        return self.record.at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +117,7 @@ class Trail:
     def calls(self) -> Mapping[CallId, Called]:
         """Return all calls of the tree."""
         events = (event for told in self.runs.values() for event in told.events)
-        return {event.id: event for event in events if isinstance(event, Called)}
+        return {event.record.id: event for event in events if isinstance(event, Called)}
 
     @cached_property
     def above(self) -> tuple[RunTold, ...]:

@@ -10,10 +10,23 @@ from typing import Final
 
 import msgspec
 
-from batonpass.audit.lookup import Found
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.past_calls import ARGUMENTS
-from batonpass.handoff.transfer.read_offer import ANSWER, BRIEF, QUESTION, REPORT, TASK
+from batonpass.model.content_names import (
+    ANSWER,
+    ARGUMENTS,
+    BRIEF,
+    COMMAND,
+    EVIDENCE,
+    INTENT,
+    ITEM,
+    MESSAGE,
+    PATH,
+    QUESTION,
+    REASON,
+    REPORT,
+    TARGET,
+    TASK,
+)
 from batonpass.model.ids import ContentId
 from batonpass.model.items import (
     Artifact,
@@ -27,16 +40,8 @@ from batonpass.model.items import (
     Statement,
 )
 from batonpass.model.ruling import Decided
+from batonpass.records.text import Found
 from batonpass.wire.documents import decode_brief, decode_item, decode_report, is_report
-
-INTENT: Final = "intent"
-ITEM: Final = "item"
-TARGET: Final = "target"
-PATH: Final = "path"
-MESSAGE: Final = "message"
-REASON: Final = "reason"
-EVIDENCE: Final = "evidence"
-COMMAND: Final = "command"
 
 _LONGEST: Final = 200
 _LARGEST: Final = 65_536  # bytes of arguments that are taken apart; of larger ones the beginning is told

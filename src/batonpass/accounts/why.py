@@ -5,10 +5,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from batonpass.accounts.granted import has_grant
-from batonpass.accounts.meant import Meant, get_meant
-from batonpass.accounts.sources import IMPORTED, read_source
-from batonpass.accounts.trail_words import REASON
+from batonpass.accounts.grants import find_revocation
+from batonpass.accounts.reasoning import read_reasoning
 from batonpass.accounts.why_calls import explain_call
 from batonpass.accounts.why_constraints import explain_result
 from batonpass.accounts.why_hops import (
@@ -17,22 +15,23 @@ from batonpass.accounts.why_hops import (
     find_acts,
     handoff_hops,
     name_of,
-    offer_of,
     principal_of,
     proof_of,
     quoted,
     read_hops,
 )
 from batonpass.accounts.why_outside import explain_outside
+from batonpass.accounts.why_revoked import revoked_words
 from batonpass.accounts.why_values import Fact, Verdict, Why
-from batonpass.audit.lookup import LAST, Text, ending, read_receipt, read_texts
+from batonpass.audit.lookup import LAST, ending
+from batonpass.audit.meant import Meant, get_meant
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.handoff.transfer.read_offer import QUESTION
 from batonpass.ledger.standing import TRIED_OUT, mode_of_child
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffApproved,
     HandoffAsked,
+    HandoffBacked,
     HandoffCancelled,
     HandoffDeclined,
     HandoffDenied,
@@ -40,12 +39,8 @@ from batonpass.model.bodies import (
     HandoffInitiated,
     Kind,
     RunRelaxed,
-    ToolCompleted,
-    ToolDenied,
-    ToolFailed,
-    ToolHeld,
-    ToolRequested,
 )
+from batonpass.model.content_names import QUESTION, REASON
 from batonpass.model.ids import (
     CALL,
     HANDOFF,
@@ -61,7 +56,12 @@ from batonpass.model.ids import (
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.run import Handoff, Run
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.records.call import Outcome, call_of, read_calls
+from batonpass.records.grant import has_grant
+from batonpass.records.lineage import get_offer
+from batonpass.records.source import IMPORTED, read_source
+from batonpass.records.text import Text, read_receipt, read_texts
+from batonpass.store.port import LedgerView
 from batonpass.wire.documents import decode_item
 
 KINDS: Final = (RECEIPT, CALL, RUN, HANDOFF)
@@ -132,10 +132,8 @@ def _last(view: LedgerView) -> Meant:
 def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
     """Return why what a receipt tells of could happen, or could not."""
     match receipt.body:
-        case ToolRequested() | ToolDenied() | ToolHeld():
+        case _ if call_of(receipt) is not None:
             return explain_call(view, receipt)
-        case ToolCompleted() | ToolFailed() as body:
-            return explain_call(view, _request_of(view, receipt, body))
         case RunRelaxed() as body:
             return _explain_relaxed(view, receipt, body)
         case body if (handoff := getattr(body, "handoff", None)) is not None:
@@ -155,18 +153,9 @@ def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
             )
 
 
-def _request_of(view: LedgerView, receipt: Receipt, body: ToolCompleted | ToolFailed) -> Receipt:
-    query = ReceiptQuery(stream=receipt.stream, kind=Kind.TOOL_REQUESTED)
-    for stored in view.find_receipts(query):
-        found = read_receipt(stored)
-        if isinstance(found.body, ToolRequested) and found.body.call == body.call:
-            return found
-    raise NotFoundError("request of call", body.call)
-
-
 def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
     """Return why a handoff could go on, or could not."""
-    offer, body = offer_of(view, handoff)
+    offer, body = get_offer(view, handoff)
     parent = view.get_run(handoff.parent)
     acts = list(find_acts(view, handoff))
     verdict, answer = _judged(handoff, parent, mode_of_child(offer), body, acts)
@@ -204,11 +193,22 @@ def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, a
         return Verdict.HELD, f"{who} waits for somebody to approve or deny it; {name_of(parent)} offered it so"
     if handoff.state is State.EXPIRED:
         return Verdict.EXPIRED, f"nobody waits for {who} any more"
-    if approvals := [receipt.body for receipt, _ in acts if isinstance(receipt.body, HandoffApproved)]:
-        return Verdict.ALLOWED, f"{approvals[-1].by} approved {who} ({proof_of(approvals[-1])})"
+    if approvals := list(_offer_approvals(body, acts)):
+        said = " and ".join(f"{one.by} approved {who} ({proof_of(one)})" for one in approvals)
+        return Verdict.ALLOWED, said
     taken = "" if handoff.attempt else "; nobody has taken it yet"
     grant = _grant(mode, granted=body.terms is not None, tried_out=TRIED_OUT in body.flags)
     return Verdict.ALLOWED, f"{name_of(parent)} offered {who}, and nobody had to approve it; {grant}{taken}"
+
+
+def _offer_approvals(body: HandoffInitiated, acts: Acts) -> Iterator[HandoffApproved | HandoffBacked]:
+    """Yield who let a handoff go on that waited at its offer. Who approved one of its calls did not approve it."""
+    if body.state is State.HELD:
+        for receipt, _ in acts:
+            if isinstance(receipt.body, HandoffHeld):
+                return
+            if isinstance(receipt.body, HandoffApproved | HandoffBacked):
+                yield receipt.body
 
 
 def _grant(mode: Mode, *, granted: bool, tried_out: bool) -> str:
@@ -216,7 +216,10 @@ def _grant(mode: Mode, *, granted: bool, tried_out: bool) -> str:
         return "it was given no grant, and is tried out against what those above may delegate: nothing was enforced"
     if granted:
         return "held to its grant" if mode is Mode.ENFORCED else "its grant is only tried out: nothing was enforced"
-    return "no grant: observed, so nothing was enforced" if mode is Mode.OBSERVED else "enforced; no grant is recorded"
+    if mode is Mode.ENFORCED:
+        return "enforced; no grant is recorded"
+    # The gates of a policy may be enforced all the same: what they held is told with the calls.
+    return "no grant: observed, so no grant, limit or constraint was enforced"
 
 
 def _decisive(state: State, who: str, acts: Acts) -> tuple[Verdict, str] | None:
@@ -242,10 +245,14 @@ def _decisive(state: State, who: str, acts: Acts) -> tuple[Verdict, str] | None:
 
 def _handoff_facts(view: LedgerView, handoff: Handoff, acts: Acts) -> Iterator[Fact]:
     """Yield what led to its being worked on, or not."""
-    offer, body = offer_of(view, handoff)
+    offer, body = get_offer(view, handoff)
     yield from _offer_facts(offer, body, view.get_run(handoff.parent), read_texts(view, offer).get(REASON))
+    if (reasoning := read_reasoning(view, offer)) is not None:
+        yield Fact(label="reasoning", text=reasoning.sentence, receipt=offer.id, at=offer.at)
     yield from _acceptances(view, handoff)
     yield from (fact for receipt, texts in acts if (fact := decision(receipt, texts)) is not None)
+    if (revoked := find_revocation(view, StreamId(handoff.id))) is not None:
+        yield Fact(label="revoked", text=revoked_words(revoked), receipt=revoked.receipt, at=revoked.at)
 
 
 def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run, refusal: Text | None) -> Iterator[Fact]:
@@ -285,7 +292,7 @@ def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
 def _explain_run(view: LedgerView, run: Run) -> Why:
     first = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
     principal, intent = principal_of(view, run)
-    known = None if run.handoff is None else offer_of(view, view.get_handoff(run.handoff))[1]
+    known = None if run.handoff is None else get_offer(view, view.get_handoff(run.handoff))[1]
     tried_out = known is not None and TRIED_OUT in known.flags
     grant = _grant(first.mode, granted=has_grant(view, run.id), tried_out=tried_out)
     facts: tuple[Fact, ...] = ()
@@ -318,18 +325,16 @@ def _sender(view: LedgerView, run: Run) -> str:
 
 def _trouble(view: LedgerView, run: Run) -> Iterator[Fact]:
     """Yield the calls of a run that were denied, or would have been."""
-    for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id), kind="tool")):
-        receipt = read_receipt(stored)
-        match receipt.body:
-            case ToolHeld() as body:
-                text = f"{body.tool} {ending(body.call)}: {body.rule}, {body.gate}"
-                yield Fact(label="held", text=text, receipt=receipt.id, at=receipt.at)
-            case ToolDenied() as body:
-                text = f"{body.tool} {ending(body.call)}: {body.rule}"
-                yield Fact(label="denied", text=text, receipt=receipt.id, at=receipt.at)
-            case ToolRequested() as body if body.flags:
-                text = f"{body.tool} {ending(body.call)}: {', '.join(body.flags)}"
-                yield Fact(label="flagged", text=text, receipt=receipt.id, at=receipt.at)
+    for call in read_calls(view, run).values():
+        name = f"{call.tool} {ending(call.id)}"
+        match call.outcome:
+            case Outcome.HELD:
+                yield Fact(label="held", text=f"{name}: {call.rule}, {call.gate}", receipt=call.receipt.id, at=call.at)
+            case Outcome.DENIED:
+                yield Fact(label="denied", text=f"{name}: {call.rule}", receipt=call.receipt.id, at=call.at)
+            case _ if call.is_made and call.asked_flags:
+                text = f"{name}: {', '.join(call.asked_flags)}"
+                yield Fact(label="flagged", text=text, receipt=call.receipt.id, at=call.at)
             case _:
                 continue
 

@@ -9,7 +9,7 @@ from batonpass.accounts.keeping import RULE, Checked, find_broken_by_close, find
 from batonpass.accounts.trail_words import first_line, sentence_of
 from batonpass.accounts.why_hops import GONE, name_of
 from batonpass.accounts.why_values import Fact, Verdict
-from batonpass.audit.lookup import ending, read_receipt
+from batonpass.audit.lookup import ending
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints import Check
 from batonpass.handoff.transfer.read_offer import read_items
@@ -18,6 +18,7 @@ from batonpass.model.ids import ContentId, RunId, StreamId
 from batonpass.model.items import Item, ItemValue, OpenQuestion
 from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.run import Run
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _MOST: Final = 5

@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from batonpass.accounts.granted import given_by, may_under, terms_in
-from batonpass.accounts.trail_words import REASON, first_line, looked_for
+from batonpass.accounts.trail_words import first_line, looked_for
 from batonpass.accounts.why_values import Fact, Hop
-from batonpass.audit.lookup import Found, Tasks, Text, ending, find_ancestors, read_contents, read_receipt, read_texts
-from batonpass.errors import EditedError, InvalidValueError
-from batonpass.handoff.transfer.read_offer import ANSWER, BRIEF, QUESTION, TASK
+from batonpass.audit.lookup import ending
+from batonpass.errors import InvalidValueError
 from batonpass.ledger.standing import mode_of_child
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import (
@@ -21,17 +19,20 @@ from batonpass.model.bodies import (
     HandoffDenied,
     HandoffExpired,
     HandoffHeld,
-    HandoffInitiated,
     RunStarted,
     ToolApproved,
     ToolBacked,
     ToolRefused,
 )
+from batonpass.model.content_names import ANSWER, BRIEF, QUESTION, REASON, TASK
 from batonpass.model.ids import ContentId, PrincipalId, StreamId
-from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Receipt
 from batonpass.model.ruling import Decided
 from batonpass.model.run import Handoff, Run
+from batonpass.records.grant import given_by, may_under, terms_in
+from batonpass.records.hold import find_handoff_holds
+from batonpass.records.lineage import Tasks, find_ancestors, get_offer
+from batonpass.records.text import Found, Text, read_contents, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief
 
@@ -50,14 +51,6 @@ def quoted(text: Text | None) -> str:
     if text.found is not Found.KEPT or text.body is None:
         return str(text.found)
     return str(first_line(REASON, text.ref.id, text.body))
-
-
-def offer_of(view: LedgerView, handoff: Handoff) -> tuple[Receipt, HandoffInitiated]:
-    """Return the receipt of an offer. Raises `EditedError` if there is another in its place."""
-    receipt = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
-    if not isinstance(receipt.body, HandoffInitiated):
-        raise EditedError("the handoff does not begin with an offer", stream=handoff.parent, seq=handoff.seq)
-    return receipt, receipt.body
 
 
 def brief_of(view: LedgerView, offer: Receipt) -> Brief | None:
@@ -153,18 +146,21 @@ def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> Hop:
     )
 
 
+def _offer_approvals(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
+    """Yield who let a handoff go on that waited at its offer. Who approved a call is told with that call."""
+    for record in find_handoff_holds(view, handoff):
+        if record.hold.call is None:
+            yield Fact(label="held", text="from the beginning", receipt=record.receipt.id, at=record.receipt.at)
+            for approval in record.approvals:
+                reason = {} if approval.reason is None else {REASON: approval.reason}
+                fact = decision(approval.receipt, reason)
+                yield from () if fact is None else (fact,)
+
+
 def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: ContentId | None) -> Hop:
-    offer, body = offer_of(view, handoff)
+    offer, body = get_offer(view, handoff)
     parent = view.get_run(handoff.parent)
     brief = brief_of(view, offer)
-    approvals = [
-        fact
-        for receipt, texts in find_acts(view, handoff)
-        if isinstance(receipt.body, HandoffHeld | HandoffBacked | HandoffApproved | HandoffDenied)
-        and (fact := decision(receipt, texts)) is not None
-    ]
-    if body.state is State.HELD:
-        approvals.insert(0, Fact(label="held", text="from the beginning", receipt=offer.id, at=offer.at))
     return Hop(
         name=f"{handoff.to} {ending(handoff.id)}" if run is None else name_of(run),
         run=None if run is None else run.id,
@@ -177,5 +173,5 @@ def _handoff_hop(view: LedgerView, handoff: Handoff, run: Run | None, item: Cont
         task=read_texts(view, offer).get(TASK),
         offer=offer.id,
         carried=None if item is None else any(carried.item == item for carried in body.carries),
-        approvals=tuple(approvals),
+        approvals=tuple(_offer_approvals(view, handoff)),
     )

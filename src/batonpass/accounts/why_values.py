@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from batonpass.audit.lookup import Text
 from batonpass.model.ids import HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.model.receipt import Mode
+from batonpass.records.text import Text
 
 
 class Verdict(StrEnum):

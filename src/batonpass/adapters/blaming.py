@@ -2,24 +2,27 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from batonpass.accounts.blame import AskedFile, Lines, blame_file, find_names, read_file
-from batonpass.accounts.blame_changes import place_of
+from batonpass.accounts.blame_changes import FilePlace, place_of
+from batonpass.accounts.blame_hunks import Hunk, blame_hunks
 from batonpass.accounts.blame_values import Blame
-from batonpass.adapters.claude_code.importing import import_transcripts
-from batonpass.adapters.claude_code.places import Transcript, find_transcripts
-from batonpass.adapters.claude_code.searching import mentioning, total_size
+from batonpass.attribution.git import Repository
 from batonpass.attribution.sides import find_repository
+from batonpass.attribution.span import Span, find_commits, find_uncommitted
 from batonpass.config import LEDGER, Settings, find_settings
-from batonpass.default import default_relay
-from batonpass.errors import StoreUnavailableError
-from batonpass.relay import Relay
-from batonpass.store.opening import MEMORY, SQLITE
+from batonpass.errors import InvalidValueError, StoreUnavailableError
+from batonpass.store.opening import MEMORY, SQLITE, open_store
+from batonpass.store.port import LedgerStore, LedgerView
+
+if TYPE_CHECKING:
+    from batonpass.adapters.claude_code.places import Transcript
+    from batonpass.relay import Relay
 
 Progress = Callable[[int, int], None]
 
@@ -31,7 +34,7 @@ _IN_MEMORY: Final = 16 * 1024 * 1024
 class Heard:
     """A ledger that lasts for one answer, made from transcripts that nobody signed."""
 
-    relay: Relay
+    relay: "Relay"
     project: Path
     found: int  # sessions of the project
     read: int  # those that were read
@@ -39,7 +42,7 @@ class Heard:
 
 
 def blame(
-    path: str | os.PathLike[str], line: int | tuple[int, int] | None = None, *, relay: Relay | None = None
+    path: str | os.PathLike[str], line: int | tuple[int, int] | None = None, *, relay: "Relay | None" = None
 ) -> Blame:
     """Return who wrote a line of a file, lines from one to another, or all of them.
 
@@ -55,9 +58,11 @@ def blame(
         with heard(Path(path)) as told:
             return replace(blame_at(told.relay, Path(path), lines), transcripts=told.read)
     if settings == find_settings():
+        from batonpass.default import default_relay  # noqa: PLC0415 - only programs have one
+
         return blame_at(default_relay(create=False), Path(path), lines)
-    with Relay.open(settings.ledger, home=settings.home, create=False) as beside:
-        return blame_at(beside, Path(path), lines)
+    with closing(open_store(settings.ledger, create=False)) as beside:
+        return blame_in(beside, Path(path), lines)
 
 
 def as_lines(line: int | tuple[int, int] | None) -> Lines | None:
@@ -68,10 +73,50 @@ def as_lines(line: int | tuple[int, int] | None) -> Lines | None:
     return Lines(first=first, last=last)
 
 
-def blame_at(relay: Relay, path: Path, lines: Lines | None = None) -> Blame:
+def blame_at(relay: "Relay", path: Path, lines: Lines | None = None) -> Blame:
     """Return who wrote lines of a file, from one ledger."""
-    with relay.store.view() as view:
+    return blame_in(relay.store, path, lines)
+
+
+def blame_in(store: LedgerStore, path: Path, lines: Lines | None = None) -> Blame:
+    """Return who wrote lines of a file, from one store: reading takes no keys."""
+    with store.view() as view:
         return blame_file(view, asked_file(path), lines)
+
+
+def find_span(where: str) -> Span | None:
+    """Return the diff that is meant: a directory with what is not committed there, a commit, or `BASE..HEAD`.
+
+    None if it is none of them. Raises `NotFoundError` if one end of a diff is no commit.
+    """
+    path = Path(where)
+    is_directory = path.is_dir()
+    root = find_repository((path if is_directory else Path.cwd()).resolve())
+    if root is None or (path.exists() and not is_directory):
+        return None
+    repository = Repository(root, os.environ)
+    if not is_directory:
+        return find_commits(repository, where)
+    below = path.resolve().relative_to(root).as_posix()
+    return find_uncommitted(repository, "" if below == "." else below)
+
+
+def blame_span(view: LedgerView, span: Span) -> Iterator[Hunk]:
+    """Yield the hunks of a diff with who wrote what they added."""
+
+    def blame_of(path: str) -> Blame | None:
+        whole = span.repository.root / path
+        if span.head is None:
+            try:
+                return blame_file(view, asked_file(whole))
+            except InvalidValueError:
+                return None  # too large, a link to nothing, gone meanwhile: the rest of the diff is told all the same
+        data = span.read_file(path)
+        place = FilePlace(root=span.repository.root, path=path, roots=tuple(_roots()))
+        asked = AskedFile(place=place, data=data, environment=os.environ, at=span.head)
+        return None if data is None else blame_file(view, asked)
+
+    return blame_hunks(span.read(), blame_of)
 
 
 def asked_file(path: Path) -> AskedFile:
@@ -117,6 +162,12 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[He
 
     Raises `StoreUnavailableError` if there are none.
     """
+    # What makes a ledger of transcripts takes a while to import, and where there is a ledger nobody needs it.
+    from batonpass.adapters.claude_code.importing import import_transcripts  # noqa: PLC0415 - as above
+    from batonpass.adapters.claude_code.places import find_transcripts  # noqa: PLC0415 - as above
+    from batonpass.adapters.claude_code.searching import mentioning, total_size  # noqa: PLC0415 - as above
+    from batonpass.relay import Relay  # noqa: PLC0415 - as above
+
     project = Path.cwd().resolve() if path is None else project_of(path)
     found = list(find_transcripts(project))
     if not found:
@@ -126,7 +177,7 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[He
     wanted = found if path is None else list(filter(mentioning(find_names(asked_file(path)).paths), found))
     sessions = {one.session for one in wanted}
 
-    def is_wanted(transcript: Transcript) -> bool:
+    def is_wanted(transcript: "Transcript") -> bool:
         return transcript.session in sessions
 
     with ExitStack() as stack:

@@ -34,8 +34,10 @@ def record_hooks(
 ) -> "Hooks":
     """Return the hooks that record every session of a `ClaudeAgentOptions`; by default in the project's own ledger.
 
-    Nothing is refused but tampering with the ledger, and an error of ours stops nothing: it leaves a gap in the record.
-    With `enforce`, the rules and grants of `batonpass.toml` hold, and a call that cannot be recorded is not made. Merge
+    Nothing is refused but tampering with the ledger and what a policy with `enforce = true` denies or holds, and an
+    error of ours stops nothing: it leaves a gap in the record. With `enforce`, the rules and grants of
+    `batonpass.toml` hold, and a call that cannot be recorded is not made. A `relay` that is given stays its owner's:
+    where the project has no file, the policy that it was opened with holds, and it is not closed here. Merge
     other hooks event by event: each has a list. A session must not load settings that name our hook command as well: it
     would be recorded twice.
     """

@@ -1,4 +1,4 @@
-"""Tools that agents have without registering them: read what a briefing refers to, remember, recall."""
+"""Tools that agents have without registering them: read what a briefing refers to, their grant, what they remember."""
 
 from typing import Final
 
@@ -6,12 +6,12 @@ from batonpass.agents.current import current
 from batonpass.agents.memory import AgentMemory
 from batonpass.agents.preparing import read_piece
 from batonpass.agents.tools import ToolDefinition
+from batonpass.briefing.permissions import ASK_AGAIN, describe_grant
 from batonpass.briefing.quoting import new_marker, quoted
 from batonpass.handoff.calls.tools import tool
 from batonpass.model.label import SourceType
 
 
-@tool("read_artifact", reads=True)
 def read_artifact(ref: str, start: int = 0) -> str:
     """Read a file or a text that your briefing refers to.
 
@@ -22,6 +22,11 @@ def read_artifact(ref: str, start: int = 0) -> str:
     """
     here = current()
     return read_piece(here.run.sync, here.store, ref, start)
+
+
+async def show_grant() -> str:
+    """Say what you may do now: what is left of your limits, until when, and who granted it."""
+    return describe_grant(await current().run.grant)
 
 
 @tool("remember", reversible=True)
@@ -61,7 +66,11 @@ async def recall(query: str) -> str:
 
 
 # One definition each for the whole process: describing a function to a model takes longer than most runs do.
-READING: Final = {"read_artifact": ToolDefinition(name="read_artifact", function=read_artifact)}
+# What was handed over with the task is the reader's already: no grant has to name it.
+READING: Final = {
+    "read_artifact": ToolDefinition(name="read_artifact", function=read_artifact, about_itself=True),
+}
+GRANT: Final = {ASK_AGAIN: ToolDefinition(name=ASK_AGAIN, function=show_grant, about_itself=True)}
 MEMORY: Final = {
     "remember": ToolDefinition(name="remember", function=remember),
     "recall": ToolDefinition(name="recall", function=recall),

@@ -12,7 +12,7 @@ from batonpass.briefing.render import Briefing, Earlier, brief
 from batonpass.briefing.sections import ReadBody
 from batonpass.errors import NotFoundError
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.telling import tell_task
+from batonpass.handoff.telling import tell_earlier
 from batonpass.model.ids import ContentId
 from batonpass.store.port import LedgerStore
 
@@ -36,13 +36,14 @@ def read_piece(run: LiveRun, store: LedgerStore, ref: str, start: int) -> str:
 
 
 def _prepare(run: LiveRun, store: LedgerStore) -> Prepared:
-    before = tell_task(run)["earlier"]
+    before = tell_earlier(run)
     earlier = Earlier(
         finished=tuple(map(_call, before["finished"])),
         in_doubt=tuple(map(_call, before["in_doubt"])),
         children=tuple(f"{child['to']}: {child['task']} ({child['state']})" for child in before["children"]),
     )
-    return Prepared(briefing=brief(run.given, read=_reader(store), earlier=earlier), messages=before["messages"])
+    briefing = brief(run.given, read=_reader(store), earlier=earlier, grant=run.grant, can_ask=True)
+    return Prepared(briefing=briefing, messages=before["messages"])
 
 
 def _call(told: Mapping[str, Any]) -> str:

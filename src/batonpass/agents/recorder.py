@@ -52,6 +52,9 @@ class Recorder(AbstractCapability[Any]):
                 part.tool_name = next(
                     (name for name in self.tools if folded(name) == folded(part.tool_name)), part.tool_name
                 )
+        # The message by which it may hand off: whoever is asked later why it did finds what it thought.
+        [message] = ModelMessagesTypeAdapter.dump_python([response], mode="json")
+        self.run.note_message(message, number=len(request_context.messages) + 1)
         if self.run.counts("tokens"):
             await self.run.spend(tokens=response.usage.total_tokens, on=response.model_name)
         return response
@@ -81,7 +84,7 @@ class Recorder(AbstractCapability[Any]):
         """Make a call through the run: recorded before and after. What goes wrong is an answer to the model."""
         tool = self.tools.get(call.tool_name)
         try:
-            if tool is None or tool.hands_off:
+            if tool is None or tool.hands_off or tool.about_itself:
                 return await handler(args)
             value = await self.run.call(tool.function, **args)
         except (ModelRetry, ToolFailed):

@@ -8,7 +8,7 @@ from batonpass.agents.clients import ModelClient
 from batonpass.agents.current import Current
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
 from batonpass.agents.extra import require_extra
-from batonpass.agents.owntools import MEMORY, READING
+from batonpass.agents.owntools import GRANT, MEMORY, READING
 from batonpass.agents.places import relay_of
 from batonpass.agents.preparing import prepare
 from batonpass.agents.sessions import read_session
@@ -17,6 +17,7 @@ from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
 from batonpass.briefing.reports import gaps_of
 from batonpass.model.card import Card
+from batonpass.model.effective_grant import EffectiveGrant
 from batonpass.model.ids import session_named
 from batonpass.model.items import Constraint, Exclusion
 from batonpass.model.kinds import Outcome
@@ -136,16 +137,18 @@ class AgentRunner:
             Current(run, relay.store),
             agent_def,
             self._client.model(agent_def.model),
-            tools=self._tools(run, agent_def),
+            tools=self._tools(run, agent_def, await run.grant),
             config=self._config,
             prompt=None if resumes else prompt,
             history=history,
         )
 
-    def _tools(self, run: AsyncRun, agent_def: AgentDefinition) -> dict[str, ToolDefinition]:
+    def _tools(self, run: AsyncRun, agent_def: AgentDefinition, grant: EffectiveGrant) -> dict[str, ToolDefinition]:
         tools = self._executor.tools_of(agent_def.tools)
         if run.baton is not None:
             tools |= READING
+        if grant.is_bound:
+            tools |= GRANT
         if self._config.enable_memory:
             tools |= MEMORY
         return tools

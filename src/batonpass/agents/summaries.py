@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from batonpass.handoff.transfer.read_offer import ANSWER, QUESTION, REPORT, TASK, read_words
+from batonpass.handoff.transfer.read_offer import read_words
 from batonpass.model.bodies import (
     HandoffAccepted,
     HandoffCompleted,
@@ -10,11 +10,12 @@ from batonpass.model.bodies import (
     HandoffFailed,
     HandoffInitiated,
     RunStarted,
-    ToolRequested,
 )
 from batonpass.model.checks import shorten
+from batonpass.model.content_names import ANSWER, QUESTION, REPORT, TASK
 from batonpass.model.ids import RunId
 from batonpass.model.receipt import Receipt
+from batonpass.records.call import read_call
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import decode_report
 
@@ -40,8 +41,8 @@ def summarise(view: LedgerView, receipt: Receipt) -> str:
             told = f"{_agent(view, body.run)} may not hand to {body.to}: {body.error}"
         case HandoffFailed() as body:
             told = f"{_agent(view, body.run)} failed: {body.error}"
-        case ToolRequested() as body:
-            told = f"{_agent(view, body.run)} calls {body.tool}"
+        case _ if (call := read_call(view, receipt)) is not None and call.receipt.id == receipt.id and call.is_made:
+            told = f"{_agent(view, call.run)} calls {call.tool}"
         case body:
             by = getattr(body, "by", None)
             said = next((_words(view, receipt, name) for name in _SAID if name in receipt.content), "")

@@ -22,6 +22,7 @@ class ToolDefinition:
     description: str = ""
     external: bool = False  # what it returns came from outside: data, which travels in quarantine
     hands_off: bool = False  # it records a handoff of its own, and is no call besides
+    about_itself: bool = False  # it asks what its own run is and may: it acts on nothing, and is no call
 
     def __post_init__(self) -> None:
         require_text("name", self.name)

@@ -28,6 +28,7 @@ from batonpass.handoff.run import LiveRun
 from batonpass.handoff.running import Runner, fail_run, take_report
 from batonpass.model.baton import Baton
 from batonpass.model.charge import Unit
+from batonpass.model.effective_grant import EffectiveGrant
 from batonpass.model.ids import AgentId, PrincipalId, RunId
 from batonpass.model.items import Item, Report
 from batonpass.model.label import Label, Source
@@ -169,7 +170,7 @@ class AsyncHandoff(Face[LiveHandoff]):
 class AsyncRun(Face[LiveRun]):
     """One agent working once on one task, in this process. Use it as a context: leaving it closes the run.
 
-    What touches the ledger is awaited. `report` and `give` only note what will be written at the close.
+    What touches the ledger is awaited. `report`, `give` and `note_message` only note what is written later.
     """
 
     @property
@@ -232,6 +233,11 @@ class AsyncRun(Face[LiveRun]):
         return self.sync.notes
 
     @property
+    def grant(self) -> Coroutine[Any, Any, EffectiveGrant]:
+        """Return what this run may do now, to be awaited: its permits, what is left of each limit, who granted it."""
+        return in_thread(lambda: self.sync.grant)
+
+    @property
     def label(self) -> Label:
         """Return how far all that it knows is trusted, and who may read it."""
         return self.sync.label
@@ -271,6 +277,10 @@ class AsyncRun(Face[LiveRun]):
     def report(self, result: str = "", **parts: Any) -> None:  # noqa: ANN401 - the parts of a Report
         """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is."""
         self.sync.report(result, **parts)
+
+    def note_message(self, message: object, *, number: int | None = None) -> None:
+        """Remember the message that this run's model wrote last: what is handed off from now on points to it."""
+        self.sync.note_message(message, number=number)
 
     def give(self, report: Report, *, flags: Sequence[str] = ()) -> None:
         """Say what comes of the task, as a report made elsewhere; `flags` say in codes what is wrong with it."""

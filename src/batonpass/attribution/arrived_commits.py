@@ -34,13 +34,13 @@ class History:
 
 def see_history(root: Path) -> History | None:
     """Return where the history of a work tree stands; None if it has none."""
-    directory = _git_directory(root)
+    directory = git_directory(root)
     return None if directory is None else History(root, _head(directory), _size(directory))
 
 
 def find_arrived(before: History | None, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the commits that came since, the latest first, and of more than a call may name, the latest."""
-    if before is None or (directory := _git_directory(before.root)) is None:
+    if before is None or (directory := git_directory(before.root)) is None:
         return ()
     passed = _logged(directory, before.logged)
     head = _head(directory)
@@ -54,11 +54,14 @@ def find_arrived(before: History | None, environment: Mapping[str, str] | None =
         return tuple(reached[:MOST_COMMITS])  # fewer than there are, and all that is known
 
 
-def _git_directory(root: Path) -> Path | None:
+def git_directory(root: Path) -> Path | None:
     """Return where git keeps what belongs to a work tree; in a linked one, a file says where."""
     place = root / ".git"
-    if place.is_dir():
+    # Texts, not paths: this is asked before every call that may change something.
+    if os.path.isdir(place):  # noqa: PTH112 - as above
         return place
+    if not os.path.exists(place):  # noqa: PTH110 - as above
+        return None
     linked = _read(place)
     return (root / linked.removeprefix(_LINK).strip()) if linked.startswith(_LINK) else None
 

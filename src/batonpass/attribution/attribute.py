@@ -32,6 +32,7 @@ class Attribution:
     run: str | None = None
     how: How | None = None
     candidates: tuple[Author, ...] = ()  # who may have written it, where that is not certain
+    or_nobody: bool = False  # beside the candidates: somebody who is not recorded may have written it
     unexplained_since: datetime | None = None  # if unexplained: not there yet at this time; None: older than the record
     commit: Commit | None = None  # what brought it into the present branch; None: not committed, or no git
     reformatted_by: str | None = None  # the call that last changed its white space only, or "unrecorded"
@@ -43,7 +44,10 @@ class Attribution:
 
 
 def attribute(
-    path: str, data: bytes, changes: Iterable[FileChange], history: History | None = None
+    path: str,
+    data: bytes,
+    changes: Iterable[FileChange],
+    history: History | None = None,
 ) -> tuple[Attribution, ...]:
     """Return who wrote each line of a file with these bytes, from the recorded changes of its repository."""
     history = history or History()
@@ -77,6 +81,7 @@ def _attribution(number: int, line: str, mark: Mark, commit: Commit | None) -> A
         run=run,
         how=None if run is None else How.MATCHED if mark.is_matched else How.RECORDED,
         candidates=() if certain else mark.authors,
+        or_nobody=mark.is_open and bool(mark.authors),
         unexplained_since=mark.since if mark.is_open else None,
         commit=commit,
         reformatted_by=mark.reformatted_by,

@@ -8,10 +8,19 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_digest, require_integer, require_utc
 from batonpass.model.ids import Digest
+
+
+class Certainty(StrEnum):
+    """How it is known that a call made a change. No system tells who wrote a file; only what the call was told does."""
+
+    CERTAIN = "certain"  # it was told to write this file, and what is there now fits that
+    CANDIDATE = "candidate"  # the file changed while it ran; it may have done that, or anybody else
+    BROUGHT = "brought"  # it had git put there what a commit or a stash has: whoever wrote that wrote it
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,7 @@ class FileChange:
     hunks: tuple[Hunk, ...] | None = None  # None: only the digests are known
     renamed_from: str | None = None
     overlapping: tuple[str, ...] = ()  # calls that ran at the same time, and may have done it instead
+    certainty: Certainty = Certainty.CERTAIN
 
     def __post_init__(self) -> None:
         require_utc("at", self.at)

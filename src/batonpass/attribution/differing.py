@@ -4,13 +4,13 @@ A look lists the files that are not as a commit has them; all others are as that
 not list alike is all that can differ, along with what the two commits do not have alike.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Final
 
-from batonpass.attribution.change import FileChange, lines_of
+from batonpass.attribution.change import Certainty, FileChange, lines_of
 from batonpass.attribution.diffing import match_lines
 from batonpass.attribution.porcelain import Blob, Porcelain
 from batonpass.attribution.seen import COARSE_TICK, LARGEST_KEPT, LARGEST_READ, Seen, is_same, seen_bytes
@@ -52,6 +52,8 @@ class Difference:
     after_digest: Digest | None = None
     renamed_from: str | None = None
     too_large: bool = False  # a side is known by its digest only, or not even that
+    certainty: Certainty = Certainty.CERTAIN  # that the call whose looks these are made it
+    overlapping: tuple[str, ...] = ()  # calls that may have made it instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +219,12 @@ def _name(path: str) -> str:
     return PurePosixPath(path).name
 
 
-def changes_of(
-    differences: Iterable[Difference], *, call: str, run: str, at: datetime, overlapping: Collection[str] = ()
-) -> Changes:
-    """Return differences as what a call changed; calls that overlapped it are named as those who may have done it."""
+def changes_of(differences: Iterable[Difference], *, call: str, run: str, at: datetime) -> Changes:
+    """Return differences as changes that are recorded with a call."""
     found = list(differences)
     notes: tuple[str, ...] = ()
     if len(found) > MOST_CHANGES:
         notes = (f"{len(found)} files changed; {MOST_CHANGES} of them are recorded",)
-    others = tuple(sorted(overlapping))
     return Changes(
         tuple(
             FileChange(
@@ -237,7 +236,8 @@ def changes_of(
                 after=each.after_digest,
                 hunks=None if each.too_large else hunks_of(each.before, each.after),
                 renamed_from=None if each.renamed_from is None else printable(each.renamed_from),
-                overlapping=others,
+                overlapping=each.overlapping,
+                certainty=each.certainty,
             )
             for each in found[:MOST_CHANGES]
         ),

@@ -61,9 +61,14 @@ def gaps_of(blocks: Sequence[Block], old_size: int, new_size: int) -> Iterator[G
         at_old, at_new = block.old + block.size, block.new + block.size
 
 
+def blocks_between(old: Sequence[str], new: Sequence[str]) -> list[Block]:
+    """Return what a diff says is the same; what may have come or gone in several places did in the last, as in git."""
+    return _slid_down(old, new, match_lines(old, new))
+
+
 def hunks_between(old: Sequence[str], new: Sequence[str]) -> tuple[Hunk, ...]:
     """Return what makes new of old; a hunk that could stand in several places stands in the last, as in git."""
-    blocks = _slid_down(old, new, match_lines(old, new))
+    blocks = blocks_between(old, new)
     return tuple(
         Hunk(
             gap.old + (gap.old_end > gap.old),

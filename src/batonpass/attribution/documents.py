@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from batonpass.attribution.change import FileChange, Hunk
+from batonpass.attribution.change import Certainty, FileChange, Hunk
 from batonpass.errors import InvalidValueError
 from batonpass.model.ids import CallId, Digest, RunId
 from batonpass.wire.canonical import encode
@@ -28,6 +28,7 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     renamed_from: str | None = None
     hunks: list[_Hunk] | None = None
     overlapping: list[str] = []
+    certainty: Certainty = Certainty.CERTAIN
 
 
 _CHANGES: Final = msgspec.json.Decoder(_Change)
@@ -45,6 +46,8 @@ def encode_change(change: FileChange) -> bytes:
         ]
     if change.overlapping:
         document["overlapping"] = change.overlapping
+    if change.certainty is not Certainty.CERTAIN:
+        document["certainty"] = change.certainty
     return encode(document)
 
 
@@ -67,6 +70,7 @@ def decode_change(data: bytes, *, call: CallId, run: RunId, at: datetime) -> Fil
         hunks=hunks,
         renamed_from=document.renamed_from,
         overlapping=tuple(document.overlapping),
+        certainty=document.certainty,
     )
 
 

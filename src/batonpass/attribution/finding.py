@@ -101,6 +101,7 @@ class Search:
         self._claims: defaultdict[int, list[tuple[int, Mark]]] = defaultdict(list)  # and how much stands around it
         self._hints: defaultdict[int, list[Mark]] = defaultdict(list)
         self._doubts: defaultdict[int, list[Mark]] = defaultdict(list)
+        self._kept = Counter(line for line, sure in zip(lines, carried.sure, strict=True) if sure)
         self._done: dict[tuple[int, int], int] = {}  # fragment and distance: explored up to this line
 
     def run(self) -> None:
@@ -136,9 +137,11 @@ class Search:
     def _places_of(self, line: str) -> Iterator[tuple[Fragment, int]]:
         """Yield where a line was: in what was there last, if it was; else wherever it was once."""
         texts = [text for text in self._texts if text.count(line)]
+        there = self._kept[line]
         for text in texts:
             place = text.find(line)
-            if place is not None and text.has(place, line):
+            # What is still where it was did not come from there: this is a copy, whoever made it.
+            if place is not None and text.has(place, line) and not there:
                 yield text, place
         if not texts:
             yield from self._attic.find(line)
@@ -224,6 +227,10 @@ class Search:
         # Lines that say nothing belong to the larger of two things that they were seen in.
         least = 0 if weight(self._lines[index]) is Weight.STRONG else max(size for size, _ in claims)
         mark = joined(mark for size, mark in claims if size >= least)
+        known = self._carried.marks[index]
+        if known is not None and weight(self._lines[index]) is Weight.TRIVIAL:
+            # It may be the one that was here before, and what moved to its side came without.
+            mark = joined((mark, known))
         self._carried.marks[index] = mark
         self._carried.sure[index] = mark.is_certain
 

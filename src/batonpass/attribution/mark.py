@@ -9,7 +9,8 @@ from typing import Final
 
 UNRECORDED: Final = "unrecorded"  # who reformatted a line, if no recorded call did
 
-_SHORT: Final = 4  # letters and digits
+_PAIR: Final = 2  # letters and digits: a name and a value
+_SHORT: Final = 4
 _LONG: Final = 12
 _REMEMBERED: Final = 100_000
 
@@ -169,6 +170,13 @@ def matched(mark: Mark) -> Mark:
 def squeezed(text: str) -> str:
     """Return a text without its white space: what reformatting leaves alone."""
     return "".join(text.split())
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def is_anybodys(text: str) -> bool:
+    """Return whether a line is written by everybody all the time: a brace, `else:`, nothing at all; but not `k = 5`."""
+    bare = squeezed(text)
+    return bare in _EVERYBODYS or sum(map(str.isalnum, bare)) < _PAIR
 
 
 @lru_cache(maxsize=_REMEMBERED)

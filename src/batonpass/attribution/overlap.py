@@ -1,11 +1,11 @@
 """Which calls were under way at the same time: what changed meanwhile may be the work of any of them.
 
 Looks tell what changed while a call ran, not who did it. If another call ran at any moment in between, both see the
-change, and each record of it names the other as a candidate. Only an exact claim decides: a call whose own arguments
-name the file, and of which the bytes before and after are known.
+change, and each record of it names the other as a candidate. Only an exact claim decides: a call that was told to write
+the file, and of which the bytes before and after are known.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Lock
@@ -13,6 +13,7 @@ from typing import Final
 
 from batonpass.attribution.change import digest_of
 from batonpass.attribution.differing import Difference, Look
+from batonpass.attribution.intent import UNTOLD, Intent
 from batonpass.model.ids import Digest
 
 LONGEST: Final = timedelta(hours=12)
@@ -33,14 +34,26 @@ class Ended:
     """A call that is over: how the files were before it, who ran meanwhile, and what those claim."""
 
     look: Look | None = None
-    overlapping: tuple[str, ...] = ()
+    intent: Intent = UNTOLD  # what it was told to write
+    others: Mapping[str, Intent | None] = field(default_factory=dict)  # and what each of those; None: nobody knows
     claims: tuple[Claim, ...] = ()
+
+    @property
+    def suspects(self) -> dict[str, Intent | None]:
+        """Return the others that may have made what no claim explains; who writes one file and claims it has not."""
+        claimed = {claim.call for claim in self.claims}
+        return {
+            call: intent
+            for call, intent in self.others.items()
+            if intent is None or not (intent.only and call in claimed)
+        }
 
 
 @dataclass(slots=True)
 class _Call:
     began: datetime
-    others: set[str]
+    intent: Intent | None
+    others: dict[str, Intent | None]
     look: Look | None = None
     claims: list[Claim] = field(default_factory=list)
 
@@ -59,14 +72,15 @@ class Underway:
         self._calls: dict[str, _Call] = {}
         self._lock = Lock()
 
-    def begin(self, call: str, *, at: datetime) -> None:
-        """Note that a call is about to begin; the look at the files comes next."""
+    def begin(self, call: str, *, at: datetime, intent: Intent | None = UNTOLD) -> None:
+        """Note that a call is about to begin, and what it is told to write; the look at the files comes next."""
         with self._lock:
             for stale in [name for name, each in self._calls.items() if at - each.began > self._longest]:
                 self._drop(stale)
             for other in self._calls.values():
-                other.others.add(call)
-            self._calls[call] = _Call(at, set(self._calls) - {call})
+                other.others[call] = intent
+            others = {name: each.intent for name, each in self._calls.items() if name != call}
+            self._calls[call] = _Call(at, intent, others)
 
     def keep(self, call: str, look: Look) -> None:
         """Keep how the files were before a call, until it ends."""
@@ -88,7 +102,7 @@ class Underway:
             found = self._calls.pop(call, None)
         if found is None:
             return Ended()
-        return Ended(look=found.look, overlapping=tuple(sorted(found.others)), claims=tuple(found.claims))
+        return Ended(look=found.look, intent=found.intent or UNTOLD, others=found.others, claims=tuple(found.claims))
 
     def is_quiet(self) -> bool:
         """Return whether nothing is under way."""
@@ -103,7 +117,7 @@ class Underway:
     def _drop(self, call: str) -> None:
         self._calls.pop(call, None)
         for other in self._calls.values():
-            other.others.discard(call)
+            other.others.pop(call, None)
 
 
 def unclaimed(differences: Iterable[Difference], claims: Iterable[Claim]) -> Iterator[Difference]:

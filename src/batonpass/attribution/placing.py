@@ -43,7 +43,7 @@ def place_splices(
         placed = splices if all(_fits(splice, lines) for splice in splices) else None
     elif change.hunks is None:
         placed = None
-    elif not _is_there(change.hunks, lines):
+    elif not is_there(change.hunks, lines):
         placed = _placed_elsewhere(change.hunks, lines)
     return None if placed is None else _slid_down(placed, lines)
 
@@ -80,7 +80,7 @@ def _fits(splice: Splice, lines: Sequence[str]) -> bool:
     return end <= len(lines) and tuple(lines[splice.index : end]) == splice.removed
 
 
-def _is_there(hunks: Sequence[Hunk], lines: Sequence[str]) -> bool:
+def is_there(hunks: Sequence[Hunk], lines: Sequence[str]) -> bool:
     """Return whether the old side of each hunk is there, and says enough to be taken for it."""
     return all(
         tuple(lines[hunk.old_index : hunk.old_index + hunk.old_count]) == hunk.removed

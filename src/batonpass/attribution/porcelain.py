@@ -5,6 +5,7 @@ are named in the configuration, which whoever runs in the work tree may have cha
 and emptied for each question that could start one. A file that needs a filter then counts as changed; that is safe.
 """
 
+import hashlib
 import re
 import secrets
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ _FILTER: Final = re.compile(r"filter\.(.*)\.(?:clean|smudge|process|required)", 
 _FIELDS_BEFORE_PATH: Final = {"1": 8, "u": 10}
 _MOST_AT_ONCE: Final = 500
 _LINK: Final = "120000"
+_LONG_NAME: Final = 64  # digits of a sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,13 @@ class Porcelain(Repository):
         printed = self._run(["check-attr", "-z", "--stdin", "filter"], asked).decode("utf-8", "surrogateescape")
         fields = printed.split("\0")
         return {path for path, value in zip(fields[::3], fields[2::3], strict=False) if value in names}
+
+    def stored(self, contents: Sequence[bytes], commit: str | None) -> list[bool]:
+        """Return of each content whether git keeps an object with these bytes; a commit tells how it names them."""
+        sha = hashlib.sha256 if commit is not None and len(commit) == _LONG_NAME else hashlib.sha1  # as git does
+        names = [sha(b"blob %d\0%b" % (len(one), one)).hexdigest() for one in contents]
+        printed = self._batch("--batch-check", names).decode("ascii", "replace").splitlines()
+        return [line.split(" ")[1:2] == ["blob"] for line in printed]
 
     def _filters(self) -> set[str]:
         try:

@@ -14,6 +14,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from threading import Lock
+from types import MappingProxyType
 from typing import Final
 
 from batonpass.attribution.differing import (
@@ -26,12 +27,14 @@ from batonpass.attribution.differing import (
     paired,
 )
 from batonpass.attribution.git import GitSilentError
+from batonpass.attribution.intent import UNTOLD, Contents, Intent, moved, told_apart
 from batonpass.attribution.overlap import Claim, unclaimed
 from batonpass.attribution.porcelain import EMPTY_VARIABLE, Porcelain
 from batonpass.attribution.seen import Mark, Seen, find_mark, see
 from batonpass.attribution.sides import printable
 from batonpass.attribution.watching import Noted, UnwatchableError, Watcher
 
+NOBODY: Final[Mapping[str, Intent | None]] = MappingProxyType({})
 MOST_FILES: Final = 5_000  # without git: more are not looked at
 MOST_CHANGED: Final = 20_000  # with git: if more are not committed, none is looked at
 MOST_MODULES: Final = 16
@@ -89,22 +92,47 @@ class WorkTree:
         call: str,
         run: str,
         at: datetime,
-        overlapping: Collection[str] = (),
+        intent: Intent = UNTOLD,
+        others: Mapping[str, Intent | None] = NOBODY,
         claims: Iterable[Claim] = (),
     ) -> Changes:
-        """Return what a call changed between two looks, and what of that is not known; it never raises.
+        """Return what changed between two looks around a call, and what of that is not known; it never raises.
 
-        Calls that `overlapping` names are candidates for each change; what `claims` of theirs explain is theirs alone.
+        What the call was told to write, and fits that, is its work; of the rest it is a candidate, as are the `others`
+        that ran at the same time. What `claims` of theirs explain is theirs alone.
         """
         notes = tuple(dict.fromkeys((*_notes(before), *_notes(after))))
         if before.versioned != after.versioned and not (before.blind or after.blind):
             notes = (*notes, "what changed is not known: this became a repository meanwhile, or is none any more")
         try:
-            found = list(paired(list(unclaimed(self._differences(before, after), claims))))
+            apart = list(unclaimed(self._differences(before, after), claims))
+            found = list(paired(moved(apart, intent)))
+            brought = self._brought(found, after) if intent.brings else set()
         except GitSilentError as error:
             return Changes((), (*notes, f"what changed is not known: {error}"))
-        told = changes_of(found, call=call, run=run, at=at, overlapping=overlapping)
+        judged = told_apart(found, intent, others, contents=self._contents(apart), brought=brought)
+        told = changes_of(judged, call=call, run=run, at=at)
         return Changes(told.changes, (*notes, *told.notes))
+
+    def _brought(self, differences: Sequence[Difference], after: Look) -> set[str]:
+        """Return the paths at which there is now what git keeps: as the commit has it, or as any object does."""
+        found = {each.path for each in differences if each.path not in after.listed}
+        others = [each for each in differences if each.path in after.listed and each.after is not None]
+        stored = self._git.stored([each.after or b"" for each in others], after.commit)
+        return found | {each.path for each, is_stored in zip(others, stored, strict=True) if is_stored}
+
+    def _contents(self, differences: Sequence[Difference]) -> Contents:
+        """Return what tells which bytes a file may have had during a call, if that can be told."""
+        changed = {each.path: each for each in differences}
+
+        def contents(path: str) -> Sequence[bytes] | None:
+            if (known := changed.get(path)) is not None:
+                sides = [side for side in (known.before, known.after) if side is not None]
+                return None if known.too_large else sides
+            seen = see(self.root / path, None, keep=True)
+            return None if seen is None or seen.data is None else [seen.data]
+
+        return contents
 
     def close(self) -> None:
         """Watch nothing any more; the next look begins anew."""

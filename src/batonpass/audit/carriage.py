@@ -1,4 +1,7 @@
-"""Whether what binds everybody has arrived: intent, constraints and exclusions, hop by hop, from receipts alone.
+"""Whether what binds everybody has arrived, and what was left behind: hop by hop, from receipts alone.
+
+Intent, constraints and exclusions bind everybody further down: one that is not there was lost. Decisions, files and
+whatever else a sender knows it may leave behind; then who did so is told, and what.
 
 A receipt names an item by its id and by the digest of its words. So whoever follows the offers from the root down sees
 what each sender had, what it handed on, what it added, and what somebody entitled to it took away. What each sender had
@@ -11,9 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from batonpass.audit.lookup import read_receipt
 from batonpass.errors import EditedError, NotFoundError
-from batonpass.model.baton import INHERITED
+from batonpass.model.baton import ABRIDGED, INHERITED
 from batonpass.model.bodies import (
     Carried,
     HandoffAccepted,
@@ -28,6 +30,7 @@ from batonpass.model.content import Place, content_digest
 from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Handoff
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 
@@ -111,6 +114,8 @@ class Hop:
     accepted: ReceiptId | None
     attempt: int | None  # which of its attempts leads on; at the last hop, the latest
     countersigned: bool  # that attempt signed for exactly this baton
+    left: tuple[Carried, ...] = ()  # what its sender knew, does not bind anybody, and was not handed on
+    abridged: bool = False  # they were left because there were too many, and not because somebody chose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +129,17 @@ class Carriage:
     items: tuple[Passenger, ...]  # all that ever were on the way, in the order in which they came
     later: tuple[Passenger, ...]  # what humans said in this tree and this handoff does not know of
     findings: tuple[Finding, ...]
+    left: tuple[Passenger, ...] = ()  # what was left behind at some hop, in the order of the hops
+
+    @property
+    def binds(self) -> bool:
+        """Return whether everything arrived that had to, byte for byte: what binds everybody."""
+        return not self.findings
 
     @property
     def whole(self) -> bool:
-        """Return whether everything arrived that had to, byte for byte."""
-        return not self.findings
+        """Return whether everything arrived that anybody on the way knew: nothing was lost, and nothing left behind."""
+        return self.binds and not self.left
 
     @property
     def arrived(self) -> tuple[Passenger, ...]:
@@ -152,6 +163,8 @@ class _Way:
     root: RunId
     principal: PrincipalId
     bound: dict[ContentId, Carried] = field(default_factory=dict)
+    given: dict[ContentId, Carried] = field(default_factory=dict)  # what the sender was handed and binds nobody
+    left: dict[ContentId, Carried] = field(default_factory=dict)
     seen: dict[ContentId, Carried] = field(default_factory=dict)
     origins: dict[ContentId, Origin] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -191,6 +204,7 @@ def prove_carriage(view: LedgerView, handoff: Handoff) -> Carriage:
         items=items,
         later=tuple(_later(view, way)),
         findings=tuple(way.findings),
+        left=tuple(_passengers(view, way, way.left, arrived=arrived)),
     )
 
 
@@ -247,6 +261,7 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
         if ref.item not in way.seen:
             _take_new(view, way, number, offer, ref)
     way.bound = inherited
+    left = _leave(way, number, offer, carried)
     countersigned = acceptance is not None and _is_countersigned(view, offer, acceptance)
     if acceptance is not None and _baton(acceptance) is not None and not countersigned:
         way.findings.append(Finding(fault=Fault.OTHER_BATON, hop=number, ref=None, receipt=acceptance.id))
@@ -266,7 +281,24 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
         if acceptance is not None and isinstance(acceptance.body, HandoffAccepted)
         else None,
         countersigned=countersigned,
+        left=left,
+        abridged=ABRIDGED in offer.body.missing,
     )
+
+
+def _leave(way: _Way, number: int, offer: _Offer, carried: Mapping[ContentId, Carried]) -> tuple[Carried, ...]:
+    """Return what a sender knew before it offered, binds nobody, and is not in the offer."""
+    known = dict(way.given)
+    for note in offer.notes:
+        if isinstance(note.body, RunRecorded):
+            for ref in note.body.items:
+                if ref.part not in INHERITED:
+                    known[ref.item] = ref
+                    way.origins.setdefault(ref.item, _origin(note, note.body.by, number))
+    way.given = {item: ref for item, ref in carried.items() if ref.part not in INHERITED}
+    left = {item: ref for item, ref in known.items() if item not in carried}
+    way.left |= left
+    return tuple(left.values())
 
 
 def _take_notes(way: _Way, number: int, offer: _Offer) -> Iterator[Relaxed]:

@@ -20,10 +20,12 @@ from batonpass.model.charge import Charge, Unit, is_revocation, whole_of
 from batonpass.model.grant import Terms
 from batonpass.model.ids import CallId, StreamId
 from batonpass.model.limits import UNLIMITED, Limits
+from batonpass.model.made import is_told_outside
 from batonpass.model.permit import Permit
 from batonpass.model.receipt import Receipt
 
 CHARGES: Final = "charges"
+_LIMIT: Final = "limit"  # a call that was made before anybody could stop it says so of itself
 _AFTER: Final = tuple(unit for unit in Unit if unit is not Unit.CALLS)
 # What is older than this is surely older: it is added up, so that a long tree costs no more for each call.
 _SETTLED: Final = timedelta(minutes=10)
@@ -129,7 +131,8 @@ class Charges:
                 self._give_back(body, charge)
             name = (charge.account, charge.unit)
             self._used[name].add(receipt, charge.amount)
-            self._require_within(charge)
+            if not (isinstance(body, ToolRequested) and is_told_outside(body.flags, (_LIMIT,))):
+                self._require_within(charge)
         if isinstance(body, ToolRequested):
             self._keep_aside(body)
         elif isinstance(body, ToolCompleted):

@@ -23,3 +23,4 @@ class Evidence:
     seals: int
     unjudged: int  # calls of runs with a grant of which too much was erased, redacted or left out to judge them again
     unknown_kinds: int  # receipts of kinds that this version cannot interpret; their bytes, chain and signatures hold
+    sealed: int = 0  # receipts that only a seal stands for: their bytes, order and contents were compared, and no more

@@ -35,8 +35,10 @@ from batonpass.model.bodies import (
     ToolRequested,
 )
 from batonpass.model.content import StoredContent
+from batonpass.model.content_names import CERTIFICATE, SCOPE, TERMS
 from batonpass.model.grant import Certificate, Signed, Terms
 from batonpass.model.ids import ContentId, Digest, KeyId, RelayId, StreamId
+from batonpass.model.made import is_told_outside
 from batonpass.model.permit import spell_time
 from batonpass.model.projection import key_id
 from batonpass.model.receipt import Mode, Receipt
@@ -44,9 +46,8 @@ from batonpass.signing.ed25519 import is_signed
 from batonpass.wire.statements import signing_bytes
 from batonpass.wire.token import decode_part
 
-TERMS: Final = "terms"
-CERTIFICATE: Final = "certificate"
-SCOPE: Final = "scope"
+_GRANT: Final = "grant"
+_LIMIT: Final = "limit"
 
 Said = TypeVar("Said", Terms, Certificate)
 Contents = Mapping[ContentId, StoredContent]
@@ -219,8 +220,10 @@ class Grants:
         if held is not None and held.digest is not None and not held.tried_out:
             if receipt.mode is not Mode.ENFORCED:
                 raise UngrantedError("its run has a grant, and the call says that it is only observed", field="mode")
-            self._require_unrevoked(receipt, held)
-            self._require_covered(receipt, body, held, contents)
+            # It claims no authority where it says that it had none, and was made before anybody could stop it.
+            if not is_told_outside(body.flags, (_GRANT,)):
+                self._require_unrevoked(receipt, held)
+                self._require_covered(receipt, body, held, contents)
         self._charge(receipt, body, contents)
 
     def _charge(self, receipt: Receipt, body: ToolRequested | ToolCompleted | RunSpent, _: Contents) -> None:
@@ -250,7 +253,8 @@ class Grants:
             for number, terms in enumerate(held.chain, 1)
         ]
         self.unjudged += covering.unjudged
-        self._charges.require_counted(receipt, body, hops)
+        if not is_told_outside(body.flags, (_LIMIT,)):
+            self._charges.require_counted(receipt, body, hops)
 
     def _require_unrevoked(self, receipt: Receipt, held: Held) -> None:
         # One relay has one clock, and its store lets no call pass once a revocation is written: what stands after it

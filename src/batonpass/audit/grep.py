@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 import re2
 
-from batonpass.audit.lookup import Text, read_receipt, read_texts
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.ids import HANDOFF, RELAY, RUN, HandoffId, ReceiptId, RunId, StreamId
 from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 # Random characters spell short words by accident: in an id or a digest, a match must be this long and touch an edge.

@@ -26,6 +26,7 @@ from batonpass.errors import (
     VerificationError,
 )
 from batonpass.model.bodies import (
+    CheckpointSaved,
     ContentErased,
     HandoffAccepted,
     HandoffAnswered,
@@ -71,13 +72,13 @@ class Link:
 class Linker:
     """Takes receipts in position order and refuses the first that does not fit. Raises `VerificationError`."""
 
-    def __init__(self, info: LedgerInfo, *, gapless: bool = True) -> None:
+    def __init__(self, info: LedgerInfo, *, gapless: bool = True, whole: bool = True) -> None:
         self.derived = Derived()
         self.unknown_kinds = 0
         self._info = info
         self._gapless = gapless
         self._position: int | None = 0
-        self._memory = Memory(whole=gapless)
+        self._memory = Memory(whole=gapless and whole)
         root = root_key(info.root_key)
         self._root = root.id
         self.derived.keys[root.id] = root
@@ -106,6 +107,15 @@ class Linker:
             raise _placed(error, stored) from None
         self._remember(receipt, raw, digest, change)
         return Link(receipt, raw, signatures, rulings)
+
+    def pass_over(self, stored: StoredReceipt, run_key: PublicKey | None) -> None:
+        """Leave a receipt out that stands for itself: it has its position, and nobody else may sign with its key."""
+        try:
+            self._require_position(stored)
+        except VerificationError as error:
+            raise _placed(error, stored) from None
+        if run_key is not None:
+            self._know(run_key)
 
     # Step 3: positions count from 1 without a gap; in a bundle, which is a selection, they only grow.
     def _require_position(self, stored: StoredReceipt) -> None:
@@ -214,10 +224,10 @@ class Linker:
         memory.holds.remember(receipt, digest, self.derived)
         memory.taints.remember(receipt)
         match receipt.body:
-            case ToolRequested() as body:
-                memory.calls.setdefault(body.run, set()).add(body.call)
-            case ToolCompleted() | ToolFailed() as body:
-                memory.calls[body.run].discard(body.call)
+            case CheckpointSaved() as body:
+                memory.checkpoints[receipt.id] = body.run
+            case ToolRequested() | ToolCompleted() | ToolFailed() as body:
+                memory.take_call(body)
             case RunStarted() | HandoffAccepted() | RunRekeyed() as body:
                 memory.run_keys[body.run] = body.run_key
             case HandoffInitiated() | HandoffAnswered() | SessionResumed() as body:

@@ -31,6 +31,7 @@ from batonpass.model.bodies import (
     ToolCached,
     ToolCompleted,
     ToolFailed,
+    ToolRequested,
 )
 from batonpass.model.ids import (
     CallId,
@@ -62,11 +63,19 @@ class Memory:
     items: CarriedItems = field(default_factory=CarriedItems)
     taints: Taints = field(default_factory=Taints)
     calls: dict[RunId, set[CallId]] = field(default_factory=dict)  # requested, no outcome yet
+    checkpoints: dict[ReceiptId, RunId] = field(default_factory=dict)
     erased: dict[ContentId, ReceiptId] = field(default_factory=dict)
     public_keys: dict[KeyId, bytes] = field(default_factory=dict)
     in_flight: dict[RunId, tuple[HandoffId, ...]] = field(default_factory=dict)  # by root, what it inherited so
     holds: Holds = field(default_factory=Holds)
     whole: bool = True  # False in a bundle: what other trees say is not there to be compared with
+
+    def take_call(self, body: ToolRequested | ToolCompleted | ToolFailed) -> None:
+        """Remember which calls of a run have no outcome yet."""
+        if isinstance(body, ToolRequested):
+            self.calls.setdefault(body.run, set()).add(body.call)
+        else:
+            self.calls[body.run].discard(body.call)
 
     def take_baton(self, body: HandoffInitiated | HandoffAnswered | SessionResumed, digest: Digest) -> None:
         """Remember the latest revision of a handoff's baton, and what a root knew to be in flight when it began."""
@@ -133,7 +142,15 @@ def _require_sanitised(facts: Facts, body: HandoffContextSanitized) -> None:
         raise UnlinkedError("it is about a handoff that its run did not offer", field="handoff")
 
 
-def _require_items(facts: Facts, _: HandoffInitiated | RunRecorded | RunRelaxed) -> None:
+def _require_offer(facts: Facts, body: HandoffInitiated) -> None:
+    facts.memory.items.require(facts.receipt)
+    if body.reasoning is not None and body.reasoning.checkpoint is not None:
+        thinker = facts.memory.checkpoints.get(body.reasoning.checkpoint)
+        if thinker is None or not _is_same_work(facts, thinker, body.run):
+            raise UnlinkedError("it points to what is no checkpoint of its sender", field="reasoning")
+
+
+def _require_items(facts: Facts, _: RunRecorded | RunRelaxed) -> None:
     facts.memory.items.require(facts.receipt)
 
 
@@ -238,10 +255,14 @@ def _require_head(facts: Facts, listed: ChildHead, name: str) -> None:
 
 def _is_child(facts: Facts, run: Run, parent: RunId) -> bool:
     """Return whether a run was handed off by a parent, or by an earlier attempt whose children it took up."""
-    if run.parent == parent:
+    return run.parent is not None and _is_same_work(facts, run.parent, parent)
+
+
+def _is_same_work(facts: Facts, one: RunId, other: RunId) -> bool:
+    """Return whether two runs are the same one, or attempts at the same handoff."""
+    if one == other:
         return True
-    known = facts.derived.runs.get(parent)
-    before = None if run.parent is None else facts.derived.runs.get(run.parent)
+    before, known = facts.derived.runs.get(one), facts.derived.runs.get(other)
     if known is None or before is None or known.handoff is None:
         return False
     return known.handoff == before.handoff
@@ -253,7 +274,7 @@ RULES: Final[Mapping[type, Callable[[Facts, Any], None]]] = {
     HandoffAccepted: _require_attempt,
     HandoffCompleted: _require_close_out,
     HandoffFailed: _require_close_out,
-    HandoffInitiated: _require_items,
+    HandoffInitiated: _require_offer,
     HandoffContextSanitized: _require_sanitised,
     HandoffAnswered: _require_revision,
     HandoffLate: _require_late,

@@ -1,7 +1,7 @@
 """One call as it was recorded, held against the permits of each hop above it."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -10,14 +10,12 @@ from batonpass.guard.granted import SKEW
 from batonpass.guard.recorded import JUDGED, find_broken, is_redacted
 from batonpass.model.condition import argument_of
 from batonpass.model.content import StoredContent
+from batonpass.model.content_names import ARGUMENTS, SCOPE
 from batonpass.model.grant import Terms
 from batonpass.model.ids import ContentId
 from batonpass.model.permit import Permit
 from batonpass.model.receipt import Receipt
 from batonpass.model.resource import read_resource
-
-SCOPE: Final = "scope"
-ARGUMENTS: Final = "arguments"
 
 Contents = Mapping[ContentId, StoredContent]
 

@@ -106,6 +106,8 @@ def require_decision(holds: Holds, derived: Derived, body: Decided, *, whole: bo
     if not whole and isinstance(body, CallDecided) and body.run not in derived.runs:
         return  # in a bundle, of a tree that is not in it
     hold = holds.get(body)
+    if body.hold is not None and body.hold != hold.receipt:
+        raise UnlinkedError("it answers another hold than the one that waited then", field="hold")
     if is_approval(body):
         _require_entitled(holds, hold, body)
     if body.proof is None:

@@ -23,7 +23,7 @@ class SealCheck:
         self._frontier = Frontier.empty()
         self._wanted: defaultdict[int, list[tuple[Note, Seal | None]]] = defaultdict(list)
         for text in notes:
-            note = _parse(text, "the given seal")
+            note = parse_seal(text, "the given seal")
             if note.checkpoint.size == 0:
                 raise SealError("it covers no receipts, so it proves nothing", stream="seal 0", field="size")
             self._wanted[note.checkpoint.size].append((note, None))
@@ -36,7 +36,7 @@ class SealCheck:
                     field="previous",
                 )
             previous = seal.size
-            note = _parse(seal.note, f"the seal of {seal.size}")
+            note = parse_seal(seal.note, f"the seal of {seal.size}")
             if (note.checkpoint.size, note.checkpoint.root.hex()) != (seal.size, seal.root):
                 raise SealError("the row says something else than its note", stream=f"seal {seal.size}", field="root")
             self._wanted[seal.size].append((note, seal))
@@ -85,7 +85,8 @@ def _signed(note: Note, key: Key) -> bool:
     return bool(signatures) and all(is_signed(public_key, note.signed_bytes, named.signature) for named in signatures)
 
 
-def _parse(text: str, what: str) -> Note:
+def parse_seal(text: str, what: str) -> Note:
+    """Return what a seal says. Raises `SealError` if it cannot be read."""
     try:
         return parse_note(text)
     except InvalidValueError as error:

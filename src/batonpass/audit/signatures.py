@@ -147,6 +147,9 @@ def _start_helper() -> "subprocess.Popen[bytes]":
         [sys.executable, "-c", _HELPER, *sys.path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        # Ctrl-C reaches every process in the terminal's group, and a helper's answer would be a traceback. Ours end
+        # when we close their pipe, or die.
+        process_group=0,
     )
 
 

@@ -6,16 +6,18 @@ Returns evidence, or raises for the first thing that is wrong, with its stream, 
 import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from batonpass.audit.evidence import Evidence
 from batonpass.audit.granting import Grants
 from batonpass.audit.linking import Link, Linker
-from batonpass.audit.seals import SealCheck
+from batonpass.audit.sealed import Passed, SealedPart, find_sealed_part
+from batonpass.audit.seals import SealCheck, parse_seal
 from batonpass.audit.signatures import SignatureCheck, SignatureQueue, useful_processes
 from batonpass.errors import (
     ContentMismatchError,
@@ -23,26 +25,31 @@ from batonpass.errors import (
     EditedError,
     InvalidValueError,
     MissingError,
+    NotFoundError,
     PositionError,
     SchemaAlteredError,
     SignatureError,
     UnknownKeyError,
+    UnlinkedError,
     VerificationError,
 )
-from batonpass.model.bodies import ToolCompleted, ToolFailed
 from batonpass.model.checks import require_digest
 from batonpass.model.content import ContentRef, Place, StoredContent, content_digest
-from batonpass.model.ids import ContentId, HandoffId, KeyId, PublicKey
+from batonpass.model.content_names import CHANGE
+from batonpass.model.ids import ContentId, HandoffId, KeyId, PublicKey, RunId, StreamId
+from batonpass.model.kinds import Kind
 from batonpass.model.lifecycle import State
 from batonpass.model.projection import key_id
 from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import Handoff
+from batonpass.model.run import Handoff, RunState
+from batonpass.model.stream import Stream
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerInfo, LedgerStore, LedgerView, ReceiptQuery, Touched
 from batonpass.wire.codec import decode_receipt
+from batonpass.wire.outline import OutlinedContent
 
 _CHUNK: Final = 1_000
-_CHANGE: Final = "change."
+_CHANGING: Final = frozenset({Kind.TOOL_COMPLETED, Kind.TOOL_FAILED})
 
 Progress = Callable[[int, int], None]
 FindContents: TypeAlias = Callable[[Sequence[ContentId]], Iterable[StoredContent]]
@@ -74,18 +81,22 @@ def verify_ledger(
     seals: Sequence[str] = (),
     root_key: PublicKey | KeyId | None = None,
     progress: Progress | None = None,
+    since: str | None = None,
     check: SignatureCheck = is_signed,
 ) -> Evidence:
     """Verify a whole ledger, and that it still holds what these seals (as notes) say.
 
-    `root_key` pins the key that all trust hangs from; without it, compare the one in the evidence yourself.
+    `root_key` pins the key that all trust hangs from; without it, compare the one in the evidence yourself. `since` is
+    a seal over what was verified before: trees that have not changed since are compared with it, and no more.
     """
     with store.view() as view:
         _require_schema(view)
         info = require_root_key(view.info(), root_key)
+        notes = seals if since is None else (*seals, since)
         verification = Verification(
             info,
-            seals=SealCheck(info, notes=seals, kept=view.find_seals()),
+            seals=SealCheck(info, notes=notes, kept=view.find_seals()),
+            sealed=None if since is None else find_sealed_part(view, parse_seal(since, "the given seal")),
             find_touches=view.find_touches_of,
             progress=progress,
             check=check,
@@ -99,6 +110,7 @@ def verify_ledger(
         verification.require_contents(view)
         verification.require_derived(view)
         verification.require_touches(view)
+        _require_found(view)
         return evidence
 
 
@@ -106,6 +118,13 @@ def verify_ledger(
 def _require_schema(view: LedgerView) -> None:
     for name, problem in view.find_alterations():
         raise SchemaAlteredError(problem, stream="schema", field=name)
+
+
+# Step 13 for what is derived to find rows by: a row that nobody finds is as good as gone. After the rows themselves,
+# whose own errors say more.
+def _require_found(view: LedgerView) -> None:
+    for name, problem in view.find_misfiled():
+        raise DerivedStateError(problem, stream="index", field=name)
 
 
 def require_root_key(info: LedgerInfo, pinned: PublicKey | KeyId | None) -> LedgerInfo:
@@ -127,6 +146,7 @@ class Verification:
         info: LedgerInfo,
         *,
         seals: SealCheck | None = None,
+        sealed: SealedPart | None = None,
         gapless: bool = True,
         withheld: bool = False,
         find_touches: FindTouches | None = None,  # None: there are no rows, as in a bundle
@@ -134,8 +154,9 @@ class Verification:
         check: SignatureCheck = is_signed,
     ) -> None:
         self._info = info
-        self._linker = Linker(info, gapless=gapless)
+        self._linker = Linker(info, gapless=gapless, whole=sealed is None)
         self._seals = seals or SealCheck(info)
+        self._sealed = sealed
         self._withheld = withheld
         self._find_touches = find_touches
         self._progress = progress
@@ -153,7 +174,8 @@ class Verification:
     ) -> Evidence:
         """Verify receipts with their contents, and the seals over them."""
         findings: list[tuple[int, VerificationError]] = []
-        processes = useful_processes(total) if self._check is is_signed else 0
+        unproven = total - (0 if self._sealed is None else self._sealed.size)
+        processes = useful_processes(unproven) if self._check is is_signed else 0
         with SignatureQueue(processes=processes, check=self._check) as signatures:
             try:
                 for chunk in _chunks(receipts):
@@ -180,12 +202,11 @@ class Verification:
         signatures: SignatureQueue,
         find_contents: FindContents,
     ) -> None:
-        links: list[Link] = []
+        links: list[Link | Passed] = []
         try:
             for stored in chunk:
-                link = self._linker.add(stored)
+                link = self._link(stored, signatures)
                 links.append(link)
-                signatures.add(link.receipt.stream, link.receipt.seq, (stored.payload, link.signatures), *link.rulings)
                 if stored.position is not None:
                     self._seals.add(link.digest, self._linker.derived.keys)
                 self._done += 1
@@ -193,8 +214,20 @@ class Verification:
             self._found_at = self._done
             self._require_digests(links, find_contents)
 
+    def _link(self, stored: StoredReceipt, signatures: SignatureQueue) -> Link | Passed:
+        passed = None if self._sealed is None else self._sealed.pass_over(stored)
+        if passed is not None:
+            self._linker.pass_over(stored, passed.receipt.run_key)
+            signatures.add(stored.stream, stored.seq)
+            return passed
+        link = self._linker.add(stored)
+        proven = self._sealed is not None and self._sealed.is_proven(stored)
+        jobs = () if proven else ((stored.payload, link.signatures), *link.rulings)
+        signatures.add(link.receipt.stream, link.receipt.seq, *jobs)
+        return link
+
     # Step 10: every content is what its receipt committed to, or was erased under a receipt.
-    def _require_digests(self, links: Sequence[Link], find_contents: FindContents) -> None:
+    def _require_digests(self, links: Sequence[Link | Passed], find_contents: FindContents) -> None:
         wanted = [ref.id for link in links for ref in link.receipt.content.values()]
         found = {content.id: content for content in find_contents(wanted)}
         touches = self._touches(links)
@@ -203,7 +236,7 @@ class Verification:
                 stored = found.get(ref.id)
                 try:
                     self._require_digest(link, name, ref, stored)
-                    if touches is not None and name.startswith(_CHANGE) and stored is not None:
+                    if touches is not None and name.startswith(CHANGE) and stored is not None:
                         self._require_touch(link, stored, touches.get(ref.id))
                 except (ContentMismatchError, DerivedStateError) as error:
                     self._found_at = order
@@ -213,7 +246,8 @@ class Verification:
                         seq=link.receipt.seq,
                         field=f"content.{name}",
                     ) from None
-            self._require_granted(order, link, found)
+            if isinstance(link, Link):
+                self._require_granted(order, link, found)
 
     # Step 10 for terms and certificates, which are contents: what was granted is what was done.
     def _require_granted(self, order: int, link: Link, found: Mapping[ContentId, StoredContent]) -> None:
@@ -224,7 +258,9 @@ class Verification:
             self._found_at = order
             raise type(error)(error.problem, stream=receipt.stream, seq=receipt.seq, field=error.field) from None
 
-    def _require_digest(self, link: Link, name: str, ref: ContentRef, stored: StoredContent | None) -> None:
+    def _require_digest(
+        self, link: Link | Passed, name: str, ref: ContentRef | OutlinedContent, stored: StoredContent | None
+    ) -> None:
         count = self._contents
         if stored is None:
             if not self._withheld:
@@ -245,18 +281,18 @@ class Verification:
             raise ContentMismatchError(f"the {name} is not what the receipt committed to")
         count.checked += 1
 
-    def _touches(self, links: Sequence[Link]) -> dict[ContentId, Touched] | None:
+    def _touches(self, links: Sequence[Link | Passed]) -> dict[ContentId, Touched] | None:
         if self._find_touches is None:
             return None
-        changes = [ref.id for link in links for name, ref in link.receipt.content.items() if name.startswith(_CHANGE)]
+        changes = [ref.id for link in links for name, ref in link.receipt.content.items() if name.startswith(CHANGE)]
         return {touched.content: touched for touched in self._find_touches(changes)} if changes else {}
 
     # Step 10 again: a change that is kept is found under the path that it names, and under no other.
-    def _require_touch(self, link: Link, stored: StoredContent, touched: Touched | None) -> None:
+    def _require_touch(self, link: Link | Passed, stored: StoredContent, touched: Touched | None) -> None:
         if stored.body is None:
             return  # erased; a row that stayed behind is counted in the end
         if touched is None:
-            if isinstance(link.receipt.body, ToolCompleted | ToolFailed):
+            if link.receipt.kind in _CHANGING:
                 raise DerivedStateError(f"{stored.id} is a change and is found under no path")
             return
         if touched.receipt != link.receipt.id:
@@ -291,12 +327,19 @@ class Verification:
 
     # Step 13: derived rows say what the receipts add up to, no more and no less.
     def require_derived(self, view: LedgerView) -> None:
-        """Refuse derived rows that the receipts do not support."""
+        """Refuse derived rows that the receipts do not support; of sealed trees that have not changed, none is read."""
+        if self._sealed is not None:
+            self._require_some_derived(view, self._sealed.roots)
+            return
         derived = self._linker.derived
         _require_rows("stream", derived.streams, view.find_streams())
         _require_rows("run", derived.runs, view.find_runs())
         held = {lease.handoff for lease in view.find_leases()}
         _require_rows("handoff", derived.handoffs, (_without_claim(known, held) for known in view.find_handoffs()))
+        # A store may keep beside the rows which of them are in which state: a list by state must leave nobody out.
+        in_states = view.find_handoffs(states=tuple(State))
+        _require_rows("handoff by state", derived.handoffs, (_without_claim(known, held) for known in in_states))
+        _require_rows("run by state", derived.runs, view.find_runs(states=tuple(RunState)))
         _require_rows("key", derived.keys, view.find_keys())
         _require_rows("statement", derived.stated, view.find_statements())
         _require_rows("cached result", derived.cached, view.find_cached())
@@ -304,6 +347,31 @@ class Verification:
         _require_rows("held call", derived.held_calls, view.find_held_calls())
         _require_rows("decided call", derived.decided_calls, view.find_decided_calls())
         _require_rows("remark", derived.remarks, view.find_remarks())
+
+    def _require_some_derived(self, view: LedgerView, roots: AbstractSet[RunId]) -> None:
+        derived = self._linker.derived
+        for root in roots:
+            if root not in derived.runs:
+                raise UnlinkedError("a tree that others go on from is not there", stream=root)
+        _require_rows("stream", derived.streams, _find_known(view.get_stream, derived.streams))
+        _require_rows("run", derived.runs, (run for root in roots for run in view.find_runs(root=root)))
+        held = {lease.handoff for lease in view.find_leases()}
+        handoffs = (known for root in roots for known in view.find_handoffs(root=root))
+        _require_rows("handoff", derived.handoffs, (_without_claim(known, held) for known in handoffs))
+        _require_rows("key", derived.keys, view.find_keys())
+        _require_rows("statement", derived.stated, (said for root in roots for said in view.find_statements(root)))
+        # These tables are not kept by tree: other trees' rows pass by.
+        for what, expected, found in (
+            ("cached result", derived.cached, view.find_cached()),
+            ("charged account", derived.charged, view.find_charged()),
+            ("held call", derived.held_calls, view.find_held_calls()),
+            ("decided call", derived.decided_calls, view.find_decided_calls()),
+            ("remark", derived.remarks, view.find_remarks()),
+        ):
+            known: Mapping[Any, Any] = expected
+            if known:
+                rows: Iterable[Any] = found
+                _require_rows(what, known, (row for row in rows if row.id in known))
 
     # Step 13 for what is derived from contents: each row was met above, together with its change.
     def require_touches(self, view: LedgerView) -> None:
@@ -331,6 +399,7 @@ class Verification:
             seals=self._seals.checked,
             unjudged=self._grants.unjudged,
             unknown_kinds=self._linker.unknown_kinds,
+            sealed=0 if self._sealed is None else self._sealed.passed,
         )
 
 
@@ -338,6 +407,12 @@ def _chunks(receipts: Iterable[StoredReceipt]) -> Iterator[list[StoredReceipt]]:
     iterator = iter(receipts)
     while chunk := list(islice(iterator, _CHUNK)):
         yield chunk
+
+
+def _find_known(get: Callable[[StreamId], Stream], streams: Iterable[StreamId]) -> Iterator[Stream]:
+    for stream in streams:
+        with contextlib.suppress(NotFoundError):
+            yield get(stream)
 
 
 def _without_claim(handoff: Handoff, held: AbstractSet[HandoffId]) -> Handoff:
@@ -361,7 +436,7 @@ def _find_stray(view: LedgerView, erased: Container[ContentId]) -> str:
         ref.id
         for stored in view.find_receipts(ReceiptQuery())
         for name, ref in decode_receipt(stored.payload).content.items()
-        if name.startswith(_CHANGE) and ref.id not in erased
+        if name.startswith(CHANGE) and ref.id not in erased
     }
     return next(
         (touched.content for touched in view.find_touches() if touched.content not in kept), "one of the contents"
@@ -384,7 +459,7 @@ def _require_rows(what: str, expected: Mapping[Any, Any], found: Iterable[Any]) 
         if known is None:
             raise DerivedStateError(f"no receipt supports this {what}", stream=row.id)
         if known != row:
-            name = next(name.name for name in fields(row) if getattr(row, name.name) != getattr(known, name.name))
+            name = next(name for name in row.__struct_fields__ if getattr(row, name) != getattr(known, name))
             raise DerivedStateError(
                 f"the row says {getattr(row, name)} and the receipts say {getattr(known, name)}",
                 stream=row.id,

@@ -2,40 +2,52 @@
 
 from collections.abc import Iterator
 
-from batonpass.audit.lookup import LAST, ending, get_handoff, read_receipt
-from batonpass.errors import AmbiguousIdError, NotFoundError
+from batonpass.audit.meant import Meant, choose, describe, find_ended, find_named
 from batonpass.model.bodies import ToolHeld
-from batonpass.model.ids import CALL, RunId
+from batonpass.model.ids import HANDOFF, CallId, HandoffId, RunId
 from batonpass.model.run import Handoff, HeldCall
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
 
 def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
     """Return the handoff or the held call that is meant; a name is an agent's, or the tool of a waiting call.
 
-    Raises `NotFoundError` or `AmbiguousIdError`.
+    Raises as `choose` does.
     """
-    wanted = given.strip().removeprefix("…").lower()
-    named = bool(wanted) and wanted != LAST
-    calls = [held for held in view.find_held_calls() if named and held.call.endswith(wanted)]
-    calls += [held for held in view.find_waiting_calls() if named and _tool(view, held) == given.strip()]
-    if wanted.startswith(f"{CALL}_"):
-        if not calls:
-            raise NotFoundError("held call", given)
-        return calls[0]
-    try:
-        handoff = get_handoff(view, given)
-    except NotFoundError:
-        if not calls:
-            raise
-    else:
-        if not calls:
-            return handoff
-        lines = (f"{ending(handoff.id, 6)} · handoff to {handoff.to}", *(_line(view, held) for held in calls))
-        raise AmbiguousIdError("thing", given, lines)
-    if len(calls) > 1:
-        raise AmbiguousIdError("held call", given, tuple(_line(view, held) for held in calls))
-    return calls[0]
+    calls = {held.call: held for held in view.find_held_calls()}
+
+    def ended(end: str) -> Iterator[Meant]:
+        yield from find_ended(view, end, (HANDOFF,))
+        yield from (_meant(held) for held in calls.values() if held.call.endswith(end))
+
+    meant = choose(
+        given,
+        "handoff or held call",
+        named=lambda name: (*find_named(view, name, (HANDOFF,)), *_using(view, name)),
+        ended=lambda end: (
+            *find_ended(view, end, (HANDOFF,)),
+            *(_meant(held) for held in calls.values() if held.call.endswith(end)),
+        ),
+        lines=lambda found: describe(view, found),
+    )
+    return view.get_handoff(HandoffId(meant.id)) if meant.kind == HANDOFF else calls[CallId(meant.id)]
+
+
+def get_held(view: LedgerView, given: str) -> HeldCall:
+    """Return the held call that is meant, waiting or decided: by the end of its id, or by its tool while it waits.
+
+    Raises as `choose` does.
+    """
+    calls = {held.call: held for held in view.find_held_calls()}
+    meant = choose(
+        given,
+        "held call",
+        named=lambda name: _using(view, name),
+        ended=lambda end: (_meant(held) for held in calls.values() if held.call.endswith(end)),
+        lines=lambda found: describe(view, found),
+    )
+    return calls[CallId(meant.id)]
 
 
 def find_waiting_calls(view: LedgerView, *, root: RunId | None = None) -> Iterator[HeldCall]:
@@ -44,10 +56,12 @@ def find_waiting_calls(view: LedgerView, *, root: RunId | None = None) -> Iterat
     return iter(reversed(found))
 
 
-def _tool(view: LedgerView, held: HeldCall) -> str | None:
-    body = read_receipt(view.get_receipt(held.receipt)).body
-    return body.tool if isinstance(body, ToolHeld) else None
+def _using(view: LedgerView, tool: str) -> Iterator[Meant]:
+    for held in view.find_waiting_calls():
+        body = read_receipt(view.get_receipt(held.receipt)).body
+        if isinstance(body, ToolHeld) and body.tool == tool:
+            yield _meant(held)
 
 
-def _line(view: LedgerView, held: HeldCall) -> str:
-    return f"{ending(held.call, 6)} · call of {view.get_run(held.run).agent} {ending(held.run)}"
+def _meant(held: HeldCall) -> Meant:
+    return Meant(id=held.call, receipt=held.receipt)

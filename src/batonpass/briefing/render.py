@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from batonpass.briefing.opening import counted, opening_of
+from batonpass.briefing.permissions import describe_grant, texts_of
 from batonpass.briefing.pieces import Piece, choose_deferred
 from batonpass.briefing.quoting import inline, is_inline, new_marker, quoted, require_marker
 from batonpass.briefing.sections import (
@@ -20,6 +21,7 @@ from batonpass.briefing.sections import (
     pieces_of_items,
 )
 from batonpass.model.baton import Baton
+from batonpass.model.effective_grant import EffectiveGrant
 from batonpass.model.ids import ContentId
 from batonpass.model.items import Artifact, Item
 
@@ -62,25 +64,32 @@ def brief(
     *,
     read: ReadBody | None = None,
     earlier: Earlier | None = None,
+    grant: EffectiveGrant | None = None,
+    can_ask: bool = False,
     limit: int = LIMIT,
     marker: str | None = None,
 ) -> Briefing:
     """Return a briefing of a baton.
 
-    `read` returns what is in a file. What does not fit into `limit` characters is given by reference, the largest
-    first, data before state and state before the task; nothing is cut.
+    `read` returns what is in a file. `grant` is what its reader may do, and with `can_ask` there is a tool that says
+    later what is left of it. What does not fit into `limit` characters is given by reference, the largest first, data
+    before state and state before the task; nothing is cut.
     """
     pieces = tuple(pieces_of(baton, read or _nothing))
     before = earlier or Earlier()
     # Everything that others wrote: in none of it may the marker stand.
     texts = [*_texts(pieces), *before.finished, *before.in_doubt, *before.children, *_brief_texts(baton)]
+    texts += [] if grant is None else texts_of(grant)
     marker = new_marker(texts) if marker is None else require_marker(marker, texts)
     deferred = choose_deferred(pieces, limit)
     orders = [piece for piece in pieces if piece.name != DATA]
     data = [piece for piece in pieces if piece.name == DATA]
     opening = opening_of(baton)
     parts = [opening, _READING.format(marker=marker)]
-    parts += _sections(orders, marker, deferred, baton)
+    parts += _sections(
+        orders, marker, deferred, _task_lines(baton, granted=grant is not None and grant.may is not None)
+    )
+    parts += [] if grant is None else [describe_grant(grant, can_ask=can_ask)]
     parts += _earlier(before)
     parts += _answers(baton, marker)
     parts += _gaps(baton)
@@ -113,13 +122,13 @@ def attach(prompt: str, items: Iterable[Item]) -> str | None:
 
 
 def _sections(
-    pieces: Sequence[Piece], marker: str, deferred: frozenset[str], baton: Baton | None = None
+    pieces: Sequence[Piece], marker: str, deferred: frozenset[str], below_task: Iterable[str] = ()
 ) -> Iterator[str]:
     for heading, group in groupby(pieces, key=lambda piece: piece.heading):
         lines = [f"# {heading}"]
         lines += (_stub(piece) if piece.ref in deferred else _shown(piece, marker) for piece in group)
-        if heading == YOUR_TASK and baton is not None:
-            lines += _task_lines(baton)
+        if heading == YOUR_TASK:
+            lines += below_task
         yield "\n".join(lines)
 
 
@@ -138,7 +147,7 @@ def _stub(piece: Piece) -> str:
     return told + (f" [{around}]" if around else "")
 
 
-def _task_lines(baton: Baton) -> Iterator[str]:
+def _task_lines(baton: Baton, *, granted: bool) -> Iterator[str]:
     said = baton.brief
     for label, values in (
         ("It serves", (said.serves,) if said.serves else ()),
@@ -147,7 +156,8 @@ def _task_lines(baton: Baton) -> Iterator[str]:
         ("Afterwards these must have changed", said.expects),
         ("Stop when", said.stop_when),
         ("You are asked to need", (*said.needs_tools, *said.needs_skills)),
-        ("You are meant to be allowed", said.may),
+        # What was asked for it; where there is a grant, that is what counts, and it has a section of its own.
+        ("You are meant to be allowed", () if granted else said.may),
     ):
         if values:
             yield f"{label}: " + "; ".join(map(_safe, values))

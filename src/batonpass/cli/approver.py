@@ -1,5 +1,7 @@
 """`batonpass approver`: whose keys prove what they decided."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from batonpass.cli.exits import NO
@@ -14,7 +16,6 @@ from batonpass.model.checks import require_digest
 from batonpass.model.ids import PrincipalId, PublicKey, is_user, require_principal
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.projection import key_id
-from batonpass.relay import Relay
 from batonpass.signing.approver import (
     ApproverFile,
     find_approver,
@@ -22,6 +23,9 @@ from batonpass.signing.approver import (
     find_approvers_home,
     make_approver,
 )
+
+if TYPE_CHECKING:
+    from batonpass.relay import Relay
 
 _COLOURS = {KeyStatus.ACTIVE: "green", KeyStatus.RETIRED: "yellow", KeyStatus.REVOKED: "red"}
 
@@ -123,7 +127,7 @@ def revoke(name: str, reason: str) -> None:
     tell(f"revoked key {revoked.id[:16]} of {name}")
 
 
-def find_own_key(relay: Relay, principal: str) -> tuple[Key | None, ApproverFile | None]:
+def find_own_key(relay: "Relay", principal: str) -> tuple[Key | None, ApproverFile | None]:
     """Return somebody's active key in this ledger, and its file on this machine, as far as there are any."""
     for key in _approvers(relay):
         if key.principal == principal and key.status is KeyStatus.ACTIVE:
@@ -131,7 +135,7 @@ def find_own_key(relay: Relay, principal: str) -> tuple[Key | None, ApproverFile
     return None, None
 
 
-def _approvers(relay: Relay) -> list[Key]:
+def _approvers(relay: "Relay") -> list[Key]:
     known = relay.keys()
     return [key for key in known if key.role is KeyRole.APPROVER]
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,29 +11,24 @@ from typing import Final
 import click
 
 from batonpass.accounts.blame import Lines
-from batonpass.accounts.blame_asking import (
-    as_digest,
-    blame_artifact,
-    blame_digest,
-    blame_effect,
-    blame_text,
-    require_words,
-)
-from batonpass.accounts.blame_text import Row, called, quoted, render_blame, spelled, who
+from batonpass.accounts.blame_hunks import hunk_row
+from batonpass.accounts.blame_text import render_blame
 from batonpass.accounts.blame_values import Blame, Known, Line, Place
+from batonpass.accounts.blame_words import Row, called, quoted, spelled, who
 from batonpass.accounts.trail_telling import Tone
-from batonpass.adapters.blaming import blame_at, find_ledger, heard, project_of
-from batonpass.adapters.claude_code.places import find_transcripts
+from batonpass.adapters.blaming import blame_in, blame_span, find_ledger, find_span, heard, project_of
+from batonpass.attribution.span import Span
 from batonpass.audit.lookup import ending
-from batonpass.cli.blame_facts import blame_facts
+from batonpass.cli.blame_facts import blame_facts, hunk_facts
 from batonpass.cli.exits import NO
-from batonpass.cli.opening import IMPORT_HINT, viewed
 from batonpass.cli.options import checked, given_ledger, json_option, ledger_option
 from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
 from batonpass.cli.progress import progress_bar
 from batonpass.cli.words import counted
-from batonpass.relay import Relay
-from batonpass.store.port import LedgerView
+from batonpass.errors import AmbiguousIdError, NotFoundError
+from batonpass.model.ids import HANDOFF, RUN
+from batonpass.store.opening import open_store
+from batonpass.store.port import LedgerStore, LedgerView
 
 _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 _WHERE: Final = re.compile(r"(?P<path>.+?):(?P<first>\d{1,99})(?:-(?P<last>\d{1,99}))?", re.DOTALL)
@@ -42,22 +37,37 @@ _MOST: Final = 20
 Asking = Callable[[LedgerView], Blame]
 
 
+# What answers about anything but a line takes a while to import, and most people ask about a line.
+def _as_digest(text: str) -> str:
+    from batonpass.accounts.blame_asking import as_digest  # noqa: PLC0415 - as above
+
+    return as_digest(text)
+
+
+def _require_words(text: str) -> str:
+    from batonpass.accounts.blame_asking import require_words  # noqa: PLC0415 - as above
+
+    return require_words(text)
+
+
 @click.command()
-@click.argument("where", metavar="[PATH[:LINE[-LINE]]]", required=False)
+@click.argument("where", metavar="[PATH[:LINE[-LINE]]|RUN|COMMIT|BASE..HEAD]", required=False)
 @click.option("--all", "every", is_flag=True, help="Every line of the file in a table, with who wrote it.")
-@click.option("--full", is_flag=True, help="Whole tasks, every hop, the lines of the change, whole ids.")
+@click.option(
+    "--full", is_flag=True, help="Four questions on one screen: who, with which secret, by whose leave, from where."
+)
 @click.option("--effect", metavar="CALL|TARGET", help="Who made a call, or changed this, and what it changed.")
 @click.option("--artifact", metavar="NAME|ID", help="Who attached it.")
 @click.option(
     "--digest",
     metavar="SHA256",
-    callback=checked(as_digest),
+    callback=checked(_as_digest),
     help="Which change wrote or replaced bytes with this digest.",
 )
 @click.option(
     "--text",
     metavar="WORDS",
-    callback=checked(require_words),
+    callback=checked(_require_words),
     help="Which tasks, statements, calls and changes have these words in them.",
 )
 @json_option
@@ -73,36 +83,103 @@ def command(
     text: str | None,
     as_json: bool,
 ) -> None:
-    """Say who wrote a line of a file.
+    """Say who wrote a line of a file, worked in a run, or stands behind a commit.
 
     Which agent and sub-agent, when, on which task, and the chain of handoffs up to the human's words; by whose leave,
-    and whether anybody verified it; the call, and whether its receipts hold. Without a ledger it reads the transcripts
-    that Claude Code keeps. What no recorded change wrote is said to be unexplained; nothing is guessed.
+    and whether anybody verified it; the call, and whether its receipts hold. A commit, BASE..HEAD and a directory with
+    work that is not committed are told hunk by hunk. Without a ledger it reads the transcripts that Claude Code keeps.
+    What no recorded change wrote is said to be unexplained; nothing is guessed.
     """
-    asked = {"PATH": where, "--effect": effect, "--artifact": artifact, "--digest": digest, "--text": text}
+    asked = {"TARGET": where, "--effect": effect, "--artifact": artifact, "--digest": digest, "--text": text}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) != 1:
         raise click.UsageError(f"give one of {', '.join(asked)}")
     if every and where is None:
         raise click.UsageError("--all goes with PATH")
-    if where is not None:
-        blame = _of_file(where)
+    span, is_run = (None, False) if where is None or _is_file(where) else (find_span(where), _is_run(where))
+    if span is not None and is_run:
+        commit = "a directory" if span.head is None else f"commit {span.head[:12]}"
+        raise click.UsageError(f"{where} is the name of {commit} and of a run: give that, or the end of the run's id")
+    if span is not None:
+        blames = _of_span(span, full=full, as_json=as_json)
     else:
-        with _asked(None) as (relay, sessions), viewed(relay) as view:
-            found = _asking(effect, artifact, digest, text, full=full)(view)
-            blame = replace(found, transcripts=sessions)
-    _answer(blame, every=every, full=full, as_json=as_json)
-    if not blame.is_explained or not blame.holds:
+        blame = _of_file(where, full=full) if where is not None and not is_run else None
+        blames = [blame or _of_ledger(where, lambda: _asking(effect, artifact, digest, text, full=full), full=full)]
+        _answer(blames[0], every=every, full=full, as_json=as_json)
+    if not any(blame.is_explained for blame in blames) or not all(blame.holds for blame in blames):
         click.get_current_context().exit(NO)
 
 
-def _of_file(where: str) -> Blame:
+def _is_file(where: str) -> bool:
     path, lines = _parsed(where)
-    with _asked(path) as (relay, sessions):
-        blame = replace(blame_at(relay, path, lines), transcripts=sessions)
-    if not blame.recorded and not blame.is_heard and next(find_transcripts(project_of(path)), None) is not None:
-        tell(paint(IMPORT_HINT, dim=True))
+    return lines is not None or path.is_file()
+
+
+def _is_run(where: str) -> bool:
+    """Return whether a run or a handoff is meant: it is an id or a name, and no file of the record is called so."""
+    settings = find_ledger(None, given_ledger())
+    if settings is None or Path(where).exists():
+        return False
+    from batonpass.audit.meant import get_meant  # noqa: PLC0415 - as above
+
+    with closing(open_store(settings.ledger, create=False)) as store, store.view() as view:
+        if next(view.find_touches(where), None) is not None:
+            return False
+        try:
+            get_meant(view, where, (RUN, HANDOFF))
+        except AmbiguousIdError:
+            return True
+        except NotFoundError:
+            return False
+    return True
+
+
+def _of_ledger(run: str | None, asking: Callable[[], Asking], *, full: bool) -> Blame:
+    """Return who did what is asked about by any other name than a line's."""
+    from batonpass.accounts.blame_run import blame_run, with_ways  # noqa: PLC0415 - as above
+    from batonpass.cli.opening import viewed  # noqa: PLC0415 - as above
+
+    with _asked(None) as (store, sessions), viewed(store) as view:
+        found = asking()(view) if run is None else blame_run(view, run)
+        return replace(with_ways(view, found) if full else found, transcripts=sessions)
+
+
+def _of_file(where: str, *, full: bool) -> Blame:
+    path, lines = _parsed(where)
+    with _asked(path) as (store, sessions):
+        blame = replace(blame_in(store, path, lines), transcripts=sessions)
+        if full and sessions is None:
+            from batonpass.accounts.blame_run import with_ways  # noqa: PLC0415 - as above
+
+            with store.view() as view:
+                blame = with_ways(view, blame)
+    if not blame.recorded and not blame.is_heard:
+        from batonpass.adapters.claude_code.places import find_transcripts  # noqa: PLC0415 - as above
+        from batonpass.cli.opening import IMPORT_HINT  # noqa: PLC0415 - as above
+
+        if next(find_transcripts(project_of(path)), None) is not None:
+            tell(paint(IMPORT_HINT, dim=True))
     return blame
+
+
+def _of_span(span: Span, *, full: bool, as_json: bool) -> list[Blame]:
+    """Tell a diff, one line for each hunk, and return what was found."""
+    from batonpass.accounts.blame_run import with_ways  # noqa: PLC0415 - as above
+    from batonpass.cli.opening import viewed  # noqa: PLC0415 - as above
+
+    with _asked(None) as (store, sessions), viewed(store) as view:
+        hunks = []
+        for hunk in blame_span(view, span):
+            blame = None if hunk.blame is None else replace(hunk.blame, transcripts=sessions)
+            told = with_ways(view, blame) if blame is not None and full and sessions is None else blame
+            hunks.append(replace(hunk, blame=told))
+            if not as_json:
+                say(_painted(hunk_row(hunks[-1])))
+    if as_json:
+        say_json([hunk_facts(hunk) for hunk in hunks])
+    elif not hunks:
+        say("nothing differs there")
+    return [hunk.blame for hunk in hunks if hunk.blame is not None]
 
 
 def _parsed(where: str) -> tuple[Path, Lines | None]:
@@ -115,6 +192,13 @@ def _parsed(where: str) -> tuple[Path, Lines | None]:
 
 
 def _asking(effect: str | None, artifact: str | None, digest: str | None, text: str | None, *, full: bool) -> Asking:
+    from batonpass.accounts.blame_asking import (  # noqa: PLC0415 - as above
+        blame_artifact,
+        blame_digest,
+        blame_effect,
+        blame_text,
+    )
+
     if effect is not None:
         return lambda view: blame_effect(view, effect)
     if artifact is not None:
@@ -125,12 +209,12 @@ def _asking(effect: str | None, artifact: str | None, digest: str | None, text: 
 
 
 @contextmanager
-def _asked(path: Path | None) -> Iterator[tuple[Relay, int | None]]:
+def _asked(path: Path | None) -> Iterator[tuple[LedgerStore, int | None]]:
     """Open the ledger that is meant, or one that is made from transcripts for this answer."""
     settings = find_ledger(path, given_ledger())
     if settings is not None:
-        with Relay.open(settings.ledger, home=settings.home, create=False) as relay:
-            yield relay, None
+        with closing(open_store(settings.ledger, create=False)) as store:
+            yield store, None
         return
     with progress_bar("reading, in KiB") as bar:
         told = None if bar is None else lambda done, total: bar(done >> 10, total >> 10)
@@ -142,7 +226,7 @@ def _asked(path: Path | None) -> Iterator[tuple[Relay, int | None]]:
                     dim=True,
                 )
             )
-            yield read.relay, read.read
+            yield read.relay.store, read.read
 
 
 def _answer(blame: Blame, *, every: bool, full: bool, as_json: bool) -> None:

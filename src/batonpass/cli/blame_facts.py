@@ -1,11 +1,13 @@
 """Blame for programs: whole ids, whole words, exact times."""
 
-from batonpass.accounts.blame_values import Blame, Hop, Line, Maker, Place
+from batonpass.accounts.blame_hunks import Hunk
+from batonpass.accounts.blame_values import Blame, Hop, Line, Maker, Place, RunWork
 from batonpass.accounts.why_values import Fact
 from batonpass.attribution.change import FileChange
-from batonpass.audit.lookup import Text
-from batonpass.cli.showing import text_facts
-from batonpass.cli.words import exact
+from batonpass.cli.taint_facts import way_facts
+from batonpass.records.grant import Credential
+from batonpass.records.shape import exact, hold_shape, label_shape, leave_shape, text_shape
+from batonpass.records.text import Text
 
 
 def blame_facts(blame: Blame) -> dict[str, object]:
@@ -23,6 +25,22 @@ def blame_facts(blame: Blame) -> dict[str, object]:
         "made_by": list(blame.calls),
         "makers": {name: _maker(maker) for name, maker in blame.makers.items()},
         "notes": list(blame.notes),
+        "ways": None
+        if blame.ways is None
+        else {name: [way_facts(way) for way in ways] for name, ways in blame.ways.items()},
+    }
+
+
+def hunk_facts(hunk: Hunk) -> dict[str, object]:
+    """Return one hunk of a diff for programs, and who wrote what it added."""
+    place = hunk.place
+    return {
+        "path": place.path,
+        "first": place.first,
+        "added": place.added,
+        "removed": place.removed,
+        "instead": place.instead,
+        "blame": None if hunk.blame is None else blame_facts(hunk.blame),
     }
 
 
@@ -47,6 +65,7 @@ def _maker(maker: Maker) -> dict[str, object]:
         "call": maker.call,
         "tool": maker.tool,
         "in_doubt": maker.in_doubt,
+        "command": maker.command,
         "at": exact(maker.at),
         "receipt": maker.receipt,
         "run": maker.run.id,
@@ -60,7 +79,13 @@ def _maker(maker: Maker) -> dict[str, object]:
         "said_at": exact(maker.said_at),
         "grant": None if maker.may is None else list(maker.may),
         "granted_by": maker.granted_by if maker.may else None,
-        "approvals": [_fact(fact) for fact in maker.approvals],
+        "permits": [{"agent": one.agent, "permit": one.permit} for one in maker.permits],
+        "approval": None if maker.leave is None else leave_shape(maker.leave),
+        "handoff_approvals": [hold_shape(hold) for hold in maker.handed],
+        "credential": None if maker.credential is None else _credential(maker.credential),
+        "work": None if maker.work is None else _work(maker.work),
+        "label": None if maker.record is None else label_shape(maker.record.label),
+        "untrusted": [] if maker.record is None else list(maker.record.untrusted),
         "standing": maker.standing,
         "judgements": [_fact(fact) for fact in maker.judgements],
         "changes": [_change(change) for change in maker.changes],
@@ -80,6 +105,20 @@ def _maker(maker: Maker) -> dict[str, object]:
             "problem": maker.proof.problem,
             "code": maker.proof.code,
         },
+    }
+
+
+def _credential(credential: Credential) -> dict[str, object]:
+    return {"name": credential.name, "identity": credential.identity, "key": credential.key}
+
+
+def _work(work: RunWork) -> dict[str, object]:
+    """Return what a run did in all; of calls that nobody had to be asked about, only the number."""
+    return {
+        "calls": dict(work.outcomes),
+        "files": dict(work.files),
+        "credentials": [{**_credential(one), "calls": count} for one, count in work.credentials],
+        "approvals": [{"call": call.id, "tool": call.tool, **leave_shape(leave)} for call, leave in work.leaves],
     }
 
 
@@ -113,6 +152,7 @@ def _change(change: FileChange) -> dict[str, object]:
             for hunk in change.hunks
         ],
         "renamed_from": change.renamed_from,
+        "certainty": change.certainty,
     }
 
 
@@ -134,4 +174,4 @@ def _fact(fact: Fact) -> dict[str, object]:
 
 
 def _words(text: Text | None) -> dict[str, object] | None:
-    return None if text is None else text_facts(text)
+    return text_shape(text)

@@ -25,9 +25,18 @@ from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import paint, say, say_json, table
 from batonpass.cli.words import counted, size
 from batonpass.config import Settings
-from batonpass.errors import BatonpassError, KeyFailedError, NotFoundError, StoreError
+from batonpass.errors import (
+    BatonpassError,
+    KeyFailedError,
+    NoLedgerError,
+    NotFoundError,
+    PolicyFileError,
+    StoreError,
+)
 from batonpass.model.ids import ContentId
 from batonpass.model.key import KeyStatus
+from batonpass.policy.document import find_file
+from batonpass.policy.reading import read_policy
 from batonpass.relay import Relay
 from batonpass.signing.keyfile import read_key
 from batonpass.store.home import find_intruders
@@ -61,13 +70,19 @@ def command(*, fix: bool, as_json: bool) -> None:
     Exits with 1 if something is bad, with 3 if the ledger cannot be opened.
     """
     found = settings()
-    checks = [Check(Level.OK, "ledger", _shown(found)), *_surroundings(found)]
+    checks = [*_surroundings(found), *_policy(found)]
     broken = False
     try:
         with Relay.open(found.ledger, home=found.home, create=False) as relay:
+            checks.insert(0, Check(Level.OK, "ledger", _shown(found)))
             checks += _inside(relay, found, fix=fix)
+    except NoLedgerError as error:
+        broken = True
+        said, _, advice = str(error).partition("; ")
+        checks.insert(0, Check(Level.BAD, "ledger", said, advice))
     except StoreError as error:
         broken = True
+        checks.insert(0, Check(Level.BAD, "ledger", _shown(found)))
         checks.append(Check(Level.BAD, "open", str(error)))
     except BatonpassError as error:
         checks.append(Check(Level.BAD, "ledger", str(error)))
@@ -114,6 +129,21 @@ def _surroundings(found: Settings) -> Iterator[Check]:
     free = shutil.disk_usage(place).free
     level = Level.BAD if free < _NO_ROOM else Level.WARN if free < _LITTLE else Level.OK
     yield Check(level, "disk", f"{size(free)} free at {place}", "free some disk" if level is not Level.OK else None)
+
+
+def _policy(found: Settings) -> Iterator[Check]:
+    """Read the policy that would hold here: one that is wrong lets no run begin, and nobody notices until then."""
+    nearest = None if found.home is None else find_file(found.home.absolute().parent)
+    path = found.policy or nearest
+    if path is None:
+        yield Check(Level.OK, "policy", "no batonpass.toml: the shipped one holds")
+        return
+    try:
+        read_policy(path)
+    except PolicyFileError as error:
+        yield Check(Level.BAD, "policy", str(error), "mend it: until then no run begins here")
+    else:
+        yield Check(Level.OK, "policy", str(path))
 
 
 def _files(found: Settings) -> Iterator[Check]:

@@ -9,8 +9,9 @@ from batonpass.cli.handoff_chosen import by_option, reason_option
 from batonpass.cli.opening import opened_relay
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import say, say_json, tell
-from batonpass.cli.words import exact, moment
+from batonpass.cli.words import moment
 from batonpass.model.visible import visible
+from batonpass.records.shape import exact
 
 
 @click.command()

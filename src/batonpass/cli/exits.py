@@ -16,6 +16,8 @@ import click
 from batonpass.cli.printing import paint, say_json, tell
 from batonpass.errors import (
     BatonpassError,
+    HandoffEndedError,
+    IllegalTransitionError,
     InvalidValueError,
     NotFoundError,
     StoreError,
@@ -63,6 +65,7 @@ _WHERE_TO_LOOK: Final = {
     "grant of": "`batonpass grant show` says what may be done without one",
     "receipt": "`batonpass receipt grep . --since 1h` shows what there is",
     "key": "`batonpass key list` shows what there is",
+    "seal": "`batonpass ledger stats` says how much is sealed, and `batonpass ledger seal` makes one",
 }
 
 
@@ -139,6 +142,13 @@ def tell_error(error: BatonpassError) -> None:
             tell(f"  {name:<6}  ", value)
         if advice := _ANOTHER_LEDGER if error.field in {"root_key", "origin"} else _WHAT_TO_DO.get(error.code):
             tell("  next    ", advice)
+    elif isinstance(error, HandoffEndedError | IllegalTransitionError) and error.possible is not None:
+        rest = (
+            f"possible: {', '.join(f'`{each}`' for each in error.possible)}"
+            if error.possible
+            else "nothing is left to do about it"
+        )
+        tell(f"  it is {error.state}; {rest}")
     elif isinstance(error, NotFoundError) and (advice := _where_to_look(error.what)):
         tell("  ", advice)
 

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import click
@@ -22,8 +22,10 @@ from batonpass.errors import BatonpassError
 from batonpass.ledger.note import to_trailer
 from batonpass.model.ids import RunId
 from batonpass.model.seal import Seal
-from batonpass.relay import Relay
 from batonpass.store.opening import MEMORY, SQLITE
+
+if TYPE_CHECKING:
+    from batonpass.relay import Relay
 
 # Not one more line of the same name: whoever reads those may rely on each being a run.
 MORE_TRAILER: Final = "Batonpass-More-Runs"
@@ -104,7 +106,7 @@ def trailer(message: Path, *, seal: bool, newest_seal: bool) -> None:
         _go_on(error, "our trailers")
 
 
-def _add_runs(message: Path, relay: Relay) -> None:
+def _add_runs(message: Path, relay: "Relay") -> None:
     try:
         runs = _find_runs(relay)
         if runs:
@@ -117,7 +119,7 @@ def _add_runs(message: Path, relay: Relay) -> None:
             tell(f"batonpass: this commit names {counted(len(runs), 'run')}")
 
 
-def _add_seal(message: Path, relay: Relay, *, newest: bool) -> None:
+def _add_seal(message: Path, relay: "Relay", *, newest: bool) -> None:
     try:
         found = _newest(relay) if newest else relay.seal()
         if found is not None:
@@ -137,9 +139,9 @@ def _go_on(error: BatonpassError | GitError, without: str) -> None:
         tell(f"batonpass: {error.message}; this commit goes on without {without}")
 
 
-def _find_runs(relay: Relay) -> list[RunId]:
+def _find_runs(relay: "Relay") -> list[RunId]:
     staged = read_staged()
-    with viewed(relay) as view:
+    with viewed(relay.store) as view:
         touched = list(find_touched(view, staged.root, staged.files))
         return find_committed_runs(view, staged.root, staged.sides(touched), since=staged.since)
 
@@ -166,7 +168,7 @@ def _has_ledger() -> bool:
     return url != MEMORY and not (url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).expanduser().exists())
 
 
-def _newest(relay: Relay) -> Seal | None:
+def _newest(relay: "Relay") -> Seal | None:
     with relay.store.view() as view:
         return max(view.find_seals(), key=lambda seal: seal.size, default=None)
 

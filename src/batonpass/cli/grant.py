@@ -10,6 +10,7 @@ from batonpass.accounts.grants import find_revocation, find_widened, read_chain
 from batonpass.accounts.suggesting import suggest
 from batonpass.attribution.sides import find_root
 from batonpass.cli.grant_showing import chain_facts, mode_of, name_of, revoked_by, say_chain, say_ungranted
+from batonpass.cli.ids import WORK_ID
 from batonpass.cli.opening import opened_relay, opened_view, viewed
 from batonpass.cli.options import json_option, ledger_option, read_lines, read_moment
 from batonpass.cli.printing import paint, say, say_json, table, tell
@@ -24,6 +25,7 @@ from batonpass.handoff.transfer.grant_terms import require_ahead
 from batonpass.model.grant import Terms
 from batonpass.model.grant_toml import write_grants
 from batonpass.model.ids import AgentId
+from batonpass.model.scope import MOST_PERMITS
 from batonpass.store.port import LedgerView
 
 _PASTE: Final = (
@@ -38,7 +40,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("of", metavar="ID")
+@click.argument("of", metavar="ID", type=WORK_ID)
 @json_option
 @ledger_option
 def show(of: str, *, as_json: bool) -> None:
@@ -62,7 +64,7 @@ def show(of: str, *, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("of", metavar="ID", required=False)
+@click.argument("of", metavar="ID", required=False, type=WORK_ID)
 @click.option("--token", type=click.Path(path_type=Path), metavar="FILE", help="Verify a chain that somebody shows.")
 @json_option
 @ledger_option
@@ -73,7 +75,7 @@ def verify(of: str | None, token: Path | None, *, as_json: bool) -> None:
     """
     if (of is None) == (token is None):
         raise click.UsageError("say either ID or --token FILE")
-    with opened_relay() as relay, viewed(relay) as view:
+    with opened_relay() as relay, viewed(relay.store) as view:
         terms, rows = _verified_token(view, token) if token is not None else _verified(view, str(of))
         if as_json:
             say_json({"holds": True, "principal": terms[0].principal, "chain": [one.agent for one in terms]})
@@ -121,7 +123,7 @@ def _line(terms: list[Terms]) -> str:
 
 
 @command.command()
-@click.argument("of", metavar="ID", required=False)
+@click.argument("of", metavar="ID", required=False, type=WORK_ID)
 @click.option("--by", metavar="WHO", help="Who decides this, such as user:ana.")
 @click.option("--reason", metavar="TEXT", help="Why; it is kept.")
 @click.option("--list", "as_list", is_flag=True, help="Print the signed list of all that is revoked, for tool servers.")
@@ -144,7 +146,7 @@ def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool,
             return
         if by is None or reason is None:
             raise click.UsageError("say who decides it with --by, and why with --reason")
-        with viewed(relay) as view:
+        with viewed(relay.store) as view:
             account = find_account(view, of)
             held = read_chain(view, account)[-1]
         agent, before = held.terms.said.agent, held.revoked
@@ -187,6 +189,7 @@ def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> Non
                     one.agent: {
                         "may": {suggested.permit.text: suggested.calls for suggested in one.suggested},
                         "may_delegate": {suggested.permit.text: suggested.calls for suggested in one.delegable},
+                        "left": one.left,
                     }
                     for one in found.grants
                 },
@@ -200,6 +203,10 @@ def suggest_(since: datetime | None, agent: str | None, *, as_json: bool) -> Non
         for line in write_grants({one.agent: one.grant}, notes=_notes(one)).splitlines():
             say(line)
     tell(_PASTE if found.grants else "no calls are recorded there")
+    for one in found.grants:
+        if one.left:
+            more = counted(one.left, "permit")
+            tell(f"left out for {one.agent}: {more} for the fewest calls, as a grant holds {MOST_PERMITS} of each")
     if found.uncovered:
         tell(f"not covered: {counted(found.uncovered, 'call')} whose words are gone, or that no permit can name")
 

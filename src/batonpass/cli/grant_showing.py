@@ -1,24 +1,25 @@
 """How grants look: hop by hop who gave what, what of it is used, and whether it still holds."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from decimal import Decimal
 from typing import Final
 
-from batonpass.accounts.granted import given_by
 from batonpass.accounts.grants import Held, Revocation
-from batonpass.audit.lookup import ending, read_receipt
+from batonpass.audit.lookup import ending
 from batonpass.cli.handoff_sheet import quoted
 from batonpass.cli.handoff_showing import words_of
 from batonpass.cli.printing import Painted, paint, say
-from batonpass.cli.words import exact, moment
+from batonpass.cli.words import moment
+from batonpass.guard.limits import find_left, spelled_amount
 from batonpass.ledger.standing import mode_of_child
-from batonpass.model.charge import MILLION, Charged, Unit
+from batonpass.model.charge import Charged
 from batonpass.model.ids import HANDOFF, HandoffId, RunId, StreamId
-from batonpass.model.limits import UNITS, Limits
+from batonpass.model.limits import Limits
 from batonpass.model.permit import Permit
 from batonpass.model.receipt import Mode
 from batonpass.model.scope import Scope
+from batonpass.records.shape import exact
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
 _LABEL: Final = 14
@@ -33,9 +34,8 @@ def say_chain(chain: tuple[Held, ...], mode: Mode, at: datetime) -> None:
     """Print the hops of a chain, the first first, and whether anybody is held to the last."""
     for number, held in enumerate(chain):
         terms = held.terms.said
-        by = held.by if terms.handoff is None else given_by(terms, held.by, terms.principal)
         standing = _standing(held, chain[:number], at)
-        say(paint(name_of(held), bold=True), f" · granted by {by} · {moment(terms.at)}", standing)
+        say(paint(name_of(held), bold=True), f" · granted by {held.granted_by} · {moment(terms.at)}", standing)
         _say_scope("may", terms.may, held, "nothing itself")
         _say_scope("may delegate", terms.may_delegate, held, "nothing")
         if used := _used(terms.limits, held.used, terms.at, at):
@@ -93,14 +93,15 @@ def chain_facts(chain: tuple[Held, ...]) -> list[dict[str, object]]:
             "max_depth": terms.max_depth,
             "used": _amounts(held.used),
             "permits": {permit: _amounts(used) for permit, used in held.permits.items()},
-            "revoked": None if held.revoked is None else _revocation(held.revoked),
+            "revoked": None if held.revoked is None else revocation_facts(held.revoked),
         }
         for held in chain
         for terms in (held.terms.said,)
     ]
 
 
-def _revocation(revoked: Revocation) -> dict[str, object]:
+def revocation_facts(revoked: Revocation) -> dict[str, object]:
+    """Return who revoked a grant, for programs."""
     reason = None if revoked.reason is None else revoked.reason.words
     return {"by": revoked.by, "at": exact(revoked.at), "reason": reason, "receipt": revoked.receipt}
 
@@ -128,30 +129,12 @@ def _permit(permit: Permit, held: Held) -> str:
 
 def _used(limits: Limits, charged: Iterable[Charged], since: datetime | None, at: datetime | None) -> str:
     """Return how much of each limit is used up, such as `3 of 20 calls`."""
-    told = ", ".join(_of_each(limits, _amounts(charged), since, at))
+    told = ", ".join(f"{one.used} of {one.most} {one.unit}" for one in find_left(limits, charged, since=since, at=at))
     return told and f"{told} used"
 
 
-def _of_each(
-    limits: Limits, used: Mapping[str, int | str], since: datetime | None, at: datetime | None
-) -> Iterator[str]:
-    for unit in UNITS:
-        most = getattr(limits, unit)
-        if most is None:
-            continue
-        amount: int | str = used.get(unit, 0)
-        if unit == _SECONDS:
-            if since is None or at is None:
-                continue
-            amount = max(0, int((at - since).total_seconds()))
-        yield f"{amount} of {most} {unit}"
-
-
 def _amounts(charged: Iterable[Charged]) -> dict[str, int | str]:
-    return {
-        str(one.unit): format((Decimal(one.used) / MILLION).normalize(), "f") if one.unit is Unit.SPEND else one.used
-        for one in charged
-    }
+    return {str(one.unit): spelled_amount(one.unit, one.used) for one in charged}
 
 
 def _row(label: str, text: str) -> None:

@@ -5,10 +5,12 @@ from typing import Any, Final
 
 import click
 
-from batonpass.accounts.account import Account, Act, CallSeen
+from batonpass.accounts.account import Account, Act, CallInWords
 from batonpass.audit.lookup import ending
+from batonpass.audit.meant import choose
 from batonpass.cli.exits import NO
 from batonpass.cli.handoff_chosen import (
+    JUDGEABLE,
     account_of,
     by_option,
     chosen,
@@ -21,20 +23,20 @@ from batonpass.cli.handoff_facts import account_facts
 from batonpass.cli.handoff_judged import verdict_line
 from batonpass.cli.handoff_sheet import room, shorten
 from batonpass.cli.handoff_showing import kept_of
+from batonpass.cli.ids import AGENT_NAME, HANDOFF_ID
 from batonpass.cli.options import Command, checked, json_option, ledger_option
 from batonpass.cli.printing import paint, say, say_json, tell
-from batonpass.errors import AmbiguousIdError, HandoffEndedError, NotFoundError
+from batonpass.cli.words import moment
+from batonpass.errors import HandoffEndedError
 from batonpass.handoff.transfer.retry import Again
 from batonpass.model.bodies import Settlement
 from batonpass.model.ids import CallId, require_agent
-from batonpass.model.lifecycle import State
 
 _OUTPUT_LINES: Final = 12
-_JUDGEABLE: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED})
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @click.argument("text")
 @by_option
 @json_option
@@ -52,7 +54,7 @@ def answer(handoff: str, text: str, *, by: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @click.argument("command", metavar="[-- COMMAND…]", nargs=-1, type=click.UNPROCESSED)
 @by_option
 @click.option("--verdict", metavar="TEXT", help="Run nothing: say that it holds, and why.")
@@ -69,7 +71,7 @@ def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | No
     if command and verdict is not None:
         raise click.UsageError("give a command or --verdict")
     with chosen(handoff) as (relay, live):
-        if (state := live.state) not in _JUDGEABLE:  # before a command runs for nothing
+        if (state := live.state) not in JUDGEABLE:  # before a command runs for nothing
             raise HandoffEndedError(live.id, state)
         named = () if command or verdict is not None else live.baton().brief.verify_by
         if not named and not command and verdict is None:
@@ -86,7 +88,7 @@ def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | No
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @by_option
 @reason_option()
 @json_option
@@ -100,7 +102,7 @@ def refute(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @by_option
 @reason_option()
 @json_option
@@ -121,7 +123,7 @@ def settling_options(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @by_option
 @reason_option(required=False)
 @settling_options
@@ -143,8 +145,8 @@ def retry(
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
-@click.argument("agent", callback=checked(lambda given: require_agent("agent", given)))
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@click.argument("agent", type=AGENT_NAME, callback=checked(lambda given: require_agent("agent", given)))
 @by_option
 @reason_option(required=False)
 @settling_options
@@ -172,7 +174,7 @@ def replace(
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @click.argument("call", metavar="CALL")
 @click.option("--repeat", "settlement", flag_value=Settlement.REPEAT.value, help="Make it again.")
 @click.option("--skip", "settlement", flag_value=Settlement.SKIP.value, help="Take it as done.")
@@ -195,7 +197,7 @@ def settle(handoff: str, call: str, *, settlement: str | None, by: str, reason: 
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @by_option
 @reason_option()
 @json_option
@@ -208,7 +210,7 @@ def cancel(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @by_option
 @reason_option()
 @json_option
@@ -220,32 +222,19 @@ def decline(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
         say_done(relay, live, f"declined by {by}", as_json=as_json)
 
 
-COMMANDS: Final[tuple[click.Command, ...]] = (
-    answer,
-    verify,
-    refute,
-    waive,
-    retry,
-    replace,
-    settle,
-    cancel,
-    decline,
-)
-
-
-def _calls(doubts: Sequence[CallSeen], given: Sequence[str]) -> list[CallId]:
+def _calls(doubts: Sequence[CallInWords], given: Sequence[str]) -> list[CallId]:
     return [_call(doubts, each) for each in given]
 
 
-def _call(doubts: Sequence[CallSeen], given: str) -> CallId:
-    wanted = given.strip().removeprefix("…")
-    found = [call for call in doubts if wanted and (call.id.endswith(wanted.lower()) or call.tool == wanted)]
-    if not found:
-        raise NotFoundError("call in doubt", given)
-    if len(found) > 1:
-        lines = tuple(f"{ending(call.id, 6)} · {call.tool} · {call.at:%Y-%m-%d %H:%M:%S}Z" for call in found)
-        raise AmbiguousIdError("call", given, lines)
-    return found[0].id
+def _call(doubts: Sequence[CallInWords], given: str) -> CallId:
+    calls = [call.record for call in doubts]
+    return choose(
+        given,
+        "call in doubt",
+        named=lambda tool: (call for call in calls if call.tool == tool),
+        ended=lambda end: (call for call in calls if call.id.endswith(end)),
+        lines=lambda found: (f"{ending(call.id, 6)} · call {call.tool} · {moment(call.at)}" for call in found),
+    ).id
 
 
 def _say_verdict(account: Account, *, as_json: bool) -> None:
@@ -276,9 +265,9 @@ def _say_again(account: Account, again: Again, *, as_json: bool) -> None:
         return
     parts: list[Any] = [paint(f"{known.to} only", bold=True), f" · {kept_of(again.kept)}"]
     if doubts := account.doubts:
-        names = ", ".join(dict.fromkeys(call.tool for call in doubts))
+        names = ", ".join(dict.fromkeys(call.record.tool for call in doubts))
         parts += [" · ", paint(f"in doubt: {names}", "yellow"), " (repeat or skip?)"]
     say(*parts)
     for call in account.doubts:
-        tell(f"  batonpass handoff settle {ending(known.id, 6)} {ending(call.id, 6)} --repeat (or --skip)")
+        tell(f"  batonpass handoff settle {ending(known.id, 6)} {ending(call.record.id, 6)} --repeat (or --skip)")
     tell_next(account)

@@ -1,21 +1,27 @@
 """`batonpass handoff brief`: a baton as whoever takes it over reads it, or a person, or against the hop before."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 import click
 
-from batonpass.audit.lookup import get_handoff
+from batonpass.audit.meant import get_handoff
 from batonpass.briefing.hops import compare, describe_difference
 from batonpass.briefing.person import describe
 from batonpass.briefing.render import LIMIT, Briefing, brief
+from batonpass.cli.ids import HANDOFF_ID
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import say, say_json
-from batonpass.errors import NotFoundError
+from batonpass.errors import GrantError, NotFoundError
+from batonpass.handoff.effective_grant import read_grant_of
+from batonpass.handoff.telling import tell_grant
 from batonpass.handoff.transfer.read_offer import read_offer
 from batonpass.model.baton import Baton
+from batonpass.model.effective_grant import EffectiveGrant
 from batonpass.model.ids import ContentId
 from batonpass.model.items import Item
+from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView
 
 MODEL: Final = "model"
@@ -24,7 +30,7 @@ HOP: Final = "hop"
 
 
 @click.command("brief")
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @click.option(
     "--for",
     "audience",
@@ -53,8 +59,9 @@ def show_briefing(handoff: str, *, audience: str, limit: int, as_json: bool) -> 
         found = get_handoff(view, handoff)
         baton = read_offer(view, found).baton
         if audience == MODEL:
-            briefing = brief(baton, read=lambda content: _read(view, content), limit=limit)
-            said, facts = briefing.text, _briefing_facts(briefing)
+            grant = _grant(view, found)
+            briefing = brief(baton, read=lambda content: _read(view, content), grant=grant, can_ask=True, limit=limit)
+            said, facts = briefing.text, _briefing_facts(briefing, grant)
         elif audience == PERSON:
             said = describe(baton)
             facts = {"markdown": said}
@@ -75,6 +82,13 @@ def _read(view: LedgerView, content: ContentId) -> bytes | None:
         return None
 
 
+def _grant(view: LedgerView, handoff: Handoff) -> EffectiveGrant | None:
+    try:
+        return read_grant_of(view, handoff, datetime.now(UTC))
+    except GrantError:
+        return None  # what was granted is gone, or is not what was signed: the verifier says which
+
+
 def _before(view: LedgerView, baton: Baton) -> Baton:
     """Return the baton that the sender had been given."""
     sender = view.get_run(baton.parent)
@@ -83,12 +97,13 @@ def _before(view: LedgerView, baton: Baton) -> Baton:
     return read_offer(view, view.get_handoff(sender.handoff)).baton
 
 
-def _briefing_facts(briefing: Briefing) -> dict[str, object]:
+def _briefing_facts(briefing: Briefing, grant: EffectiveGrant | None) -> dict[str, object]:
     return {
         "marker": briefing.marker,
         "instructions": briefing.instructions,
         "data": briefing.data,
         "deferred": list(briefing.deferred),
+        "grant": None if grant is None else tell_grant(grant),
     }
 
 

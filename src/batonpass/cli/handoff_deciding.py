@@ -1,14 +1,16 @@
 """Approve and deny what waits: it is shown, somebody answers, and their key signs what they were shown."""
 
 import time
-from typing import Final
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from batonpass.audit.lookup import ending
 from batonpass.audit.waiting import get_waiting
 from batonpass.cli.approver import find_own_key
-from batonpass.cli.handoff_chosen import by_option, is_person, reason_option, say_done, tell_next
+from batonpass.cli.handoff_chosen import by_option, is_person, possible_told, reason_option, say_done, tell_next
+from batonpass.cli.ids import HELD_ID
 from batonpass.cli.opening import opened_relay, viewed
 from batonpass.cli.options import Command, json_option, ledger_option
 from batonpass.cli.passphrase import unlock
@@ -17,11 +19,13 @@ from batonpass.errors import UnprovenError
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
 from batonpass.handoff.transfer.decision_sheet import Material
-from batonpass.handoff.transfer.holds import find_decision
 from batonpass.model.lifecycle import State
 from batonpass.model.run import Handoff
-from batonpass.relay import Relay
+from batonpass.records.hold import find_decision
 from batonpass.signing.approver import Approver
+
+if TYPE_CHECKING:
+    from batonpass.relay import Relay
 
 _MORE: Final = "  it waits on: somebody else has to approve it as well"
 _QUESTIONS: Final = {True: "Let it go on?", False: "Deny it?"}
@@ -33,7 +37,7 @@ def yes_option(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("held", metavar="ID")
+@click.argument("held", metavar="ID", type=HELD_ID)
 @by_option
 @reason_option(required=False)
 @yes_option
@@ -50,7 +54,7 @@ def approve(held: str, *, by: str, reason: str | None, yes: bool, as_json: bool)
 
 
 @click.command()
-@click.argument("held", metavar="ID")
+@click.argument("held", metavar="ID", type=HELD_ID)
 @by_option
 @reason_option()
 @yes_option
@@ -77,15 +81,16 @@ def _decide(held: str, *, approved: bool, by: str, reason: str | None, asks: boo
     with opened_relay() as relay:
         waiting = _meant(relay, held)
         shown, looked_ms, who = _show_and_ask(relay, waiting, by, approved=approved) if asks else (None, None, by)
-        if approved:
-            waiting.approve(by=who, reason=reason, shown=shown, looked_ms=looked_ms)
-        else:
-            waiting.deny(by=who, reason=reason or "", shown=shown, looked_ms=looked_ms)
+        with possible_told(relay, waiting.id) if isinstance(waiting, LiveHandoff) else nullcontext():
+            if approved:
+                waiting.approve(by=who, reason=reason, shown=shown, looked_ms=looked_ms)
+            else:
+                waiting.deny(by=who, reason=reason or "", shown=shown, looked_ms=looked_ms)
         what = (
             f"{'approved' if approved else 'denied'} by {by} ({'proven' if isinstance(who, Approver) else 'unproven'})"
         )
         if isinstance(waiting, LiveCall):
-            with viewed(relay) as view:
+            with viewed(relay.store) as view:
                 waits = find_decision(view, waiting.id) is None
             facts = {"approved": approved, "by": by, "proven": isinstance(who, Approver), "waits": waits}
             _say_call(waiting, what, facts, as_json=as_json)
@@ -97,14 +102,14 @@ def _decide(held: str, *, approved: bool, by: str, reason: str | None, asks: boo
         tell_next(account)
 
 
-def _meant(relay: Relay, given: str) -> LiveHandoff | LiveCall:
-    with viewed(relay) as view:
+def _meant(relay: "Relay", given: str) -> LiveHandoff | LiveCall:
+    with viewed(relay.store) as view:
         found = get_waiting(view, given)
     return relay.handoff(found.id) if isinstance(found, Handoff) else relay.held_call(found.call)
 
 
 def _show_and_ask(
-    relay: Relay, waiting: LiveHandoff | LiveCall, by: str, *, approved: bool
+    relay: "Relay", waiting: LiveHandoff | LiveCall, by: str, *, approved: bool
 ) -> tuple[Material, int, str | Approver]:
     """Show what is to be decided and ask; return exactly what was shown, for how long, and who decided."""
     material = waiting.material()

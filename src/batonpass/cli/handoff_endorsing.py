@@ -2,18 +2,19 @@
 
 import click
 
-from batonpass.audit.lookup import ending, get_handoff
+from batonpass.audit.lookup import ending
+from batonpass.audit.meant import choose, get_handoff
 from batonpass.cli.handoff_chosen import by_option, reason_option
+from batonpass.cli.ids import HANDOFF_ID
 from batonpass.cli.opening import opened_relay, viewed
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import say, say_json, tell
-from batonpass.errors import AmbiguousIdError, NotFoundError
 from batonpass.handoff.transfer.taint_received import find_sources
 from batonpass.model.label import Source
 
 
 @click.command()
-@click.argument("handoff", metavar="ID")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
 @click.argument("source", metavar="SOURCE")
 @by_option
 @reason_option()
@@ -27,7 +28,7 @@ def endorse(handoff: str, source: str, *, by: str, reason: str, as_json: bool) -
     the handoff.
     """
     with opened_relay() as relay:
-        with viewed(relay) as view:
+        with viewed(relay.store) as view:
             found = get_handoff(view, handoff)
             standing = tuple(find_sources(view, found.id))
         meant = _meant(standing, source)
@@ -42,10 +43,10 @@ def endorse(handoff: str, source: str, *, by: str, reason: str, as_json: bool) -
 
 
 def _meant(standing: tuple[Source, ...], given: str) -> Source:
-    wanted = given.strip().removeprefix("…").lower()
-    found = [source for source in standing if wanted and source.endswith(wanted)]
-    if not found:
-        raise NotFoundError("content from outside that taints it", given)
-    if len(found) > 1:
-        raise AmbiguousIdError("content from outside", given, tuple(ending(source, 8) for source in found))
-    return found[0]
+    return choose(
+        given,
+        "content from outside that taints it",
+        named=lambda _: (),
+        ended=lambda end: (source for source in standing if source.endswith(end)),
+        lines=lambda found: (f"{ending(source, 8)} · {source.partition('_')[0]}" for source in found),
+    )

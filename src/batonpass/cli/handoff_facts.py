@@ -2,45 +2,25 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 
-import msgspec
-
-from batonpass.accounts.account import OPEN, Account, Act, Attempt, CallSeen, Child
-from batonpass.audit.lookup import Text
+from batonpass.accounts.account import Account, Act, Attempt, CallInWords, Child
+from batonpass.accounts.reasoning import Reasoning
+from batonpass.cli.grant_showing import revocation_facts
 from batonpass.cli.handoff_use import scope_used_facts, use_of
-from batonpass.cli.showing import run_facts, text_facts
-from batonpass.cli.words import exact
 from batonpass.model.bodies import HandoffApproved, HandoffBacked, HandoffDenied, HandoffHeld
-from batonpass.model.ids import time_of
-from batonpass.model.label import Label
 from batonpass.model.lifecycle import State
-from batonpass.model.run import Handoff
+from batonpass.records.handoff import OPEN
+from batonpass.records.shape import call_shape, exact, handoff_shape, label_shape, run_shape, text_shape
+from batonpass.records.text import Text
+from batonpass.wire.codec import told_in_full
 from batonpass.wire.documents import to_document
-
-
-def handoff_facts(handoff: Handoff, task: Text | None, offered_at: datetime | None = None) -> dict[str, object]:
-    """Return a handoff as lists have it; `offered_at` if that is not when it was recorded."""
-    return {
-        "id": handoff.id,
-        "to": handoff.to,
-        "state": handoff.state,
-        "attempt": handoff.attempt,
-        "task": None if task is None else text_facts(task),
-        "root": handoff.root,
-        "parent": handoff.parent,
-        "run": handoff.run,
-        "carrier": handoff.carrier,
-        "deadline": exact(handoff.deadline),
-        "offered_at": exact(offered_at or time_of(handoff.id)),
-    }
 
 
 def account_facts(account: Account) -> dict[str, object]:
     """Return all that the ledger tells of a handoff."""
     baton, body = account.offer.baton, account.offer.initiated
     return {
-        **handoff_facts(account.handoff, account.task),
+        **handoff_shape(account.handoff, account.task),
         "offered_at": exact(account.offered.at),
         "imported": account.mark,
         "offer": account.offered.id,
@@ -48,13 +28,14 @@ def account_facts(account: Account) -> dict[str, object]:
         "mode": account.offered.mode,
         "session": account.offered.session,
         "principal": baton.principal,
-        "intent": None if account.intent is None else text_facts(account.intent),
-        "lineage": [run_facts(run, None) for run in account.lineage],
+        "intent": text_shape(account.intent),
+        "lineage": [run_shape(run, None) for run in account.lineage],
         "attempts": [_attempt(attempt) for attempt in account.attempts],
         "scope": {
             "inherited": None if account.inherited is None else list(account.inherited),
             "granted": None if account.granted is None else list(account.granted),
-            "used": [_call(call) for call in account.calls if call.outcome != "denied"],
+            "revoked": None if account.revoked is None else revocation_facts(account.revoked),
+            "used": [_call(call) for call in account.calls if call.record.outcome != "denied"],
             "use": use_of(account),
             "enough": scope_used_facts(account.used),
         },
@@ -67,7 +48,11 @@ def account_facts(account: Account) -> dict[str, object]:
             }
             for acted in account.acted
         ],
-        "reasoning": {"content": baton.brief.reasoning, "rationale": baton.brief.rationale},
+        "reasoning": {
+            "content": baton.brief.reasoning,
+            "rationale": baton.brief.rationale,
+            **({} if account.reasoning is None else reasoning_facts(account.reasoning)),
+        },
         "brief": to_document(baton.brief),
         "policy": _policy(account),
         "approval": _approval(account),
@@ -81,7 +66,7 @@ def account_facts(account: Account) -> dict[str, object]:
             "items": [{"id": item.item, "digest": item.digest, "part": item.part} for item in body.carries],
             "missing": list(body.missing),
         },
-        "label": _label(body.label),
+        "label": label_shape(body.label),
         "taint": list(account.offer.taint),
         "earlier": {
             "attempts": len(account.earlier.attempts),
@@ -98,23 +83,30 @@ def account_facts(account: Account) -> dict[str, object]:
     }
 
 
-def _label(label: Label | None) -> dict[str, object] | None:
-    if label is None:
-        return None
-    return {"integrity": label.integrity, "readers": None if label.readers is None else list(label.readers)}
+def reasoning_facts(reasoning: Reasoning) -> dict[str, object]:
+    """Return where a sender's reasoning can be read, for programs."""
+    place, checkpoint = reasoning.place, reasoning.checkpoint
+    return {
+        **to_document(reasoning.pointer),
+        "sha256": None if place is None else place.sha256,
+        "path": None if place is None else place.path,
+        "uuid": None if place is None else place.uuid,
+        "checkpoint_run": None if checkpoint is None else checkpoint.run,
+        "words": text_shape(reasoning.message),
+    }
 
 
 def _attempt(attempt: Attempt) -> dict[str, object]:
     closed = attempt.closed
     return {
-        **run_facts(attempt.run, None),
+        **run_shape(attempt.run, None),
         "accepted": attempt.accepted.id,
         "receipts": attempt.receipts,
         "run_keys": list(attempt.keys),
         "recorded_by": [{"relay": relay, "relay_key": key} for relay, key in attempt.recorders],
         "problems": [] if attempt.acceptance is None else list(attempt.acceptance.problems),
         "would_ask": attempt.acceptance is not None and attempt.acceptance.would_ask,
-        "label": None if attempt.acceptance is None else _label(attempt.acceptance.label),
+        "label": None if attempt.acceptance is None else label_shape(attempt.acceptance.label),
         "calls": [_call(call) for call in attempt.calls],
         "kept": 0 if closed is None else closed.kept,
         "effects": [] if closed is None else list(closed.effects),
@@ -122,35 +114,14 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
         "flags": [] if closed is None else list(closed.flags),
         "taint": [] if closed is None else list(closed.taint),
         "error": getattr(closed, "error", None),
-        **{name: text_facts(text) for name, text in attempt.texts.items()},
+        **{name: text_shape(text) for name, text in attempt.texts.items()},
     }
 
 
-def _call(call: CallSeen) -> dict[str, object]:
-    return {
-        "id": call.id,
-        "run": call.run,
-        "tool": call.tool,
-        "target": None if call.target is None else text_facts(call.target),
-        "arguments": None if call.arguments is None else text_facts(call.arguments),
-        "outcome": call.outcome,
-        "why": call.why,
-        "reads": call.reads,
-        "reversible": call.reversible,
-        "flags": list(call.flags),
-        "scope": None if call.scope is None else text_facts(call.scope),
-        "permit": call.permit,
-        "beyond": call.is_beyond,
-        "cost_millionths": call.cost,
-        "took_us": call.took_us,
-        "exit_code": call.exit_code,
-        "files_changed": call.changed,
-        "effects": [
-            {"kind": one.kind, "target": one.target, "how": one.how, "count": one.count} for one in call.effects
-        ],
-        "requested_at": exact(call.at),
-        "ended_at": exact(call.ended_at),
-    }
+def _call(call: CallInWords) -> dict[str, object]:
+    effects = [{"kind": one.kind, "target": one.target, "how": one.how, "count": one.count} for one in call.effects]
+    words = {name: text_shape(getattr(call, name)) for name in ("target", "arguments", "scope")}
+    return call_shape(call.record, {**words, "permit": call.permit, "effects": effects})
 
 
 def _policy(account: Account) -> dict[str, object]:
@@ -160,13 +131,17 @@ def _policy(account: Account) -> dict[str, object]:
         "would_ask": acceptance is not None and acceptance.would_ask,
         "offer": {
             "flags": list(account.offer.initiated.flags),
-            "reason": None if account.refusal is None else text_facts(account.refusal),
+            "reason": text_shape(account.refusal),
         },
         "flagged": [
-            {"call": call.id, "tool": call.tool, "flags": list(call.flags)} for call in account.calls if call.flags
+            {"call": call.record.id, "tool": call.record.tool, "flags": list(call.record.flags)}
+            for call in account.calls
+            if call.record.flags
         ],
         "denied": [
-            {"call": call.id, "tool": call.tool, "rule": call.why} for call in account.calls if call.outcome == "denied"
+            {"call": call.record.id, "tool": call.record.tool, "rule": call.record.why}
+            for call in account.calls
+            if call.record.outcome == "denied"
         ],
     }
 
@@ -181,7 +156,7 @@ def _approval(account: Account) -> dict[str, object]:
 
 
 def _child(child: Child) -> dict[str, object]:
-    return handoff_facts(child.handoff, child.task)
+    return handoff_shape(child.handoff, child.task)
 
 
 def _act(act: Act) -> dict[str, object]:
@@ -189,12 +164,12 @@ def _act(act: Act) -> dict[str, object]:
 
 
 def _act_body(act: Act) -> dict[str, object]:
-    body: dict[str, object] = msgspec.to_builtins(act.receipt.body)
+    body = told_in_full(act.receipt.body)
     return {"receipt": act.receipt.id, "kind": act.receipt.kind, "at": exact(act.receipt.at), **body}
 
 
 def _words(texts: Mapping[str, Text]) -> dict[str, object]:
-    return {name: text_facts(text) for name, text in texts.items()}
+    return {name: text_shape(text) for name, text in texts.items()}
 
 
 def _open(account: Account) -> dict[str, object]:

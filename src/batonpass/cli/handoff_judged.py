@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from batonpass.accounts.account import Account, Act, Verdict
+from batonpass.accounts.account import Account, Act
 from batonpass.accounts.trail_words import looked_for
-from batonpass.audit.lookup import Found, Text, ending
+from batonpass.audit.lookup import ending
 from batonpass.cli.handoff_sheet import Parts, quoted, shorten
 from batonpass.cli.printing import paint
 from batonpass.cli.words import minute, moment
@@ -26,6 +26,8 @@ from batonpass.model.bodies import (
     VerificationWaived,
 )
 from batonpass.model.lifecycle import State
+from batonpass.records.handoff import Judged
+from batonpass.records.text import Found, Text
 
 
 def because(act: Act, name: str = "reason") -> str:
@@ -55,12 +57,12 @@ def approval_rows(account: Account) -> Iterator[Parts]:
     if account.handoff.state is State.HELD:
         yield (paint("waits for somebody: ", "yellow"), f"batonpass handoff approve {ending(account.handoff.id, 6)}")
     elif not held:
-        yield ("none needed" if account.granted else "none set",)
+        yield ("none needed",)
 
 
 def decision_rows(account: Account) -> Iterator[Parts]:
     """Yield what became of a handoff between and after its attempts, and who decided it."""
-    tools = {call.id: call.tool for call in account.calls}
+    tools = {call.record.id: call.record.tool for call in account.calls}
     for act in account.acts:
         match act.receipt.body:
             case HandoffRetried() as body:
@@ -85,7 +87,7 @@ def verdict_rows(account: Account) -> Iterator[Parts]:
     """Yield who judged a result, how, and what they found; or that nobody has."""
     for act in account.acts:
         body = act.receipt.body
-        if isinstance(body, Verdict):
+        if isinstance(body, Judged):
             earlier = "" if body.attempt == account.handoff.attempt else f"attempt {body.attempt}: "
             yield (earlier, *verdict_line(act))
     if account.is_unverified and not account.verdicts:

@@ -1,7 +1,8 @@
-"""`batonpass handoff show --proof`: whether intent, constraints and exclusions arrived, and how receipts show it."""
+"""`batonpass handoff show --proof`: whether what binds everybody arrived, what was left, and how receipts show it."""
 
 from typing import Final
 
+from batonpass.accounts.trail_words import sentence_of
 from batonpass.audit.carriage import Carriage, Fault, Finding, Hop, Passenger, Words
 from batonpass.audit.lookup import ending
 from batonpass.cli.handoff_sheet import quoted, room
@@ -9,7 +10,6 @@ from batonpass.cli.printing import Painted, cut, paint, say, table
 from batonpass.cli.words import counted
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import Carried, Part
-from batonpass.model.items import Constraint, Exclusion
 from batonpass.model.visible import visible
 from batonpass.wire.documents import decode_item
 
@@ -30,9 +30,14 @@ def carriage_facts(carriage: Carriage) -> dict[str, object]:
         "handoff": carriage.handoff,
         "root": carriage.root,
         "principal": carriage.principal,
+        "binds": carriage.binds,
         "whole": carriage.whole,
         "hops": [_hop_facts(hop) for hop in carriage.hops],
         "items": [_item_facts(item) for item in carriage.items],
+        "left": [
+            {**_item_facts(item), "hop": hop.number, "by": hop.run, "chosen": not hop.abridged}
+            for hop, item in _left(carriage)
+        ],
         "later": [_item_facts(item) for item in carriage.later],
         "findings": [
             {
@@ -72,13 +77,23 @@ def say_carriage(carriage: Carriage) -> None:
     for finding in carriage.findings[:_MOST]:
         say(paint(cut(visible(f"not whole: {sentence(carriage, finding)}"), 2 * columns), "red"))
     _say_rest(len(carriage.findings))
-    if carriage.whole:
-        said = (
-            f"whole: {counted(len(carriage.arrived), 'item')} over {counted(len(carriage.hops), 'hop')}, byte for byte"
-        )
+    for hop, item in _left(carriage)[:_MOST]:
+        how = "because there were too many" if hop.abridged else "by its choice"
+        who = f"{hop.sender} {ending(hop.run)} did not hand it on to {hop.to}, {how}"
+        what = f"{item.ref.part} {ending(item.ref.item, 6)} {words_of(item)}"
+        say(paint(cut(visible(f"left behind at hop {hop.number}: {what}: {who}"), 2 * columns), "yellow"))
+    _say_rest(len(carriage.left))
+    if carriage.binds:
+        binding = f"{counted(len(carriage.arrived), 'item')} over {counted(len(carriage.hops), 'hop')}, byte for byte"
+        said = f"whole: {binding}" if carriage.whole else f"what binds everybody arrived: {binding}"
         gone = sum(item.words is not Words.KEPT for item in carriage.arrived)
         rest = f"; the words of {gone} are no longer here, their digests are" if gone else ""
         say(paint(said, "green"), rest)
+
+
+def _left(carriage: Carriage) -> list[tuple[Hop, Passenger]]:
+    items = {item.ref.item: item for item in carriage.left}
+    return [(hop, items[ref.item]) for hop in carriage.hops for ref in hop.left]
 
 
 def sentence(carriage: Carriage, finding: Finding) -> str:
@@ -170,7 +185,7 @@ def words_of(item: Passenger) -> str:
         value, _, _ = decode_item(item.body)
     except InvalidValueError:
         return f"{len(item.body):,} bytes"
-    return quoted(value.sentence if isinstance(value, Constraint) else getattr(value, "text", ""), 60)
+    return quoted(sentence_of(value), 60)
 
 
 def _ref_facts(ref: Carried) -> dict[str, object]:
@@ -199,9 +214,7 @@ def _text(item: Passenger) -> str | None:
         value, _, _ = decode_item(item.body)
     except InvalidValueError:
         return None
-    if isinstance(value, Constraint):
-        return value.sentence
-    return value.text if isinstance(value, Exclusion) else None
+    return sentence_of(value)
 
 
 def _hop_facts(hop: Hop) -> dict[str, object]:

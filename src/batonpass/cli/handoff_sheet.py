@@ -5,6 +5,7 @@ otherwise go on for ever.
 """
 
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -13,7 +14,6 @@ import click
 from batonpass.cli.printing import Painted, cut, is_terminal, paint, width
 from batonpass.model.visible import visible
 
-USUAL_ROOM: Final = 100
 MORE: Final = "--json has all"
 
 _LABEL: Final = 12
@@ -25,8 +25,8 @@ Parts = tuple[str, ...]
 
 
 def room() -> int:
-    """Return how many columns a sheet may take."""
-    return max(_LEAST, shutil.get_terminal_size().columns) if is_terminal() else USUAL_ROOM
+    """Return how many columns a sheet may take. Where nobody looks at a screen, nothing is cut to its width."""
+    return max(_LEAST, shutil.get_terminal_size().columns) if is_terminal() else sys.maxsize
 
 
 def shorten(words: str, longest: int = 100) -> str:

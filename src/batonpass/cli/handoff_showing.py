@@ -6,23 +6,26 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Final
 
-from batonpass.accounts.account import OPEN, Account, Act, Attempt, CallSeen, Child
+from batonpass.accounts.account import Account, Act, Attempt, CallInWords, Child
 from batonpass.accounts.trail_words import message_of
-from batonpass.audit.lookup import Found, Text, ending
+from batonpass.accounts.why_revoked import revoked_words
+from batonpass.audit.lookup import ending
 from batonpass.cli.handoff_effects import effect_rows
 from batonpass.cli.handoff_judged import approval_rows, decision_rows, verdict_rows
 from batonpass.cli.handoff_sheet import Parts, Sheet, quoted, shorten
 from batonpass.cli.handoff_use import enough_rows, find_beyond, permit_of, unused_rows
 from batonpass.cli.printing import Painted, paint
-from batonpass.cli.showing import took
+from batonpass.cli.showing import handoff_state_of, took
 from batonpass.cli.words import counted, elapsed, moment
 from batonpass.handoff.calls.past_calls import Resumption
 from batonpass.handoff.transfer.grant_terms import WOULD_DENY
-from batonpass.handoff.transfer.read_offer import REPORT
 from batonpass.model.bodies import HandoffAnswered, HandoffAsked, Part, Settlement
+from batonpass.model.content_names import REPORT
 from batonpass.model.ids import CallId
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import Run, RunState
+from batonpass.records.handoff import OPEN
+from batonpass.records.text import Found, Text
 
 SCREEN: Final = 45
 
@@ -40,28 +43,7 @@ _SETTLED: Final = {
     Settlement.SKIP: "no outcome, taken as done",
     Settlement.REPEAT: "no outcome, to be made again",
 }
-_COLOURS: Final = {
-    State.HELD: "yellow",
-    State.ASKED: "yellow",
-    State.OFFERED: "cyan",
-    State.READY: "cyan",
-    State.CLAIMED: "cyan",
-    State.RUNNING: "cyan",
-    State.COMPLETED: "green",
-    State.VERIFIED: "green",
-    State.FAILED: "red",
-    State.REFUTED: "red",
-    State.DECLINED: "red",
-    State.DENIED: "red",
-    State.CANCELLED: "magenta",
-    State.EXPIRED: "magenta",
-}
 _RUN_COLOURS: Final = {RunState.OPEN: "cyan", RunState.COMPLETED: "green", RunState.FAILED: "red"}
-
-
-def state_of(state: State) -> Painted:
-    """Return a handoff's state in its colour."""
-    return paint(state, _COLOURS[state], bold=state is State.VERIFIED)
 
 
 def words_of(text: Text | None) -> str:
@@ -89,7 +71,7 @@ def _sheet(account: Account, sheet: Sheet) -> list[Painted]:
     sheet.head(
         paint(f"{handoff.to} {ending(handoff.id)}", bold=True),
         " · ",
-        state_of(handoff.state),
+        handoff_state_of(handoff.state),
         f"{attempt} · handed off {moment(account.offered.at)}",
         "" if account.mark is None else paint(f" · {account.mark}", "yellow"),
     )
@@ -158,7 +140,7 @@ def _how(account: Account) -> Iterator[str]:
 def _attempt_row(attempt: Attempt) -> Parts:
     run = attempt.run
     state = paint(run.state, _RUN_COLOURS.get(run.state, "magenta"))
-    made = [call for call in attempt.calls if call.outcome != "denied"]
+    made = [call for call in attempt.calls if call.record.outcome != "denied"]
     facts = [took(run), counted(len(made), "call")]
     if attempt.closed is not None and attempt.closed.kept:
         facts.append(f"{attempt.closed.kept} kept")
@@ -181,39 +163,41 @@ def _say_scope(account: Account, sheet: Sheet) -> None:
         sheet.row("granted", f"{shorten(given, 60)} ({'granted' if by_terms else 'asked for'} by {account.given_by})")
     else:
         sheet.row("granted", _GONE if asked is None else "as inherited: nothing was asked for")
+    if (revoked := account.revoked) is not None:
+        sheet.row("revoked", paint(revoked_words(revoked), "red"), f" · {moment(revoked.at)}")
     sheet.rows("used", list(_used(account)) or [("nothing",)])
     sheet.rows("unused", list(unused_rows(account.used)))
     sheet.rows("enough", list(enough_rows(account.used)))
 
 
 def _used(account: Account) -> Iterator[Parts]:
-    made = [call for call in account.calls if call.outcome != "denied"]
-    unknown = {call.id: "no outcome yet" for call in account.waiting}
-    unknown |= {call.id: "in doubt" for call in account.doubts} | {
-        call: _SETTLED[settlement] for call, settlement in account.settled.items()
+    made = [call for call in account.calls if call.record.outcome != "denied"]
+    unknown = {call.record.id: "no outcome yet" for call in account.waiting}
+    unknown |= {call.record.id: "in doubt" for call in account.doubts} | {
+        call.record.id: _SETTLED[call.record.settlement] for call in made if call.record.settlement is not None
     }
-    ways = [(call.tool, what_of(call), _outcome(call, unknown), permit_of(call)) for call in made]
+    ways = [(call.record.tool, what_of(call), _outcome(call, unknown), permit_of(call)) for call in made]
     for (tool, what, outcome, permit), count in Counter(ways).items():
         times = f" ×{count}" if count > 1 else ""
         colour = "red" if outcome == "failed" else "yellow"
         yield (f"{tool} {what}".rstrip(), times, paint("" if outcome is None else f" · {outcome}", colour), permit)
 
 
-def _outcome(call: CallSeen, unknown: Mapping[CallId, str]) -> str | None:
+def _outcome(call: CallInWords, unknown: Mapping[CallId, str]) -> str | None:
     """Return what is worth saying about how a call ended; nothing if it completed."""
-    if call.outcome is None:
-        return unknown.get(call.id, "no outcome")
-    return None if call.outcome == "completed" else call.outcome
+    if call.record.outcome is None:
+        return unknown.get(call.record.id, "no outcome")
+    return None if call.record.outcome == "completed" else call.record.outcome
 
 
-def what_of(call: CallSeen) -> str:
+def what_of(call: CallInWords) -> str:
     """Return what a call changed, if its tool says so; else what it was called with."""
     if call.target is not None:
         return shorten(words_of(call.target), 60)
     return arguments_of(call)
 
 
-def arguments_of(call: CallSeen) -> str:
+def arguments_of(call: CallInWords) -> str:
     """Return the arguments of a call on one line."""
     if call.arguments is None:
         return ""
@@ -264,7 +248,10 @@ def _reasoning(account: Account) -> Iterator[str]:
         yield str(brief.reasoning)
     if brief.rationale is not None:
         yield f"{' · ' if brief.reasoning is not None else ''}because {quoted(brief.rationale)}"
-    if brief.reasoning is None and brief.rationale is None:
+    given = brief.reasoning is not None or brief.rationale is not None
+    if (pointed := account.reasoning) is not None:
+        yield f"{' · ' if given else ''}{pointed.sentence}"
+    elif not given:
         yield _GONE if account.granted is None else "none given"
 
 
@@ -272,21 +259,21 @@ def _policy(account: Account) -> Iterator[Parts]:
     yield (_narrowed(account),)
     if WOULD_DENY in account.offer.initiated.flags:
         yield (paint(f"offer: {WOULD_DENY}: ", "yellow"), shorten(words_of(account.refusal)))
-    changing = [call for call in account.calls if not call.reads and call.outcome != "denied"]
+    changing = [call for call in account.calls if not call.record.reads and call.record.is_made]
     if changing:
-        undoable = sum(call.reversible for call in changing)
+        undoable = sum(call.record.reversible for call in changing)
         yield (f"reversible: {undoable} of {counted(len(changing), 'changing call')}",)
     acceptance = None if account.latest is None else account.latest.acceptance
     if acceptance is not None:
         found = ", ".join(acceptance.problems) or "nothing wrong"
         asks = paint(" · would have asked", "yellow") if acceptance.would_ask else ""
         yield (f"validation found {found}", asks)
-    flagged = Counter((call.tool, flag) for call in account.calls for flag in call.flags)
+    flagged = Counter((call.record.tool, flag) for call in account.calls for flag in call.record.flags)
     for (tool, flag), count in flagged.items():
         yield (paint(f"{tool}: {flag}", "yellow"), f" ×{count}" if count > 1 else "")
     for flag in () if account.latest is None or account.latest.closed is None else account.latest.closed.flags:
         yield (paint(f"result: {flag}", "yellow"),)
-    denied = Counter((call.tool, call.why) for call in account.calls if call.outcome == "denied")
+    denied = Counter((call.record.tool, call.record.why) for call in account.calls if call.record.outcome == "denied")
     for (tool, rule), count in denied.items():
         yield (paint(f"denied: {tool}: {rule}", "red"), f" ×{count}" if count > 1 else "")
 
@@ -339,21 +326,28 @@ def _earlier(account: Account) -> Iterator[Parts]:
     if account.earlier.attempts:
         yield (f"{counted(len(account.earlier.attempts), 'attempt')}: {kept_of(account.earlier)}",)
     for call in account.doubts:
-        yield (paint(f"in doubt: {call.tool} {ending(call.id)}", "yellow"), f" {arguments_of(call)}")
+        yield (paint(f"in doubt: {call.record.tool} {ending(call.record.id)}", "yellow"), f" {arguments_of(call)}")
 
 
 def _child_row(child: Child) -> Parts:
     known = child.handoff
     task = "unknown" if child.task is None else child.task.first_line
-    return (f"{known.to} {ending(known.id)} · ", state_of(known.state), f" · {task}")
+    return (f"{known.to} {ending(known.id)} · ", handoff_state_of(known.state), f" · {task}")
 
 
 def _say_close(account: Account, sheet: Sheet) -> None:
     latest = account.latest
     if latest is not None and latest.closed is not None:
-        effects = [call for call in latest.calls if call.id in latest.closed.effects]
-        names = ", ".join(dict.fromkeys(f"{call.tool} {what_of(call)}".rstrip() for call in effects))
+        effects = [
+            call for call in latest.calls if call.record.id in latest.closed.effects and not call.record.in_doubt
+        ]
+        names = ", ".join(dict.fromkeys(f"{call.record.tool} {what_of(call)}".rstrip() for call in effects))
+        doubts = ", ".join(dict.fromkeys(f"{call.record.tool} {what_of(call)}".rstrip() for call in account.doubts))
         changed = f"effects: {shorten(names, 70)}" if effects else "changed nothing"
+        if doubts:
+            # Nobody knows whether those changed something: to say that nothing was would be a guess.
+            known = changed if effects else "nothing is known to have changed"
+            changed = f"{known}; in doubt: {shorten(doubts, 70)}"
         ended = "" if latest.run.ended_at is None else f" · {moment(latest.run.ended_at)}"
         state = paint(latest.run.state, _RUN_COLOURS.get(latest.run.state, "magenta"))
         sheet.row("outcome", state, f"{ended} · {changed}")
@@ -367,12 +361,10 @@ def _say_close(account: Account, sheet: Sheet) -> None:
 
 
 def _late(account: Account) -> Iterator[Parts]:
-    tools = {call.id: call for call in account.calls}
-    for body in account.late.values():
-        call = tools.get(body.call)
-        outcome = "completed" if body.completed else "failed"
-        tool = "a call" if call is None else call.tool
-        yield (f"{tool} {ending(body.call)} {outcome} after its attempt was over: evidence, and no result",)
+    for call in (each.record for each in account.calls):
+        if call.late is not None:
+            outcome = "completed" if call.late.completed else "failed"
+            yield (f"{call.tool} {ending(call.id)} {outcome} after its attempt was over: evidence, and no result",)
 
 
 def _open(account: Account) -> Iterator[Parts]:
@@ -398,7 +390,7 @@ def _open(account: Account) -> Iterator[Parts]:
 def _unknown(account: Account) -> Iterator[Parts]:
     """Yield the calls of which nobody knows what became of them, and what to do about it."""
     for call in account.doubts:
-        how = f"`batonpass handoff settle {ending(account.handoff.id)} {ending(call.id)}`"
-        yield (paint("in doubt: ", "yellow"), f"{call.tool} {ending(call.id)}: repeat or skip? {how}")
+        how = f"`batonpass handoff settle {ending(account.handoff.id)} {ending(call.record.id)}`"
+        yield (paint("in doubt: ", "yellow"), f"{call.record.tool} {ending(call.record.id)}: repeat or skip? {how}")
     for call in account.waiting:
-        yield (paint("no outcome yet: ", "yellow"), f"{call.tool} {ending(call.id)}")
+        yield (paint("no outcome yet: ", "yellow"), f"{call.record.tool} {ending(call.record.id)}")

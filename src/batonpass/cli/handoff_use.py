@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from batonpass.accounts.account import Account, CallSeen
+from batonpass.accounts.account import Account, CallInWords
 from batonpass.accounts.scope_used import ScopeUsed
 from batonpass.cli.handoff_sheet import Parts, shorten
 from batonpass.cli.printing import Painted, paint
 from batonpass.cli.words import counted
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.using import USE
+from batonpass.model.content_names import USE
 from batonpass.model.scope_text import read_scope
 
 
@@ -25,9 +25,9 @@ def use_of(account: Account) -> Mapping[str, object] | None:
     return read if isinstance(read, dict) else None
 
 
-def permit_of(call: CallSeen) -> Painted:
+def permit_of(call: CallInWords) -> Painted:
     """Return by which permit a call was made, or that its grant does not cover it; nothing of one without a grant."""
-    if call.is_beyond:
+    if call.record.is_beyond:
         return paint(" · beyond the grant", "yellow")
     return Painted("") if call.permit is None else paint(f" · by {shorten(call.permit, 60)}", dim=True)
 

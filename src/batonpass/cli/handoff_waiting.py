@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from batonpass.audit.lookup import ending, read_receipt, read_texts, telling_length
+from batonpass.audit.lookup import ending, telling_length
 from batonpass.audit.waiting import find_waiting_calls
 from batonpass.cli.printing import paint, say, table
-from batonpass.cli.words import exact, minute
-from batonpass.model.bodies import ToolHeld
+from batonpass.cli.words import minute
+from batonpass.model.content_names import TARGET
 from batonpass.model.ids import RunId
 from batonpass.model.run import Run
+from batonpass.records.call import CallRecord, call_asked
+from batonpass.records.shape import exact
+from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView
 
 
@@ -17,7 +20,7 @@ from batonpass.store.port import LedgerView
 class WaitingCall:
     """A call that waits while its run goes on: which, of whom, since when, and on what."""
 
-    held: ToolHeld
+    held: CallRecord
     run: Run
     at: datetime
     target: str | None
@@ -27,12 +30,11 @@ def read_waiting_calls(view: LedgerView, root: RunId | None = None) -> list[Wait
     """Return the calls of open runs that wait, the latest first."""
     found = []
     for waiting in find_waiting_calls(view, root=root):
-        receipt = read_receipt(view.get_receipt(waiting.receipt))
-        if isinstance(receipt.body, ToolHeld):
-            target = read_texts(view, receipt).get("target")
+        held = call_asked(read_receipt(view.get_receipt(waiting.receipt)))
+        if held is not None:
+            target = read_texts(view, held.receipt).get(TARGET)
             words = None if target is None else target.first_line
-            run = view.get_run(waiting.run)
-            found.append(WaitingCall(held=receipt.body, run=run, at=receipt.at, target=words))
+            found.append(WaitingCall(held=held, run=view.get_run(waiting.run), at=held.at, target=words))
     return found
 
 
@@ -41,11 +43,11 @@ def say_waiting(calls: list[WaitingCall]) -> None:
     if not calls:
         return
     say()
-    length = telling_length([each.held.call for each in calls])
+    length = telling_length([each.held.id for each in calls])
     table(
         [
             [
-                ending(each.held.call, length),
+                ending(each.held.id, length),
                 f"{each.run.agent} {ending(each.run.id)}",
                 paint("held", "yellow"),
                 minute(each.at),
@@ -61,7 +63,7 @@ def waiting_facts(each: WaitingCall) -> dict[str, object]:
     """Return a waiting call for programs."""
     held = each.held
     return {
-        "call": held.call,
+        "call": held.id,
         "run": held.run,
         "agent": each.run.agent,
         "state": "held",
@@ -69,7 +71,7 @@ def waiting_facts(each: WaitingCall) -> dict[str, object]:
         "target": each.target,
         "rule": held.rule,
         "gate": held.gate,
-        "proven": held.proven,
-        "approvals": held.approvals,
+        "proven": held.takes_proof,
+        "approvals": held.takes_people,
         "at": exact(each.at),
     }

@@ -1,8 +1,10 @@
 """`batonpass key`: which relays may record in this ledger."""
 
+from typing import TYPE_CHECKING
+
 import click
 
-from batonpass.audit.lookup import get_key
+from batonpass.audit.meant import get_key
 from batonpass.cli.opening import opened_relay
 from batonpass.cli.options import checked, json_option, ledger_option
 from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
@@ -11,7 +13,9 @@ from batonpass.model.checks import require_digest
 from batonpass.model.ids import RELAY, PublicKey, RelayId, require_id
 from batonpass.model.key import Key, KeyStatus
 from batonpass.model.projection import key_id
-from batonpass.relay import Relay
+
+if TYPE_CHECKING:
+    from batonpass.relay import Relay
 
 _COLOURS = {KeyStatus.ACTIVE: "green", KeyStatus.RETIRED: "yellow", KeyStatus.REVOKED: "red"}
 
@@ -90,7 +94,7 @@ def revoke(key: str, reason: str) -> None:
         tell("that was this relay's own key: nothing more can be recorded from here until another one is enrolled")
 
 
-def _own(relay: Relay) -> tuple[tuple[RelayId, PublicKey] | None, str]:
+def _own(relay: "Relay") -> tuple[tuple[RelayId, PublicKey] | None, str]:
     """Return who this relay is, or why that cannot be told."""
     try:
         return relay.identity(), ""

@@ -7,17 +7,20 @@ from pathlib import Path
 
 import click
 
-from batonpass.audit.lookup import find_erasable, get_run
-from batonpass.cli.opening import opened_relay, viewed
+from batonpass.audit.meant import find_erasable, get_run
+from batonpass.cli.ids import RUN_ID
+from batonpass.cli.opening import opened_relay, settings, viewed
 from batonpass.cli.options import checked, json_option, ledger_option, read_lines, written
 from batonpass.cli.printing import paint, say, say_json, table, tell
 from batonpass.cli.verifying import pinned, say_evidence, verify
-from batonpass.cli.words import counted, exact, moment, size
+from batonpass.cli.words import counted, moment, size
 from batonpass.model.checks import require_digest
 from batonpass.model.content import Place
 from batonpass.model.ids import ContentId, PrincipalId, require_principal
 from batonpass.model.projection import key_id
-from batonpass.store.port import LedgerView
+from batonpass.records.shape import exact
+from batonpass.store.opening import SQLITE
+from batonpass.store.port import ContentSizes, LedgerView
 
 # One receipt names what was erased; beyond this many, several receipts do.
 _ERASED_AT_ONCE = 500
@@ -33,38 +36,50 @@ command.add_command(verify)
 
 @command.command()
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
+@json_option
 @ledger_option
-def seal(output: Path | None) -> None:
+def seal(output: Path | None, *, as_json: bool) -> None:
     """Seal everything recorded so far.
 
     Prints the seal: a signed note, to be kept where nobody who writes here can change it.
     """
-    with opened_relay() as relay:
+    with opened_relay(create=_is_on_server()) as relay:
         made = relay.seal()
-    with written(output) as file:
-        file.write(made.note)
+    if output is not None or not as_json:
+        with written(output) as file:
+            file.write(made.note)
+    if as_json:
+        where = None if output is None else str(output)
+        say_json({"size": made.size, "previous": made.previous, "root": made.root, "note": made.note, "file": where})
+        return
     tell(f"sealed {counted(made.size, 'receipt')}; keep the seal where nobody who writes here can change it")
 
 
 @command.command()
-@click.option("--run", "run", metavar="ID", required=True, help="A run of the tree to carry away.")
+@click.option("--run", "run", metavar="ID", type=RUN_ID, required=True, help="A run of the tree to carry away.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
 @click.option("--digests-only", is_flag=True, help="Leave the words out; their digests stay.")
+@json_option
 @ledger_option
-def export(run: str, output: Path | None, *, digests_only: bool) -> None:
+def export(run: str, output: Path | None, *, digests_only: bool, as_json: bool) -> None:
     """Export the tree of a run as a bundle.
 
-    It holds all that it takes to verify it on a machine that has nothing else.
+    It holds all that it takes to verify it on a machine that has nothing else. With --json, which goes with -o, it is
+    said what was written.
     """
+    if as_json and output is None:
+        raise click.UsageError("the bundle itself is JSON on stdout; --json goes with -o")
     with opened_relay() as relay:
-        with viewed(relay) as view:
+        with viewed(relay.store) as view:
             found = get_run(view, run)
         count = 0
         with written(output) as file:
             for line in relay.export(found.id, with_content=not digests_only):
                 file.write(f"{line}\n")
                 count += 1
-    if output is not None:
+    if as_json:
+        say_json({"run": found.id, "root": found.root, "file": str(output), "lines": count, "words": not digests_only})
+    elif output is not None:
         tell(f"wrote {counted(count, 'line')}; anywhere: `batonpass ledger verify --bundle {output}`")
 
 
@@ -89,7 +104,7 @@ def import_(bundle: Path, root_key: str | None) -> None:
 
 
 @command.command()
-@click.argument("what", metavar="ID")
+@click.argument("what", metavar="ID", type=RUN_ID)
 @click.option("--reason", metavar="TEXT", required=True, help="Why; it is kept.")
 @click.option(
     "--by",
@@ -107,7 +122,7 @@ def erase(what: str, *, reason: str, by: str, yes: bool) -> None:
     ID is a content, a receipt (all its contents) or a run (all contents in its stream).
     """
     with opened_relay() as relay:
-        with viewed(relay) as view:
+        with viewed(relay.store) as view:
             meant, contents = find_erasable(view, what)
             left = _kept(view, contents)
         if not left:
@@ -131,8 +146,8 @@ def stats(*, as_json: bool) -> None:
     """Say how much there is, and how much of it is sealed."""
     with opened_relay() as relay:
         url = relay.store.url
-        with viewed(relay) as view:
-            info, counts = view.info(), view.counts()
+        with viewed(relay.store) as view:
+            info, counts, words = view.info(), view.counts(), view.content_sizes()
             sealed = max((seal.size for seal in view.find_seals()), default=0)
             latest = next(view.find_runs(), None)
     if as_json:
@@ -143,6 +158,10 @@ def stats(*, as_json: bool) -> None:
                 "root_key": info.root_key,
                 "root_key_id": key_id(info.root_key),
                 **asdict(counts),
+                "content_bytes": words.row_bytes + words.file_bytes,
+                "blobs": words.files,
+                "blob_bytes": words.file_bytes,
+                "erased": words.erased,
                 "sealed": sealed,
                 "latest_run_at": None if latest is None else exact(latest.started_at),
             },
@@ -154,8 +173,9 @@ def stats(*, as_json: bool) -> None:
         ["sealed", _sealed(counts.receipts, sealed, counts.seals)],
         ["runs", f"{counts.runs:,}" + ("" if latest is None else f", the latest at {moment(latest.started_at)}")],
         ["handoffs", f"{counts.handoffs:,}"],
-        ["contents", f"{counts.contents:,}"],
-        ["size", size(counts.bytes)],
+        ["contents", _contents(words)],
+        ["blobs", f"{words.files:,}" + (f", {size(words.file_bytes)} in files" if words.files else "")],
+        ["size", size(counts.bytes) + (f", and {size(words.file_bytes)} of blobs" if words.files else "")],
         ["root key", key_id(info.root_key)],
     ]
     table([[paint(name, dim=True), value] for name, value in rows])
@@ -189,10 +209,15 @@ def migrate() -> None:
 
     Opening a SQLite ledger does this by itself.
     """
-    with opened_relay() as relay:
+    with opened_relay(create=_is_on_server()) as relay:
         relay.store.migrate()
         steps = relay.store.migrations()
     tell(f"the schema is at step {max((step.version for step in steps), default=0):04}")
+
+
+def _is_on_server() -> bool:
+    """Return whether the ledger is a database: an empty one is founded by sealing it, where the root key is to stay."""
+    return not settings().ledger.startswith(SQLITE)
 
 
 def _is_person() -> bool:
@@ -201,6 +226,11 @@ def _is_person() -> bool:
 
 def _kept(view: LedgerView, contents: tuple[ContentId, ...]) -> list[ContentId]:
     return [content.id for content in view.find_contents(contents) if content.place is not Place.ERASED]
+
+
+def _contents(words: ContentSizes) -> str:
+    erased = f", {words.erased:,} erased" if words.erased else ""
+    return f"{words.rows + words.files:,}, {size(words.row_bytes + words.file_bytes)} of words{erased}"
 
 
 def _sealed(receipts: int, sealed: int, seals: int) -> str:

@@ -3,7 +3,7 @@
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import click
@@ -21,12 +21,14 @@ from batonpass.cli.printing import tell
 from batonpass.config import HANDOFF, Settings
 from batonpass.errors import MissingExtraError
 from batonpass.handoff.calls.protected_paths import Protected, program_files
-from batonpass.handoff.transfer.grant_terms import grant_for
 from batonpass.model.ids import HANDOFF as IDS_OF_HANDOFFS
 from batonpass.model.ids import HandoffId, require_agent, require_id, require_principal, session_named
 from batonpass.policy.document import find_file
 from batonpass.policy.reading import given_policy
-from batonpass.relay import Relay
+
+if TYPE_CHECKING:
+    from batonpass.model.grant import Grant
+    from batonpass.relay import Relay
 
 _LOADERS: Final = frozenset({"npx", "uvx", "uv", "node", "python", "python3", "bunx", "pipx", "docker", "deno"})
 
@@ -116,7 +118,7 @@ def command(
         agent=agent,
         session=None if session is None else session_named(session),
         series=series,
-        grant=grant_for(may, (), None, None, None),
+        grant=_granted(may),
         handoff=None if handoff is None else require_id("handoff", HandoffId(handoff), IDS_OF_HANDOFFS),
     )
     enforced = enforce or policy.enforce or bool(may) or handoff is not None
@@ -139,7 +141,17 @@ def _reach(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) 
     return HttpBackend(url, given)
 
 
-def _open(found: Settings, policy: Path | None) -> Relay:
+def _granted(may: tuple[str, ...]) -> "Grant | None":
+    if not may:
+        return None
+    from batonpass.handoff.transfer.grant_terms import grant_for  # noqa: PLC0415 - as below
+
+    return grant_for(may, (), None, None, None)
+
+
+def _open(found: Settings, policy: Path | None) -> "Relay":
+    from batonpass.relay import Relay  # noqa: PLC0415 - with the first call: few of a client's servers are called
+
     return Relay.open(found.ledger, home=found.home, policy=policy)
 
 

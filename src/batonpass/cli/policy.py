@@ -8,11 +8,12 @@ from typing import Final
 import click
 
 from batonpass.accounts.judged import DryRun, dry_run, judge_again
-from batonpass.accounts.meant import get_meant
 from batonpass.adapters.claude_code.hooks.rules import read_rules
 from batonpass.adapters.mcp.declaring import read_servers
-from batonpass.audit.lookup import ending, read_receipt
+from batonpass.audit.lookup import ending
+from batonpass.audit.meant import get_meant
 from batonpass.cli.exits import NO
+from batonpass.cli.ids import HELD_ID
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import paint, say, say_json, table, tell
@@ -27,6 +28,7 @@ from batonpass.model.permit import spell_time
 from batonpass.model.rules import Policy, Rule, Tier
 from batonpass.policy.document import GRANT, read_document
 from batonpass.policy.reading import policy_of
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
 _PATTERNS: Final = ("agent", "tool", "action", "target", "relation", "tier", "depth")
@@ -72,7 +74,7 @@ def check(file: Path | None, *, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("given", metavar="[HANDOFF|CALL|RULE|AGENT]", required=False)
+@click.argument("given", metavar="[HANDOFF|CALL|RULE|AGENT]", required=False, type=HELD_ID)
 @_policy_option
 @json_option
 @ledger_option
@@ -162,7 +164,8 @@ def _explain_all(policy: Policy, file: Path | None, *, as_json: bool) -> None:
         say_json(_policy_facts(policy))
         return
     if file is None:
-        say(files("batonpass.policy").joinpath("default.toml").read_text(encoding="utf-8").rstrip())
+        for line in files("batonpass.policy").joinpath("default.toml").read_text(encoding="utf-8").splitlines():
+            say(line)
         return
     say(paint(f"{file}", bold=True), " · gates are ", "enforced" if policy.enforce else "told")
     table([[relation, "; ".join(_requirement_words(policy, relation))] for relation in Relation], indent="  ")

@@ -9,19 +9,24 @@ import click
 import msgspec
 
 from batonpass.audit.grep import Match, Pattern, find_matches
-from batonpass.audit.lookup import Tasks, ending, get_receipt, read_receipt, read_texts
+from batonpass.audit.lookup import ending
+from batonpass.audit.meant import get_receipt
 from batonpass.cli.exits import NO
+from batonpass.cli.ids import AGENT_NAME, RECEIPT_ID
 from batonpass.cli.opening import opened_relay, opened_view, viewed
 from batonpass.cli.options import json_option, ledger_option, read_moment, written
 from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
-from batonpass.cli.showing import name_of, say_content, text_facts
-from batonpass.cli.words import counted, exact, moment
+from batonpass.cli.showing import name_of, say_content
+from batonpass.cli.words import counted, moment
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.ledger.merkle import inclusion_proof, leaf_hash
 from batonpass.ledger.proof import Proof, format_proof
 from batonpass.model.ids import AgentId, RunId
 from batonpass.model.receipt import Receipt, StoredReceipt
 from batonpass.model.seal import Seal
+from batonpass.records.lineage import Tasks
+from batonpass.records.shape import exact, text_shape
+from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import encode_envelope, known_kind
@@ -35,7 +40,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("receipt", metavar="ID")
+@click.argument("receipt", metavar="ID", type=RECEIPT_ID)
 @click.option("--dsse", is_flag=True, help="Print the DSSE envelope, which in-toto tools verify.")
 @json_option
 @ledger_option
@@ -55,7 +60,7 @@ def show(receipt: str, *, dsse: bool, as_json: bool) -> None:
 @command.command()
 @click.argument("pattern")
 @click.option("--kind", metavar="KIND", help="Only this kind, as tool.failed, or this family, as handoff.")
-@click.option("--agent", metavar="NAME", help="Only receipts of this agent's runs.")
+@click.option("--agent", metavar="NAME", type=AGENT_NAME, help="Only receipts of this agent's runs.")
 @click.option("--since", metavar="WHEN", callback=read_moment, help="Only since then: 30m, 12h, 2d, 1w, or a date.")
 @click.option("-i", "--ignore-case", is_flag=True, help="Do not tell a from A.")
 @json_option
@@ -71,7 +76,8 @@ def grep(
 ) -> None:
     """Search what was signed and what was written.
 
-    PATTERN is a regular expression of RE2. Each match is one line, printed when it is found. Exits with 1 if there is
+    PATTERN is a regular expression of RE2. Each match is one line, printed when it is found; with --json all of
+    them are one array. Exits with 1 if there is
     none.
     """
     try:
@@ -79,14 +85,14 @@ def grep(
     except InvalidValueError as error:
         raise click.BadParameter(error.problem, param_hint="PATTERN") from None
     query = ReceiptQuery(kind=kind, agent=None if agent is None else AgentId(agent), since=since)
-    found = 0
+    found = []
     with opened_view() as view:
         for match in find_matches(view, compiled, query):
-            found += 1
-            if as_json:
-                say_json(_match_facts(match), line=True)
-            else:
+            found.append(match)
+            if not as_json:
                 _say_match(match)
+    if as_json:
+        say_json([_match_facts(match) for match in found])
     if not found:
         if kind is not None and "." in kind and not known_kind(kind):
             tell(f"no receipt matches, and {kind} is not a kind that this version knows")
@@ -96,7 +102,7 @@ def grep(
 
 
 @command.command()
-@click.argument("receipt", metavar="ID")
+@click.argument("receipt", metavar="ID", type=RECEIPT_ID)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
 @ledger_option
 def proof(receipt: str, output: Path | None) -> None:
@@ -106,11 +112,11 @@ def proof(receipt: str, output: Path | None) -> None:
     there is none, the ledger is sealed first.
     """
     with opened_relay() as relay:
-        with viewed(relay) as view:
+        with viewed(relay.store) as view:
             wanted = get_receipt(view, receipt).id
             seal = _covering_seal(view, get_receipt(view, wanted))
         seal = seal or relay.seal()
-        with viewed(relay) as view:
+        with viewed(relay.store) as view:
             text = _proof_text(view, get_receipt(view, wanted), seal)
     with written(output) as file:
         file.write(text)
@@ -154,7 +160,7 @@ def _facts(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> dict[st
         "root": receipt.root,
         "session": receipt.session,
         "body": _body(stored),
-        "content": {name: text_facts(text) for name, text in read_texts(view, receipt).items()},
+        "content": {name: text_shape(text) for name, text in read_texts(view, receipt).items()},
     }
 
 

@@ -1,38 +1,25 @@
 """`batonpass run`: who worked on what, and for whom."""
 
 from collections.abc import Sequence
-from itertools import islice
 
 import click
 
-from batonpass.accounts.sources import run_between, timed, timed_run
-from batonpass.audit.lookup import (
-    Tasks,
-    Text,
-    find_ancestors,
-    find_calls,
-    get_run,
-    read_receipt,
-    read_texts,
-    telling_length,
-)
+from batonpass.audit.lookup import telling_length
+from batonpass.audit.meant import get_run
+from batonpass.cli.ids import AGENT_NAME, RUN_ID
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
-from batonpass.cli.showing import (
-    call_facts,
-    call_row,
-    name_of,
-    run_facts,
-    say_content,
-    state_of,
-    text_facts,
-    took,
-)
+from batonpass.cli.showing import call_row, name_of, say_content, state_of, took
 from batonpass.cli.words import counted, minute, moment
 from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Run
+from batonpass.model.run import Run, RunState
+from batonpass.records.call import find_calls
+from batonpass.records.lineage import Tasks, find_ancestors
+from batonpass.records.shape import call_shape, run_shape, text_shape
+from batonpass.records.source import run_between, timed, timed_run
+from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 _LINES = 20
@@ -44,20 +31,29 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--agent", metavar="NAME", help="Only runs of this agent.")
+@click.option("--agent", metavar="NAME", type=AGENT_NAME, help="Only runs of this agent.")
+@click.option("--state", type=click.Choice([state.value for state in RunState]), help="Only those in this state.")
+@click.option("--before", metavar="ID", type=RUN_ID, help="Only those that are older than this one.")
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
 )
 @json_option
 @ledger_option
-def list_(agent: str | None, limit: int, *, as_json: bool) -> None:
+def list_(*, agent: str | None, state: str | None, before: str | None, limit: int, as_json: bool) -> None:
     """List runs, the latest first."""
     with opened_view() as view:
-        found = list(islice(view.find_runs(agent=None if agent is None else AgentId(agent)), limit + 1))
+        found = list(
+            view.find_runs(
+                agent=None if agent is None else AgentId(agent),
+                states=() if state is None else (RunState(state),),
+                before=None if before is None else get_run(view, before).id,
+                limit=limit + 1,
+            )
+        )
         runs, tasks = found[:limit], Tasks(view)
         told = [timed_run(view, run) for run in runs]
         if as_json:
-            say_json([{**run_facts(run, tasks.find(run)), "imported": mark} for run, mark in told])
+            say_json([{**run_shape(run, tasks.find(run)), "imported": mark} for run, mark in told])
             return
         length = telling_length([run.id for run in runs])
         table(
@@ -74,13 +70,14 @@ def list_(agent: str | None, limit: int, *, as_json: bool) -> None:
             header=("run", "state", "started", "took", "task") if runs else (),
         )
     if not runs:
-        tell("no runs yet" if agent is None else f"no runs of {agent}")
+        narrowed = "no such runs" if state or before else f"no runs of {agent}"
+        tell(narrowed if any((agent, state, before)) else "no runs yet")
     elif len(found) > limit:
         tell(f"the latest {limit}; there are more: --limit {limit * 5}")
 
 
 @command.command()
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="ID", type=RUN_ID)
 @json_option
 @ledger_option
 def show(run: str, *, as_json: bool) -> None:
@@ -108,16 +105,16 @@ def _facts(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str | 
     tasks = Tasks(view)
     report = _last_texts(view, receipts).get("report")
     return {
-        **run_facts(run, tasks.find(run)),
+        **run_shape(run, tasks.find(run)),
         "imported": mark,
         "mode": receipts[0].mode if receipts else None,
         "session": receipts[0].session if receipts else None,
         "epoch": receipts[-1].epoch if receipts else None,
         "receipts": [receipt.id for receipt in receipts],
-        "ancestors": [run_facts(ancestor, tasks.find(ancestor)) for ancestor in find_ancestors(view, run)],
-        "children": [run_facts(child, tasks.find(child)) for child in _children(view, run)],
-        "calls": [call_facts(call) for call in find_calls(receipts)],
-        "report": None if report is None else text_facts(report),
+        "ancestors": [run_shape(ancestor, tasks.find(ancestor)) for ancestor in find_ancestors(view, run)],
+        "children": [run_shape(child, tasks.find(child)) for child in _children(view, run)],
+        "calls": [call_shape(call) for call in find_calls(receipts, [run]).values()],
+        "report": text_shape(report),
     }
 
 
@@ -132,7 +129,7 @@ def _say_run(view: LedgerView, run: Run, receipts: Sequence[Receipt], mark: str 
     for ancestor in find_ancestors(view, run):
         say(f"  ← {name_of(ancestor)} · ", state_of(ancestor), f" · {tasks.first_line(ancestor)}")
     say(f"  ← {run.principal}")
-    calls = [call_row(call, run) for call in find_calls(receipts)]
+    calls = [call_row(call) for call in find_calls(receipts, [run]).values()]
     _say_part(counted(len(calls), "call"), calls)
     children = [
         [name_of(child), state_of(child), took(timed_run(view, child)[0]), tasks.first_line(child)]

@@ -7,8 +7,10 @@ from typing import Final
 import click
 
 from batonpass.accounts.session_diff import Change, Turn, compare_states
-from batonpass.audit.lookup import Tasks, ending, telling_length
-from batonpass.audit.sessions import before, find_roots, find_sessions, find_stops, get_session
+from batonpass.audit.lookup import ending, telling_length
+from batonpass.audit.meant import get_session
+from batonpass.audit.sessions import before, find_roots, find_sessions, find_stops
+from batonpass.cli.ids import SESSION_ID
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import paint, say, say_json, table, tell
@@ -19,6 +21,7 @@ from batonpass.cli.words import counted, elapsed, minute
 from batonpass.handoff.sessions import read_session
 from batonpass.model.ids import SessionId
 from batonpass.model.session import SessionState, Stop, session_of
+from batonpass.records.lineage import Tasks
 from batonpass.store.port import LedgerView
 
 _SIGNS: Final = {
@@ -70,7 +73,7 @@ def list_(limit: int, *, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("session", metavar="ID|SERIES|last")
+@click.argument("session", metavar="ID|SERIES|last", type=SESSION_ID)
 @json_option
 @ledger_option
 def show(session: str, *, as_json: bool) -> None:
@@ -95,8 +98,8 @@ def show(session: str, *, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("session", metavar="ID|SERIES|last")
-@click.argument("other", metavar="[ID]", required=False)
+@click.argument("session", metavar="ID|SERIES|last", type=SESSION_ID)
+@click.argument("other", metavar="[ID]", required=False, type=SESSION_ID)
 @json_option
 @ledger_option
 def diff(session: str, other: str | None, *, as_json: bool) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from batonpass.accounts.session_diff import Change
-from batonpass.cli.words import exact
 from batonpass.model.ids import SessionId
 from batonpass.model.run import Run
 from batonpass.model.session import WHY, Said, SessionState
+from batonpass.records.shape import exact
 from batonpass.wire.documents import to_document
 
 

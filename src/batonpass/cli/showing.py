@@ -1,13 +1,15 @@
-"""How runs, calls and contents look: in a list for people, and as JSON for programs."""
+"""How runs, handoffs, calls and contents look in a list."""
 
-from base64 import b64encode
 from typing import Final
 
-from batonpass.audit.lookup import Call, Found, Text, ending
+from batonpass.audit.lookup import ending
 from batonpass.cli.printing import Painted, paint, say, say_text
-from batonpass.cli.words import elapsed, exact, size
+from batonpass.cli.words import elapsed, size
 from batonpass.errors import InvalidValueError
+from batonpass.model.lifecycle import State
 from batonpass.model.run import Run, RunState
+from batonpass.records.call import CallRecord
+from batonpass.records.text import Found, Text
 from batonpass.wire.documents import decode_report, is_report
 
 _COLOURS: Final = {
@@ -18,6 +20,23 @@ _COLOURS: Final = {
     RunState.LAPSED: "magenta",
     RunState.SUSPENDED: "yellow",
     RunState.EXPIRED: "magenta",
+}
+
+_HANDOFF_COLOURS: Final = {
+    State.HELD: "yellow",
+    State.ASKED: "yellow",
+    State.OFFERED: "cyan",
+    State.READY: "cyan",
+    State.CLAIMED: "cyan",
+    State.RUNNING: "cyan",
+    State.COMPLETED: "green",
+    State.VERIFIED: "green",
+    State.FAILED: "red",
+    State.REFUTED: "red",
+    State.DECLINED: "red",
+    State.DENIED: "red",
+    State.CANCELLED: "magenta",
+    State.EXPIRED: "magenta",
 }
 
 
@@ -31,66 +50,22 @@ def state_of(run: Run) -> Painted:
     return paint(run.state, _COLOURS[run.state])
 
 
+def handoff_state_of(state: State) -> Painted:
+    """Return a handoff's state in its colour."""
+    return paint(state, _HANDOFF_COLOURS[state], bold=state is State.VERIFIED)
+
+
 def took(run: Run) -> str:
     """Return how long a run took; nothing while it is open."""
     return "" if run.ended_at is None else elapsed(run.ended_at - run.started_at)
 
 
-def run_facts(run: Run, task: Text | None) -> dict[str, object]:
-    """Return a run for programs."""
-    return {
-        "id": run.id,
-        "agent": run.agent,
-        "state": run.state,
-        "principal": run.principal,
-        "task": None if task is None else text_facts(task),
-        "root": run.root,
-        "parent": run.parent,
-        "handoff": run.handoff,
-        "attempt": run.attempt,
-        "started_at": exact(run.started_at),
-        "ended_at": exact(run.ended_at),
-    }
-
-
-def call_facts(call: Call) -> dict[str, object]:
-    """Return a call for programs."""
-    return {
-        "id": call.id,
-        "tool": call.tool,
-        "outcome": outcome_of(call),
-        "error": call.error,
-        "requested_at": exact(call.requested_at),
-        "ended_at": exact(call.ended_at),
-    }
-
-
-def text_facts(text: Text) -> dict[str, object]:
-    """Return a content for programs: its words, or its bytes if they are not text."""
-    facts: dict[str, object] = {
-        "id": text.ref.id,
-        "digest": text.ref.digest,
-        "size": text.ref.size,
-        "media_type": text.ref.media_type,
-        "state": text.found,
-        "text": text.words,
-    }
-    if text.body is not None and text.words is None:
-        facts["base64"] = b64encode(text.body).decode("ascii")
-    return facts
-
-
-def outcome_of(call: Call) -> str | None:
-    """Return what became of a call in one word; None while nobody knows."""
-    return None if call.outcome is None else call.outcome.removeprefix("tool.")
-
-
-def call_row(call: Call, run: Run) -> list[str]:
+def call_row(call: CallRecord) -> list[str]:
     """Return a call as cells of a table. A call that a run left without an outcome is in doubt."""
-    outcome = outcome_of(call) or ("no outcome yet" if run.state is RunState.OPEN else "in doubt")
+    outcome = call.outcome or ("in doubt" if call.is_over else "no outcome yet")
     colour = {"completed": "green", "failed": "red"}.get(outcome, "yellow")
-    duration = "" if call.ended_at is None else elapsed(call.ended_at - call.requested_at)
-    return [call.tool, paint(outcome, colour), duration, call.error or ""]
+    duration = "" if call.ended_at is None else elapsed(call.ended_at - call.at)
+    return [call.tool, paint(outcome, colour), duration, call.why or ""]
 
 
 def say_content(text: Text, *, at_most: int | None = None) -> None:

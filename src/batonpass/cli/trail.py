@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import click
-import msgspec
 
-from batonpass.accounts.meant import get_meant
 from batonpass.accounts.trail import read_trail
 from batonpass.accounts.trail_html import render_html
 from batonpass.accounts.trail_mermaid import render_mermaid
@@ -20,23 +18,28 @@ from batonpass.accounts.trail_values import Called, HandoffTold, Happened, RunTo
 from batonpass.accounts.trail_walk import Turn, walk
 from batonpass.accounts.trail_words import Words
 from batonpass.audit.lookup import LAST
-from batonpass.cli.opening import opened_view
+from batonpass.audit.meant import get_meant
+from batonpass.cli.ids import WORK_ID
+from batonpass.cli.live import follow
+from batonpass.cli.opening import opened_store, opened_view, viewed
 from batonpass.cli.options import json_option, ledger_option, written
 from batonpass.cli.printing import Painted, cut, is_terminal, paint, say, say_json, tell, width
-from batonpass.cli.showing import run_facts
-from batonpass.cli.words import counted, exact, moment
+from batonpass.cli.words import counted, moment
 from batonpass.errors import NotFoundError
-from batonpass.handoff.transfer.read_offer import BRIEF
+from batonpass.model.content_names import BRIEF
 from batonpass.model.ids import HANDOFF, RUN, HandoffId, RunId
 from batonpass.model.visible import visible
+from batonpass.records.shape import call_shape, exact, run_shape
 from batonpass.store.port import LedgerView
+from batonpass.wire.codec import told_in_full
 
 _LEAST: Final = 12  # of what gives way
 _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 
 
 @click.command()
-@click.argument("given", metavar="RUN|HANDOFF|last")
+@click.argument("given", metavar="RUN|HANDOFF|last", required=False, type=WORK_ID)
+@click.option("--follow", "follows", is_flag=True, help="Go on, and print a line for each event, until Ctrl-C.")
 @click.option("--whole", is_flag=True, help="The whole tree, not only from there downwards.")
 @click.option("--calls/--no-calls", default=True, help="Tell of calls, or leave them out.")
 @click.option("--mermaid", "form", flag_value="mermaid", help="Print a Mermaid flowchart.")
@@ -45,8 +48,9 @@ _COLOURS: Final = {Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 @json_option
 @ledger_option
 def command(
-    given: str,
+    given: str | None,
     *,
+    follows: bool,
     whole: bool,
     calls: bool,
     form: str | None,
@@ -56,7 +60,16 @@ def command(
     """Show who did what, for whom, in the order in which it happened.
 
     From a run or a handoff downwards; of a root, and of `last`, the whole tree. Times count from the top.
+
+    With --follow each event is a line of its own, printed as it comes; without an id, whatever happens from now on.
     """
+    if follows:
+        if form is not None or output is not None:
+            raise click.UsageError("--follow prints lines as they come: leave --html, --mermaid and -o out")
+        _follow(given, whole=whole, calls=calls, as_json=as_json)
+        return
+    if given is None:
+        raise click.UsageError("say which: a run, a handoff or `last`; or --follow")
     if as_json and form is not None:
         raise click.UsageError(f"give --json or --{form}")
     if output is not None and form is None:
@@ -73,6 +86,17 @@ def command(
             file.writelines(pieces)
         if output is not None:
             tell(f"wrote {output}: {counted(trail.receipts, 'receipt')} of {trail.root}")
+
+
+def _follow(given: str | None, *, whole: bool, calls: bool, as_json: bool) -> None:
+    with opened_store() as store:
+        top: RunId | HandoffId | None = None
+        if given is not None:
+            with viewed(store) as view:
+                meant = get_meant(view, given, (RUN, HANDOFF))
+            top = RunId(meant.id) if meant.kind == RUN else HandoffId(meant.id)
+            whole = whole or given.strip() == LAST
+        follow(store, top, whole=whole, calls=calls, as_json=as_json)
 
 
 def _read(view: LedgerView, given: str, *, whole: bool) -> Trail:
@@ -144,7 +168,7 @@ def _within(trail: Trail) -> tuple[set[RunId], set[HandoffId]]:
 
 def _run(told: RunTold, *, calls: bool) -> dict[str, object]:
     return {
-        **run_facts(told.run, None),
+        **run_shape(told.run, None),
         "task": _words(told.task),
         "mode": told.mode,
         "epoch": told.epoch,
@@ -173,12 +197,10 @@ def _handoff(told: HandoffTold) -> dict[str, object]:
 
 def _event(event: Happened | Called) -> dict[str, object]:
     if isinstance(event, Called):
-        facts: dict[str, object] = msgspec.to_builtins(event)
-        texts = {name: _words(getattr(event, name)) for name in ("target", "arguments", "message")}
-        times = {"at": exact(event.at), "ended_at": exact(event.ended_at)}
-        cost = {"cost_millionths": facts.pop("cost")}
-        return {"kind": "call", **facts, **cost, **texts, **times}
-    body: dict[str, object] = msgspec.to_builtins(event.body)
+        words = {name: _words(getattr(event, name)) for name in ("target", "arguments", "message")}
+        decided = {"kept_by": event.kept_by, "approval": event.decided}
+        return {"kind": "call", **call_shape(event.record, {**words, **decided})}
+    body = told_in_full(event.body)
     return {
         "kind": event.body.kind,
         "receipt": event.receipt,
@@ -192,4 +214,4 @@ def _event(event: Happened | Called) -> dict[str, object]:
 def _words(words: Words | None) -> dict[str, object] | None:
     if words is None:
         return None
-    return {"content": words.content, "state": words.found, "line": words.line, "whole": words.whole}
+    return {"id": words.content, "state": words.found, "text": words.line, "whole": words.whole}

@@ -1,7 +1,8 @@
 """`batonpass ledger verify`: whether it is whole, and how we know."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,19 +10,22 @@ import click
 
 from batonpass.audit.bundle import verify_bundle
 from batonpass.audit.evidence import Evidence
+from batonpass.cli.exits import INTERRUPTED
 from batonpass.cli.opening import opened_relay, viewed
 from batonpass.cli.options import checked, json_option, ledger_option, read_lines
 from batonpass.cli.printing import paint, say, say_json, tell
-from batonpass.cli.progress import progress_bar
+from batonpass.cli.progress import Told, progress_bar
 from batonpass.cli.repository import Seals, find_seals
 from batonpass.cli.words import counted
-from batonpass.errors import InvalidValueError
+from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.ledger.note import parse_note
 from batonpass.model.checks import require_digest
 from batonpass.model.ids import LedgerId, PublicKey
 from batonpass.model.projection import key_id
+from batonpass.store.port import LedgerView
 
 _GIT = "git"
+_LATEST = "last"
 
 
 @click.command()
@@ -37,32 +41,47 @@ _GIT = "git"
     callback=checked(lambda given: require_digest("root_key", given)),
     help="The root key, or its id, that all trust must hang from.",
 )
+@click.option(
+    "--since-seal",
+    "since",
+    metavar="[N|FILE]",
+    is_flag=False,
+    flag_value=_LATEST,
+    help="Go on from a seal over what was verified before.",
+)
 @json_option
 @ledger_option
-def verify(seals: tuple[str, ...], bundle: Path | None, root_key: str | None, *, as_json: bool) -> None:
+def verify(
+    seals: tuple[str, ...], bundle: Path | None, root_key: str | None, since: str | None, *, as_json: bool
+) -> None:
     """Verify everything, or name what is wrong.
 
     Bytes, signatures, chains, links, contents, derived rows, positions and seals are checked. Prints what was checked;
     or the first thing that is wrong, and exits with 1. `--seal git` takes the seals that commits carry in this
     repository.
+
+    With `--since-seal`, trees that have not changed since a seal are compared with it, and not verified again: their
+    bytes, their order and their words. Without a value it is the ledger's latest seal, else the one of N receipts, or
+    the one in FILE.
     """
     found: Seals | None = None
     notes = [_read_seal(Path(given)) for given in seals if given != _GIT]
     if bundle is not None:
-        if seals:
+        if seals or since is not None:
             raise click.UsageError("a seal covers a whole ledger and a bundle is a part of one; give one of them")
         lines = list(read_lines(bundle))
-        with progress_bar("verifying") as progress:
+        with _interruptible() as progress:
             evidence = verify_bundle(lines, root_key=pinned(root_key, lines), progress=progress)
     else:
-        with opened_relay() as relay, progress_bar("verifying") as progress:
-            with viewed(relay) as view:
+        with opened_relay() as relay, _interruptible() as progress:
+            with viewed(relay.store) as view:
                 info = view.info()
+                begin = None if since is None else _find_since(view, since)
             if _GIT in seals:
                 found = find_seals(LedgerId(info.id))
                 notes += found.notes
             key = _pin(root_key, info.root_key)
-            evidence = relay.verify(seals=notes, root_key=key, progress=progress)
+            evidence = relay.verify(seals=notes, root_key=key, progress=progress, since=begin)
     if as_json:
         say_json({"evidence": asdict(evidence)})
         return
@@ -80,12 +99,18 @@ def verify(seals: tuple[str, ...], bundle: Path | None, root_key: str | None, *,
 def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) -> None:
     """Print what was checked, as a person wants to read it, and what it does not tell."""
     signers = counted(evidence.relays, "relay")
+    part = f", {evidence.receipts - evidence.sealed:,} of them verified in full" if evidence.sealed else ""
     say(
         paint("whole", "green", bold=True),
-        f": {counted(evidence.receipts, 'receipt')} in {counted(evidence.streams, 'stream')}, "
+        f": {counted(evidence.receipts, 'receipt')}{part} in {counted(evidence.streams, 'stream')}, "
         f"{counted(evidence.signatures, 'signature')} by {signers} and their runs",
     )
     say(f"  {counted(evidence.runs, 'run')}, {counted(evidence.handoffs, 'handoff')}, {_contents(evidence)}")
+    if evidence.sealed:
+        say(
+            f"  {counted(evidence.sealed, 'receipt')} in trees that have not changed since the seal: "
+            "bytes, order and words are as sealed; signatures, links and rows were not verified again"
+        )
     if evidence.unjudged:
         say(
             f"  {counted(evidence.unjudged, 'call')} not held against what was granted once more: "
@@ -100,6 +125,40 @@ def say_evidence(evidence: Evidence, *, seals: int = 0, pinned: bool = False) ->
         f"  root key  {evidence.root_key}",
         "" if pinned else paint("  compare it with one that you noted elsewhere", dim=True),
     )
+
+
+@contextmanager
+def _interruptible() -> Iterator[Told]:
+    """Show how far the verification is; whoever stops it is told what that means."""
+    seen = (0, 0)
+    with progress_bar("verifying") as bar:
+
+        def tell_both(done: int, total: int) -> None:
+            nonlocal seen
+            seen = (done, total)
+            if bar is not None:
+                bar(done, total)
+
+        try:
+            yield tell_both
+        except KeyboardInterrupt:
+            stopped = seen
+        else:
+            return
+    done, total = stopped
+    tell(f"batonpass: stopped after {done:,} of {total:,} receipts: nothing wrong was found so far, nothing is proven")
+    raise click.exceptions.Exit(INTERRUPTED)
+
+
+def _find_since(view: LedgerView, given: str) -> str:
+    """Return the seal to go on from. Raises `NotFoundError`."""
+    if given != _LATEST and not given.isdecimal():
+        return _read_seal(Path(given))
+    kept = {seal.size: seal.note for seal in view.find_seals()}
+    size = max(kept, default=0) if given == _LATEST else int(given)
+    if size not in kept:
+        raise NotFoundError("seal", given)
+    return kept[size]
 
 
 def pinned(given: str | None, lines: Sequence[str]) -> PublicKey | None:

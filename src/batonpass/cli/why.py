@@ -9,13 +9,14 @@ from batonpass.accounts.why import explain
 from batonpass.accounts.why_hops import GONE, quoted
 from batonpass.accounts.why_values import Fact, Hop, Verdict, Why
 from batonpass.audit.lookup import ending
+from batonpass.cli.ids import ANY_ID
 from batonpass.cli.opening import opened_view
 from batonpass.cli.options import json_option, ledger_option
 from batonpass.cli.printing import Painted, paint, say, say_json, table
-from batonpass.cli.showing import text_facts
-from batonpass.cli.words import exact, moment
+from batonpass.cli.words import moment
 from batonpass.model.receipt import Mode
 from batonpass.model.visible import visible
+from batonpass.records.shape import exact, text_shape
 
 _COLOURS: Final = {
     Verdict.ALLOWED: "green",
@@ -36,7 +37,7 @@ _HELD: Final = {
 
 
 @click.command()
-@click.argument("given", metavar="ID")
+@click.argument("given", metavar="ID", type=ANY_ID)
 @json_option
 @ledger_option
 def command(given: str, *, as_json: bool) -> None:
@@ -91,7 +92,7 @@ def _hop_parts(hop: Hop) -> list[str]:
     if hop.carried is not None:
         parts.append("the constraint was carried here" if hop.carried else "the constraint was not carried here")
     parts += [f"{fact.label} {fact.text}" for fact in hop.approvals] or (
-        [] if hop.handoff is None else [f"approval: none {'needed' if hop.may else 'set'}"]
+        [] if hop.handoff is None else ["approval: none needed"]
     )
     return parts
 
@@ -118,7 +119,7 @@ def why_facts(why: Why) -> dict[str, object]:
                 "may": None if hop.may is None else list(hop.may),
                 "asked_by": hop.asked_by,
                 "granted_by": hop.granted_by,
-                "task": None if hop.task is None else text_facts(hop.task),
+                "task": text_shape(hop.task),
                 "offer": hop.offer,
                 "carried": hop.carried,
                 "approvals": [_fact(fact) for fact in hop.approvals],
@@ -126,7 +127,7 @@ def why_facts(why: Why) -> dict[str, object]:
             for hop in why.hops
         ],
         "principal": why.principal,
-        "intent": None if why.intent is None else text_facts(why.intent),
+        "intent": text_shape(why.intent),
     }
 
 

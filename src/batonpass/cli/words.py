@@ -19,11 +19,6 @@ def minute(at: datetime) -> str:
     return at.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def exact(at: datetime | None) -> str | None:
-    """Return a time for programs: UTC, to the microsecond."""
-    return None if at is None else at.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
 def elapsed(duration: timedelta) -> str:
     """Return how long something took, to two figures that matter."""
     seconds = duration.total_seconds()

@@ -1,6 +1,7 @@
 """`batonpass worker`: run what waits for an agent, until somebody says stop."""
 
 import importlib
+import re
 import signal
 import sys
 import threading
@@ -8,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -61,25 +63,39 @@ def command(app: str, agents: str | None, lease: float, name: str | None, *, onc
     SIGTERM or Ctrl-C lets the current handoff finish; the second one ends this process at once, and others take over.
     """
     with _relay_of(app) as relay:
+        if not relay.runners:
+            raise click.UsageError(f"{app} registers no agent; nothing would ever be run")
+        chosen = None if agents is None else _chosen(agents, sorted(relay.runners))
         worker = Worker(
             relay,
             name=name,
-            agents=None if agents is None else [agent.strip() for agent in agents.split(",")],
+            agents=chosen,
             lease_for=timedelta(seconds=lease),
             finished=_print_facts if as_json else _tell_words,
             troubled=_tell_trouble,
         )
-        if not relay.runners:
-            raise click.UsageError(f"{app} registers no agent; nothing would ever be run")
         with _stopped_by_signals() as stop:
             if not once:
-                tell(f"{worker.name} works for {', '.join(sorted(relay.runners))}")
+                tell(f"{worker.name} works for {', '.join(chosen or sorted(relay.runners))}")
                 worker.run_until(stop)
                 return
             relay.sweep(holder=worker.name)
             if not worker.work_one():
                 tell("nothing waits")
                 click.get_current_context().exit(NO)
+
+
+def _chosen(given: str, known: list[str]) -> list[str]:
+    """Return the agents that a worker is told to work for. One that the app does not register is wrong usage."""
+    agents = list(dict.fromkeys(name for each in given.split(",") if (name := each.strip())))
+    if not agents:
+        raise click.UsageError(f"--agents names nobody; the app registers {', '.join(known)}")
+    for agent in agents:
+        if agent not in known:
+            alike = get_close_matches(agent, known, 1)
+            hint = f"; did you mean {alike[0]}?" if alike else ""
+            raise click.UsageError(f"--agents {agent}: the app registers {', '.join(known)}, and not {agent}{hint}")
+    return agents
 
 
 def _relay_of(app: str) -> Relay:
@@ -96,13 +112,23 @@ def _relay_of(app: str) -> Relay:
     except BatonpassError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever somebody else's module raises, it is not a mistake of ours
-        for line in traceback.format_exception(error):
-            tell(line.rstrip())
-        raise click.UsageError(f"--app {app}: {type(error).__name__}: {error}") from None
+        raise click.UsageError(f"--app {app}: {_said_of(error, module, attribute)}") from None
     relay = made.sync if isinstance(made, AsyncRelay) else made
     if not isinstance(relay, Relay):
         raise click.UsageError(f"--app {app}: {type(made).__name__} is not a Relay")
     return relay
+
+
+def _said_of(error: Exception, module: str, attribute: str) -> str:
+    """Return in a sentence why there is no relay; where in somebody's program it broke off, line by line."""
+    if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+        return f"there is no module {error.name} in {Path.cwd()}, nor is one installed"
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(Path.cwd()))]
+    if isinstance(error, AttributeError) and not own:
+        return f"the module {module} has no {attribute}"
+    for frame in own:
+        tell(f"  {frame.filename}, line {frame.lineno}, in {frame.name}: {frame.line}")
+    return f"it broke off with {type(error).__name__}: {error}"
 
 
 @contextmanager
@@ -139,6 +165,8 @@ def _print_facts(worked: Worked) -> None:
             "state": worked.state,
             "attempt": worked.attempt,
             "took": round(worked.took.total_seconds(), 6),
+            "error": worked.error,
+            "reason": worked.reason or None,
         },
         line=True,
     )
@@ -147,7 +175,14 @@ def _print_facts(worked: Worked) -> None:
 def _tell_words(worked: Worked) -> None:
     state = paint(worked.state, "green" if worked.state in _GOOD else "red")
     attempt = f" · attempt {worked.attempt}" if worked.attempt > 1 else ""
-    tell(f"{worked.agent} {ending(worked.handoff)} · ", state, f"{attempt} · {elapsed(worked.took)}")
+    code = "" if worked.error is None else f" [{worked.error}]"
+    why = f" · {_first_sentence(worked.reason)}{code}" if worked.reason or code else ""
+    tell(f"{worked.agent} {ending(worked.handoff)} · ", state, f"{attempt} · {elapsed(worked.took)}{why}")
+
+
+def _first_sentence(reason: str) -> str:
+    """Return what fits behind a state: the first sentence, which ends where another begins."""
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z])", reason, maxsplit=1)[0]
 
 
 def _tell_trouble(error: StoreError | GrantError) -> None:

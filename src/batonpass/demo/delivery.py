@@ -3,20 +3,23 @@
 The story knows what happened, and what the ledger answers is compared with it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol, cast
 
 from batonpass.accounts.why import explain
 from batonpass.accounts.why_values import Why
 from batonpass.audit.carriage import Carriage, prove_carriage
-from batonpass.audit.lookup import ending, get_handoff, read_receipt
+from batonpass.audit.lookup import ending
+from batonpass.audit.meant import get_handoff
 from batonpass.demo.examples import load_example
 from batonpass.demo.story import Line, Step, Tone, evidence_lines
 from batonpass.errors import VerificationError
-from batonpass.model.bodies import HandoffCompleted, Kind, ToolRequested
+from batonpass.model.bodies import HandoffCompleted, Kind
 from batonpass.model.ids import StreamId
 from batonpass.model.items import Constraint
+from batonpass.records.call import CallRecord, find_calls
+from batonpass.records.text import read_receipt
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -85,7 +88,7 @@ def _hops(carriage: Carriage) -> Iterator[str]:
 
 def _closed(view: LedgerView) -> Step:
     handoff = get_handoff(view, LAST)
-    readings = [body for body in _calls(view) if body.tool == "log_temperature"]
+    readings = [call for call in _calls(view) if call.tool == "log_temperature"]
     broken = [body.tool for body in readings if body.flags]
     flags = _flags(view, handoff.run or "")
     _require(not broken, "no reading was out of range")
@@ -99,11 +102,8 @@ def _closed(view: LedgerView) -> Step:
     )
 
 
-def _calls(view: LedgerView) -> Iterator[ToolRequested]:
-    for stored in view.find_receipts(ReceiptQuery(kind=Kind.TOOL_REQUESTED)):
-        body = read_receipt(stored).body
-        if isinstance(body, ToolRequested):
-            yield body
+def _calls(view: LedgerView) -> Iterable[CallRecord]:
+    return find_calls(map(read_receipt, view.find_receipts(ReceiptQuery(kind=Kind.TOOL_REQUESTED)))).values()
 
 
 def _flags(view: LedgerView, run: str) -> tuple[str, ...]:

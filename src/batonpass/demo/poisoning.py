@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from batonpass.accounts import taint
-from batonpass.accounts.taint import Way
-from batonpass.audit.lookup import get_handoff
+from batonpass.accounts.taint.values import Did, Hop
+from batonpass.accounts.taint.way import find_way
+from batonpass.audit.meant import get_handoff, get_run
 from batonpass.briefing.render import brief
 from batonpass.demo.examples import load_example
 from batonpass.demo.story import Line, Step, Tone, evidence_lines
@@ -22,7 +22,7 @@ NAME: Final = "poisoned.py"
 CLERK: Final = "clerk"
 HONEST: Final = "honest"
 
-_TONES: Final = {Way.READ: Tone.BAD, Way.HELD: Tone.BAD, Way.DENIED: Tone.GOOD}
+_TONES: Final = {Did.READ: Tone.BAD, Did.HELD: Tone.BAD, Did.DENIED: Tone.GOOD}
 
 
 class Bank(Protocol):
@@ -85,18 +85,18 @@ def _worked(told: list[str]) -> Iterator[Line]:
 
 def _traced(relay: Relay, example: Poisoned) -> Iterator[Line]:
     with relay.store.view() as view:
-        (tracing,) = taint.trace_taint(view, CLERK)
-    held = [step for step in tracing.steps if step.way is Way.HELD]
-    _require(len(held) == 1 and held[0].quoted and example.ACCOUNT in held[0].what, "the payment is not traced")
-    yield Line(f"{tracing.name} · {tracing.by}")
-    yield from (Line(_told(step), _TONES.get(step.way, Tone.QUIET)) for step in tracing.steps)
+        (way,) = find_way(view, get_run(view, CLERK).id)
+    last = way.hops[-1]
+    _require(last.did is Did.HELD and last.is_quoting and example.ACCOUNT in last.what, "the payment is not traced")
+    yield Line(f"{way.entry.name} · {way.entry.by}")
+    for hop in (*way.hops, *way.since):
+        yield Line(f"{hop.name:<16} {hop.did:<11} {_told(hop)}".rstrip(), _TONES.get(hop.did, Tone.QUIET))
 
 
-def _told(step: taint.Step) -> str:
-    quoted = ""
-    if step.quoted:
-        quoted = " · in quarantine" if step.way is Way.HANDED_ON else " · the page's words stand in it"
-    return f"{step.name:<16} {step.way:<11} {step.what}{quoted}".rstrip()
+def _told(hop: Hop) -> str:
+    if hop.in_quarantine:
+        return f"{hop.what} · in quarantine"
+    return f"{hop.what} · the page's words stand in it" if hop.is_quoting else hop.what
 
 
 def _honest(directory: Path, example: Poisoned) -> Step:

@@ -15,11 +15,12 @@ from batonpass.accounts.blame import Lines
 from batonpass.accounts.blame_asking import blame_text
 from batonpass.accounts.blame_text import render_blame
 from batonpass.accounts.blame_values import Blame, Maker
+from batonpass.accounts.blame_words import approval_words
 from batonpass.accounts.trail import read_trail
 from batonpass.accounts.trail_text import render_text
 from batonpass.accounts.why import explain
 from batonpass.adapters.blaming import blame_at
-from batonpass.audit.lookup import ending, read_receipt
+from batonpass.audit.lookup import ending
 from batonpass.demo.story import Line, Step, Tone
 from batonpass.errors import VerificationError
 from batonpass.handoff.calls.tools import tool
@@ -27,6 +28,7 @@ from batonpass.handoff.run import LiveRun
 from batonpass.model.bodies import HandoffAccepted
 from batonpass.model.ids import KeyId, StreamId
 from batonpass.model.projection import key_id
+from batonpass.records.text import read_receipt
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
 
@@ -183,15 +185,15 @@ def _key(relay: Relay, run: LiveRun) -> KeyId:
 def _approval(relay: Relay, maker: Maker, truth: Truth) -> Step:
     with relay.store.view() as view:
         why = explain(view, maker.hops[0].handoff or "")
-    approved = [fact.text for fact in maker.approvals if fact.label == "approved"]
-    _require(len(approved) == 1 and approved[0].startswith(f"by {_ANA}"), "Ana approved the fixer's task")
+    approved = [approval for hold in maker.handed for approval in hold.approvals if approval.is_for]
+    _require([approval.by for approval in approved] == [_ANA], "Ana approved the fixer's task")
     _require(maker.may == (f"write:{NAME}",), "the fixer was granted this file")
     return Step(
         "3. If the diff is wrong, whose approval scope covered that exact write?",
         (
             Line(f"$ batonpass why {ending(maker.hops[0].handoff or '')}", Tone.QUIET),
             Line(why.sentence),
-            Line(f"may {', '.join(maker.may or ())}, granted by {maker.hops[0].sender}; approved {approved[0]}"),
+            Line(f"may {', '.join(maker.may or ())}, granted by {maker.hops[0].sender}; {approval_words(approved[0])}"),
             _true(f"Ana approved what {_name(truth.fixer)} was told; the tidier's write needed nobody"),
         ),
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.audit.evidence import Evidence
-from batonpass.audit.lookup import Call, Tasks, ending, find_calls, read_receipt
+from batonpass.audit.lookup import ending
 from batonpass.demo.analysis import Analysis, load_analysis
 from batonpass.demo.tampering import change_byte, copy_ledger, delete_tree
 from batonpass.errors import ContentMismatchError, SealError, VerificationError
@@ -17,6 +17,9 @@ from batonpass.model.bodies import HandoffCompleted
 from batonpass.model.ids import HandoffId, RunId, StreamId
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Run
+from batonpass.records.call import CallRecord, find_calls
+from batonpass.records.lineage import Tasks
+from batonpass.records.text import read_receipt
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
 from batonpass.store.port import LedgerView, ReceiptQuery
@@ -192,13 +195,13 @@ def _branch(view: LedgerView, tasks: Tasks, run: Run, indent: str, *, last: bool
     children = sorted(view.find_runs(parent=run.id), key=lambda child: child.id)
     inside = deeper + ("│  " if children else "   ")
     yield from _kept_lines(receipts[-1], inside)
-    for call in find_calls(receipts):
+    for call in find_calls(receipts).values():
         yield _call_line(call, inside)
     for child in children:
         yield from _branch(view, tasks, child, deeper, last=child is children[-1])
 
 
-def _call_line(call: Call, indent: str) -> Line:
+def _call_line(call: CallRecord, indent: str) -> Line:
     if call.error is not None:
         return Line(f"{indent}{call.tool} failed: {call.error}", Tone.BAD)
     if call.outcome is None:

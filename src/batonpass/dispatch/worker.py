@@ -17,6 +17,7 @@ from batonpass.dispatch.heartbeat import Heartbeat
 from batonpass.errors import (
     ContentErasedError,
     GrantError,
+    HandoffError,
     IllegalTransitionError,
     InvalidValueError,
     LeaseLostError,
@@ -29,15 +30,18 @@ from batonpass.errors import (
 )
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.transfer.result import Result
+from batonpass.handoff.running import Runner, run_to_end
+from batonpass.handoff.transfer.result import Result, completed_here
 from batonpass.model.ids import AgentId, HandoffId, RunId, require_agent
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import State
 from batonpass.model.run import RunState
 from batonpass.relay import Relay
+from batonpass.store.port import Wake
 
 LEASE_FOR: Final = timedelta(seconds=30)
 POLL: Final = timedelta(seconds=1)
+TOLD_POLL: Final = timedelta(seconds=15)
 
 _FIRST_PAUSE: Final = 0.01
 _NOT_BEGUN: Final = frozenset({State.READY, State.CLAIMED})
@@ -56,6 +60,8 @@ class Worked:
     state: State | RunState  # the handoff's; or, if somebody else ended our attempt, how
     attempt: int
     took: timedelta
+    error: str | None = None  # the code of why it failed or was declined
+    reason: str = ""  # the same in words, the first line of them
 
 
 class Worker:
@@ -82,7 +88,7 @@ class Worker:
 
     def work_one(self) -> bool:
         """Run the oldest waiting handoff. Return whether there was one."""
-        agents = [agent for agent in self._relay.runners if self._agents is None or agent in self._agents]
+        agents = self._served()
         if not agents:
             return False
         lease = self._relay.claim(holder=self.name, lease_for=self._lease_for, agents=agents)
@@ -97,41 +103,51 @@ class Worker:
     def run_until(self, stop: threading.Event, *, poll: timedelta = POLL) -> None:
         """Sweep and work until somebody says stop; what is under way then is finished first.
 
-        Nothing to claim does not mean that nothing waits, so it looks again, after a pause that grows up to `poll`.
+        Nothing to claim does not mean that nothing waits, so it looks again: after a pause that grows up to `poll`, or
+        where the store tells when something is there, when it does, and every `TOLD_POLL` besides.
         """
         longest = poll.total_seconds()
         pause, sweep_at = _FIRST_PAUSE, 0.0
         while not stop.is_set():
+            told = Wake.UNTOLD
             try:
                 if time.monotonic() >= sweep_at:
                     self._relay.sweep(holder=self.name)
                     sweep_at = time.monotonic() + longest
-                worked = self.work_one()
+                if self.work_one():
+                    pause = _FIRST_PAUSE
+                    continue
+                told = self._relay.store.await_work(self._served(), at_most=TOLD_POLL, stop=stop)
             except _PASSING as error:
                 if self._troubled is not None:
                     self._troubled(error)
-                worked = False
-            if worked:
+            if told is Wake.DUE:
+                sweep_at = 0.0
+            if told in {Wake.DUE, Wake.NOTHING}:
                 pause = _FIRST_PAUSE
                 continue
-            # Workers that were started together would else ask together, for ever.
-            stop.wait(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
+            # Whoever is told of work and finds that others took it pauses as well, before it looks in vain for long.
+            if told is Wake.UNTOLD or pause > _FIRST_PAUSE:
+                # Workers that were started together would else ask together, for ever.
+                stop.wait(random.uniform(pause / 2, pause))  # noqa: S311 - no secret
             pause = min(pause * 2, longest)
+
+    def _served(self) -> list[AgentId]:
+        return [agent for agent in self._relay.runners if self._agents is None or agent in self._agents]
 
     def _work(self, lease: Lease, began: float) -> Worked | None:
         """Work on what was claimed. Return what became of it; None if somebody else has it now."""
         begun: list[LiveRun] = []
+
+        def begin(run: LiveRun) -> Any:  # noqa: ANN401 - whatever a runner returns
+            begun.append(run)
+            return self._relay.runners[run.agent](run)
+
         try:
-            handoff = self._relay.handoff(lease.handoff)
-            agent = handoff.look().to
-            runner = self._relay.runners[agent]
-
-            def begin(run: LiveRun) -> Any:  # noqa: ANN401 - whatever a runner returns
-                begun.append(run)
-                return runner(run)
-
+            handoff = self._relay.handoff(lease)
             with Heartbeat(self._relay, lease, self._lease_for, ended=self._troubled):
                 result = self._run(handoff, begin, lease, begun)
+            agent = begun[0].agent if begun else handoff.look().to
         except (LeaseLostError, IllegalTransitionError, StaleHeadError):
             self._give_back(lease)  # it was withdrawn, or is another's by now
             return None
@@ -142,7 +158,11 @@ class Worker:
             self._give_back(lease)
         state, attempt = self._ended(result, begun)
         took = timedelta(seconds=time.monotonic() - began)
-        return Worked(handoff=lease.handoff, agent=agent, state=state, attempt=attempt, took=took)
+        # How another ended our attempt is not why the handoff stands as it does now.
+        why = (result.error, result.reason.partition("\n")[0]) if state == result.state else (None, "")
+        return Worked(
+            handoff=lease.handoff, agent=agent, state=state, attempt=attempt, took=took, error=why[0], reason=why[1]
+        )
 
     def _run(
         self,
@@ -152,7 +172,7 @@ class Worker:
         begun: list[LiveRun],
     ) -> Result:
         try:
-            return handoff.run(runner, lease=lease)
+            return _take_and_run(handoff, runner, lease)
         except _UNREADABLE as error:
             if begun:
                 raise
@@ -180,6 +200,18 @@ class Worker:
         with suppress(StoreError):
             if self._relay.handoff(lease.handoff).state in _NOT_BEGUN:
                 self._relay.release(lease)
+
+
+def _take_and_run(handoff: LiveHandoff, runner: Runner, lease: Lease) -> Result:
+    """Do what `handoff.run` does for somebody who needs no report: what was closed here is not read again."""
+    try:
+        child = handoff.accept(lease=lease)
+    except HandoffError:
+        return handoff.result()
+    holding = child._holding  # noqa: SLF001 - what we hold here
+    if not holding.replaying:  # one that is finished has its result: nobody works for it again
+        run_to_end(runner, child)
+    return completed_here(holding) or handoff.result()
 
 
 def _own_name() -> str:

@@ -8,6 +8,7 @@
     ├── IllegalTransitionError     lifecycle.illegal
     ├── LookupFailedError
     │   ├── NotFoundError          id.not_found
+    │   │   └── ShortIdError       id.too_short
     │   └── AmbiguousIdError       id.ambiguous
     ├── ContentTooLargeError       content.too_large
     ├── ContentErasedError         content.erased
@@ -84,6 +85,7 @@
     ├── StoreError
     │   ├── StoreBusyError         store.busy
     │   ├── StoreUnavailableError  store.unavailable
+    │   │   └── NoLedgerError      store.no_ledger
     │   ├── StoreRefusedError      store.refused
     │   ├── StoreReadOnlyError     store.read_only
     │   ├── StoreFullError         store.full
@@ -114,6 +116,7 @@ from batonpass.errors.base import (
     MissingExtraError,
     NotFoundError,
     PolicyFileError,
+    ShortIdError,
     UnknownFieldError,
 )
 from batonpass.errors.ending import CallOutcomeError, CommandTimeoutError, OutsideGrantError
@@ -182,6 +185,7 @@ from batonpass.errors.recording import (
     LedgerError,
     LedgerExistsError,
     NewerSchemaError,
+    NoLedgerError,
     NotALedgerError,
     OfferedAlreadyError,
     OutcomeUnknownError,
@@ -295,6 +299,7 @@ __all__ = [
     "MissingExtraError",
     "NewerSchemaError",
     "NewerVersionError",
+    "NoLedgerError",
     "NotALedgerError",
     "NotApproverError",
     "NotEntitledError",
@@ -314,6 +319,7 @@ __all__ = [
     "SchemaAlteredError",
     "SchemaError",
     "SealError",
+    "ShortIdError",
     "SignatureError",
     "StaleHeadError",
     "StaleRevocationsError",

@@ -60,6 +60,7 @@ class IllegalTransitionError(BatonpassError):
         super().__init__(f"a {carrier}-carried handoff that is {state} cannot {event}")
         self.state = state
         self.event = event
+        self.possible: tuple[str, ...] | None = None  # what can be done instead, where somebody looked
 
 
 class LookupFailedError(BatonpassError):
@@ -71,20 +72,33 @@ class NotFoundError(LookupFailedError):
 
     code = "id.not_found"
 
-    def __init__(self, what: str, given: str) -> None:
-        super().__init__(f"no {what} {given!r} in this ledger")
+    def __init__(self, what: str, given: str, *, where: str = "ledger") -> None:
+        super().__init__(f"no {what} {given!r} in this {where}")
         self.what = what
         self.given = given
 
 
+class ShortIdError(NotFoundError):
+    """Nothing is called so, and it is too short for the end of an id."""
+
+    code = "id.too_short"
+
+    def __init__(self, what: str, given: str, shortest: int) -> None:
+        super().__init__(what, given)
+        self.args = (f"no {what} is called {given!r}, and the end of an id has at least {shortest} characters",)
+        self.shortest = shortest
+
+
 class AmbiguousIdError(LookupFailedError):
-    """Several things have an id that ends like this."""
+    """Several things are called so, or have an id that ends like this."""
 
     code = "id.ambiguous"
 
     def __init__(self, what: str, given: str, candidates: tuple[str, ...]) -> None:
         shown = "\n".join(f"  {candidate}" for candidate in candidates)
-        super().__init__(f"{given!r} could be any of these {what}s; give more of its last characters:\n{shown}")
+        super().__init__(f"{given!r} could be any of these; give the last characters of the one you mean:\n{shown}")
+        self.what = what
+        self.given = given
         self.candidates = candidates
 
 

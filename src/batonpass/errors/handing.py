@@ -1,5 +1,7 @@
 """Errors of a handoff: something was refused, asked, declined or is in doubt, and nothing is lost."""
 
+from typing import Final
+
 from batonpass.errors.base import BatonpassError
 
 
@@ -109,9 +111,11 @@ class HandoffEndedError(HandoffError):
     code = "handoff.ended"
 
     def __init__(self, handoff: str, state: str) -> None:
-        super().__init__(f"{handoff} is {state}; see `batonpass handoff show {handoff[-6:]}`")
+        noun = handoff.partition("_")[0]
+        super().__init__(f"{handoff} is {state}; see `batonpass {noun} show {handoff[-6:]}`")
         self.handoff = handoff
         self.state = state
+        self.possible: tuple[str, ...] | None = None  # what can be done instead, where somebody looked
 
 
 class HandoffHeldError(HandoffError):
@@ -136,14 +140,22 @@ class HandoffRefusedError(PolicyRefusedError):
         self.rule = rule
 
 
+# Who opens which gate, in words; the rule itself is `guard.gates.may_let_go_on`.
+_OPENED_BY: Final = {
+    "approve": "a person, such as user:ana",
+    "confirm": "a person, whoever asked for it, or any agent but the one whose work it is",
+    "deny": "another policy, as nobody opens a gate that denies",
+}
+_ANYBODY_ELSE: Final = "anybody but the agent whose work it is"
+
+
 class NotApproverError(HandoffError):
     """Somebody tried to let something go on that takes somebody else."""
 
     code = "handoff.not_approver"
 
     def __init__(self, held: str, by: str, gate: str) -> None:
-        who = "a person, such as user:ana" if gate == "approve" else "whoever asked for it, or a person"
-        super().__init__(f"{by} may not let {held} go on: it takes {who}")
+        super().__init__(f"{by} may not let {held} go on: it takes {_OPENED_BY.get(gate, _ANYBODY_ELSE)}")
         self.held = held
         self.by = by
 

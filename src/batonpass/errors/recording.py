@@ -153,6 +153,12 @@ class StoreUnavailableError(StoreError):
     code = "store.unavailable"
 
 
+class NoLedgerError(StoreUnavailableError):
+    """There is no ledger here, and whoever only reads does not make one."""
+
+    code = "store.no_ledger"
+
+
 class StoreRefusedError(StoreError):
     """The store is there and does not let us in."""
 

@@ -66,6 +66,7 @@ class CallFacts:
 
     agent: AgentId
     tool: str
+    kin: tuple[str, ...] = ()  # by which other names rules that hold or deny mean the tool too
     reads: bool = False
     action: str | None = None  # what it does, as a grant names it, if its tool says so
     target: str | None = None
@@ -180,12 +181,18 @@ def _gated(rule: Rule | None, tiers: tuple[Tier, ...], policy: Policy, what: str
 def _fits_call(rule: Rule, facts: CallFacts) -> bool:
     return (
         fits(rule.agent, facts.agent, across=True)
-        and fits(rule.tool, facts.tool, across=True)
+        and _fits_tool(rule, facts)
         and fits(rule.action, "read" if facts.reads else "write", across=True)
         and _fits_target(rule, facts)
         and (rule.tier is None or rule.tier in facts.tiers)
         and (rule.depth is None or facts.depth >= rule.depth)
     )
+
+
+def _fits_tool(rule: Rule, facts: CallFacts) -> bool:
+    # What lets something go on lets nothing go on that it does not name.
+    names = (facts.tool,) if rule.gate is Gate.NONE else (facts.tool, *facts.kin)
+    return any(fits(rule.tool, name, across=True) for name in names)
 
 
 def _fits_target(rule: Rule, facts: CallFacts) -> bool:

@@ -35,6 +35,7 @@ class LeastScope:
     suggested: tuple[Suggestion, ...]
     outside: tuple[str, ...]  # calls beyond the ceiling, and those on what no permit can name
     delegable: tuple[Suggestion, ...] = ()  # what those did to whom it handed work
+    left: int = 0  # permits that it would take besides: a grant holds only so many
 
     @property
     def grant(self) -> Grant:
@@ -77,6 +78,7 @@ def join_scopes(used: Iterable[LeastScope], passed_on: Iterable[LeastScope]) -> 
             agent=agent,
             suggested=own[agent].suggested if agent in own else nothing,
             delegable=below[agent].suggested if agent in below else nothing,
+            left=sum(scopes[agent].left for scopes in (own, below) if agent in scopes),
             outside=tuple(
                 sorted({text for scopes in (own, below) if agent in scopes for text in scopes[agent].outside})
             ),
@@ -97,18 +99,12 @@ def _of_agent(agent: AgentId, calls: list[Call], breadth: Breadth) -> LeastScope
         for pattern in _generalise(Pattern(action, absolute, (), more=False), found, breadth)
     ]
     permits = [permit for pattern in patterns for permit in _permits(pattern, breadth.ceiling)]
-    if len(permits) > MOST_PERMITS:
-        raise InvalidValueError(
-            "breadth", f"gives {len(permits):,} permits for {agent}; let fewer siblings stand for a directory"
-        )
-    outside = {str(call) for call in calls if not any(_means(pattern, call) for pattern in patterns)}
-    return LeastScope(
-        agent=agent,
-        suggested=tuple(
-            Suggestion(permit=permit, calls=sum(_means(permit.pattern, call) for call in calls)) for permit in permits
-        ),
-        outside=tuple(sorted(outside)),
-    )
+    found = [Suggestion(permit=one, calls=sum(_means(one.pattern, call) for call in calls)) for one in permits]
+    # On more places than a grant can name: those that most calls were about, and of the rest it is said how many.
+    most = {id(one) for one in sorted(found, key=lambda one: -one.calls)[:MOST_PERMITS]}
+    kept = tuple(one for one in found if id(one) in most)
+    outside = {str(call) for call in calls if not any(_means(one.permit.pattern, call) for one in kept)}
+    return LeastScope(agent=agent, suggested=kept, outside=tuple(sorted(outside)), left=len(found) - len(kept))
 
 
 def _generalise(at: Pattern, found: set[tuple[str, ...]], breadth: Breadth) -> Iterator[Pattern]:

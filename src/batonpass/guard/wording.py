@@ -14,7 +14,9 @@ def quote(text: str, *, words: int = 5) -> str:
     are never taken for one: answers are remembered by the words of their question.
     """
     # A character that cannot be seen, or that turns the direction of reading, would change how the sentence reads.
-    readable = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * _LONGEST])
+    readable = text[: 4 * _LONGEST]
+    if not readable.isprintable():
+        readable = "".join([letter if letter.isprintable() else " " for letter in readable])
     shown = " ".join(readable.replace('"', "'").split()[:words])[:_LONGEST].rstrip()
     if shown == text:
         return f'"{shown}"'

@@ -1,10 +1,13 @@
 """What a run is held to, by its own offer and by everybody above it: walked once, when it is begun or taken up."""
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
+
+from msgspec.structs import replace
 
 from batonpass.errors import GrantChainError, GrantIntegrityError, GrantRevokedError, InvalidValueError
 from batonpass.handoff.timing import last_recorded
@@ -12,6 +15,7 @@ from batonpass.handoff.transfer.read_offer import read_brief
 from batonpass.model.baton import Brief, Budget
 from batonpass.model.bodies import HandoffInitiated, RunStarted
 from batonpass.model.charge import MILLION
+from batonpass.model.content_names import TERMS
 from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import AgentId, HandoffId, KeyId, RunId, StreamId
 from batonpass.model.key import Key, KeyStatus
@@ -26,8 +30,6 @@ from batonpass.wire.codec import decode_receipt
 from batonpass.wire.statements import signing_bytes
 from batonpass.wire.token import decode_part
 
-TERMS: Final = "terms"
-CERTIFICATE: Final = "certificate"
 STATEMENT: Final = "application/vnd.batonpass.grant"
 
 
@@ -143,7 +145,7 @@ def read_bounds(view: LedgerView, run: Run) -> Bounds:
     if not bounds.chain:
         return bounds
     streams = {StreamId(stream) for one in above for stream in (one.id, one.handoff) if stream is not None}
-    return replace(bounds, known_at=last_recorded(view, streams))
+    return dataclasses.replace(bounds, known_at=last_recorded(view, streams))
 
 
 def read_hop(view: LedgerView, run: Run, keys: Mapping[KeyId, Key]) -> Hop:

@@ -5,9 +5,10 @@ none of these: what it promises must be over soon after.
 """
 
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from batonpass.errors import FencedError, KeyMissingError, LeaseLostError, StreamClosedError
 from batonpass.handoff.calls.limits import require_unrevoked

@@ -22,6 +22,7 @@ from batonpass.ledger.recording import Recording
 from batonpass.model.card import Card
 from batonpass.model.checks import require_instance
 from batonpass.model.content import Content, new_content
+from batonpass.model.content_names import ARGUMENTS, BODY, REASON, RESULT
 from batonpass.model.grant import RelayEnrolment, Signed
 from batonpass.model.ids import AgentId, HandoffId, KeyId, PrincipalId, require_principal
 from batonpass.model.items import VALUE_TYPES, Item, ItemValue, Statement, part_of
@@ -32,11 +33,6 @@ from batonpass.scan import PatternScanner, Scanner
 from batonpass.store.port import LedgerStore
 from batonpass.wire.documents import JSON, encode_item
 
-RESULT: Final = "result"
-BODY: Final = "body"
-TOLD: Final = "arguments"
-REASON: Final = "reason"
-MESSAGE: Final = "message"  # how something went wrong, in words
 REFUSAL: Final = "refusal"
 
 
@@ -92,7 +88,7 @@ class Desk:
 
     def told(self, name: str, document: bytes) -> Content:
         """Return what a tool tells of itself as content: without what looks like a secret, as its arguments are."""
-        return new_content(name, self.redactor.document(TOLD, document), self.clock.now(), media_type=JSON)
+        return new_content(name, self.redactor.document(ARGUMENTS, document), self.clock.now(), media_type=JSON)
 
     def result(self, body: bytes, media_type: str) -> Content:
         """Return what a call returned as content; without its secrets it is only shown, and never given back."""

@@ -19,10 +19,11 @@ from batonpass.handoff.calls.values import describe
 from batonpass.handoff.calls.work_tree import UNSEEN, unpaired
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.model.bodies import Kind, ToolCompleted, ToolFailed
+from batonpass.model.bodies import Kind
 from batonpass.model.content import Content
 from batonpass.model.ids import Digest, RunId, StreamId
 from batonpass.model.pattern import ANY
+from batonpass.records.call import outcome_in
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -152,11 +153,12 @@ class _Record:
                 if receipt.at < self._since:
                     break  # the latest come first
                 body = self._view.get_content(touched.content).body
-                if body is None or not isinstance(receipt.body, ToolCompleted | ToolFailed):
+                ended = outcome_in(receipt)
+                if body is None or ended is None:
                     continue
                 # What cannot be read explains nothing, and keeps no run from being closed.
                 with suppress(InvalidValueError):
-                    yield decode_change(body, call=receipt.body.call, run=receipt.body.run, at=receipt.at)
+                    yield decode_change(body, call=ended.call, run=ended.run, at=receipt.at)
 
 
 def _leads(steps: Iterable[_Step], difference: "Difference") -> bool:

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import heappop, heappush
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from batonpass.clock import Clock
 from batonpass.handoff.bounds import Bounds
-from batonpass.handoff.calls.past_calls import NOTHING, PastCall, Resumption
+from batonpass.handoff.calls.past_calls import NOTHING, Resumption
 from batonpass.handoff.taint import Taint
 from batonpass.handoff.timing import later
 from batonpass.handoff.using import Use
@@ -17,11 +18,13 @@ from batonpass.ledger.standing import Working
 from batonpass.model.baton import INHERITED, Baton
 from batonpass.model.bodies import Carried, Part, ToolHeld
 from batonpass.model.grant import Certificate, Signed
-from batonpass.model.ids import AgentId, CallId, ContentId, Digest, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.ids import AgentId, CallId, ContentId, Digest, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
 from batonpass.model.items import Constraint, Item, Report
 from batonpass.model.lease import Lease
+from batonpass.model.reasoning import Thought
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.session import NO_SESSION, SessionState
+from batonpass.records.call import CallRecord
 
 if TYPE_CHECKING:
     from batonpass.attribution.differing import Look
@@ -59,14 +62,18 @@ class Holding:
     effects: list[CallId] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)  # the targets that its calls named
     last_call: CallId | None = None
+    saved: ReceiptId | None = None  # its own last checkpoint
+    thought: Thought | None = None  # the message that its model wrote last, where its door knows of one
     use: Use = field(default_factory=Use)  # what it did under its grant, and what it was refused
     first_look: "Look | None" = None  # its files as they were, if they are watched
     looked_at: datetime | None = None
     went_outside: bool = False  # a command of it changed what it may not write
     unrecorded: int = 0  # calls that were made while nothing could be written
-    kept: int = 0
+    kept: list[CallId] = field(default_factory=list)  # calls of earlier attempts whose results it was given
     depth: int | None = None  # hops below the root, once somebody asked
     held: dict[CallId, ToolHeld] = field(default_factory=dict)  # its own calls that wait while it goes on
+    # What people denied in earlier roots of its session: who, by tool and arguments.
+    denied_before: Mapping[tuple[str, bytes], PrincipalId] = field(default_factory=dict)
     used_up: set[Digest] = field(default_factory=set)  # the keys of calls that it made: no approval covers them twice
     stays_open: bool = False  # its program goes on while a call waits, so it cannot be suspended; a root never can
     taint: Taint = field(default_factory=Taint)
@@ -103,6 +110,11 @@ class Holding:
         with self.lock:
             items = tuple(self.notes.values())
         return tuple(item.value for item in items if isinstance(item.value, Constraint) and item.id not in self.relaxed)
+
+    @property
+    def last_checkpoint(self) -> ReceiptId | None:
+        """Return its last checkpoint; until it has one of its own, that of the attempt which it goes on from."""
+        return self.saved or self.resumption.checkpoint
 
     def present(self, clock: Clock) -> datetime:
         """Return the time, and never one before what it has seen or what was recorded above it when it was taken up.
@@ -158,7 +170,7 @@ class Holding:
         with self.lock:
             heappush(self.taken_back[described], number)
 
-    def find_past(self, key: Digest) -> PastCall | None:
+    def find_past(self, key: Digest) -> CallRecord | None:
         """Return the call of an earlier attempt that this one repeats."""
         past = (*self.resumption.finished, *self.resumption.in_doubt)
         return next((call for call in past if call.key == key), None)
@@ -183,7 +195,7 @@ class Holding:
         if not idempotent:
             self.used_up.add(key)
 
-    def find_changed(self, target: Digest) -> PastCall | None:
+    def find_changed(self, target: Digest) -> CallRecord | None:
         """Return a call of an earlier attempt that changed this target, or may have."""
         past = (*self.resumption.finished, *self.resumption.in_doubt)
         return next((call for call in past if call.target == target and not call.reads), None)

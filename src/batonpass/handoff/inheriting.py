@@ -7,7 +7,7 @@ from typing import Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.remembering import is_memory
-from batonpass.handoff.transfer.read_offer import BRIEF, GONE, REPORT, TASK, author_of, is_intact, read_items
+from batonpass.handoff.transfer.read_offer import GONE, author_of, is_intact, read_items
 from batonpass.handoff.transfer.result import DELIVERED
 from batonpass.model.bodies import (
     Carried,
@@ -21,17 +21,17 @@ from batonpass.model.bodies import (
     RunRecorded,
     RunRelaxed,
     SessionResumed,
-    ToolCompleted,
-    ToolRequested,
     VerificationPassed,
 )
 from batonpass.model.content import ContentRef, StoredContent
-from batonpass.model.ids import CallId, ContentId, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.content_names import BRIEF, REPORT, TASK
+from batonpass.model.ids import ContentId, HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.items import SURE, Artifact, Item, ItemValue, Report, Statement, WorkItem
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Handoff, Run
 from batonpass.model.session import CachedResult, Dropped, Fate, InFlight, Said
+from batonpass.records.call import CallRecord, read_calls
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import JSON, decode_brief, decode_report
@@ -283,27 +283,22 @@ class _Tree:
     def take_calls(self, left: Left, at: datetime) -> None:
         """Take the results of calls that are kept for a while, as long as they are fresh."""
         for run in self.runs:
-            kept = {
-                receipt.body.call: (receipt, receipt.body.fresh_until)
-                for receipt in self._of(StreamId(run.id))
-                if isinstance(receipt.body, ToolCompleted) and receipt.body.fresh_until is not None
-            }
-            tools = self._tools(run.id) if kept else {}
-            for call, (receipt, until) in kept.items():
-                tool = tools.get(call, "a tool")
-                if receipt.at <= at < until:
-                    cached = CachedResult(tool=tool, call=call, run=run.id, made_at=receipt.at, until=until)
+            for call in self._calls(run):
+                made_at, until = call.ended_at, call.fresh_until
+                if made_at is None or until is None:
+                    continue
+                if made_at <= at < until:
+                    cached = CachedResult(tool=call.tool, call=call.id, run=run.id, made_at=made_at, until=until)
                     left.caches.append(cached)
                 else:
-                    left.dropped.append(Dropped(what=f"what {tool} returned", why=Fate.EXPIRED))
+                    left.dropped.append(Dropped(what=f"what {call.tool} returned", why=Fate.EXPIRED))
 
     def _of(self, stream: StreamId) -> Sequence[Receipt]:
         return self._receipts.get(stream, ())
 
-    def _tools(self, run: RunId) -> dict[CallId, str]:
-        query = ReceiptQuery(stream=StreamId(run), kind=Kind.TOOL_REQUESTED)
-        bodies = (decode_receipt(stored.payload).body for stored in self._view.find_receipts(query))
-        return {body.call: body.tool for body in bodies if isinstance(body, ToolRequested)}
+    def _calls(self, run: Run) -> Iterable[CallRecord]:
+        kept = any(receipt.kind == Kind.TOOL_COMPLETED for receipt in self._of(StreamId(run.id)))
+        return read_calls(self._view, run).values() if kept else ()
 
     def _closing(self, run: RunId) -> Receipt | None:
         closing = [

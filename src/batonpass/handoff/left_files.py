@@ -18,16 +18,17 @@ from batonpass.attribution.change import digest_of
 from batonpass.attribution.git import GitSilentError, Repository
 from batonpass.errors import NotFoundError, NotPersonError
 from batonpass.guard.taint import may_endorse
-from batonpass.handoff.desk import REASON, Desk
-from batonpass.model.bodies import FileEndorsed, ToolCompleted, ToolFailed
+from batonpass.handoff.desk import Desk
+from batonpass.handoff.going_on import find_heads_before, is_older
+from batonpass.model.bodies import FileEndorsed
 from batonpass.model.checks import require_text
+from batonpass.model.content_names import PATH, REASON
 from batonpass.model.ids import CallId, ContentId, Digest, PrincipalId, ReceiptId, RunId
 from batonpass.model.label import Source
 from batonpass.model.remark import Said
+from batonpass.records.call import Ended, outcome_in
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
-
-PATH: Final = "path"
 
 _LARGEST_FILE: Final = 16 * 1024 * 1024  # of a larger one only the path is known
 _MOST_WRITERS: Final = 16  # of the same bytes; each may have known something else
@@ -151,11 +152,12 @@ def _left(path: str, view: LedgerView, receipt: ReceiptId, holds: Digest, *, as_
     )
 
 
-def _outcome(view: LedgerView, receipt: ReceiptId) -> tuple[datetime, ToolCompleted | ToolFailed]:
+def _outcome(view: LedgerView, receipt: ReceiptId) -> tuple[datetime, Ended]:
     found = decode_receipt(view.get_receipt(receipt).payload)
-    if not isinstance(found.body, ToolCompleted | ToolFailed):
+    ended = outcome_in(found)
+    if ended is None:
         raise NotFoundError("outcome of a call", receipt)
-    return found.at, found.body
+    return found.at, ended
 
 
 def _unendorsed(view: LedgerView, left: LeftFile) -> tuple[Source, ...]:
@@ -173,6 +175,7 @@ def _is_committed(desk: Desk, view: LedgerView, standing: list[LeftFile], path: 
         return False
     since = None if any(left.is_as_left for left in standing) else max(left.at for left in standing)
     repository = Repository(root, os.environ)
+    heads = find_heads_before(view, {left.run for left in standing})
     for name in dict.fromkeys((inside(desk, path), *_other_names(view, standing))):
         try:
             versions = repository.versions(name, most=_MOST_VERSIONS)
@@ -181,7 +184,10 @@ def _is_committed(desk: Desk, view: LedgerView, standing: list[LeftFile], path: 
         for version in versions:
             same = body is not None and version.blob in _blobs(body, len(version.blob))
             later = since is not None and version.at > since
-            if (same or later) and next(view.find_remarks(Said.COMMITTED, version.commit), None) is None:
+            if not (same or later) or next(view.find_remarks(Said.COMMITTED, version.commit), None) is not None:
+                continue
+            # While a command of those runs goes on, it may be that which commits: only what was there before counts.
+            if all(is_older(repository, version.commit, head) for head in heads):
                 return True
     return False
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from batonpass.errors import ContentErasedError, InvalidValueError, NotEntitledError, NotFoundError
-from batonpass.handoff.calls.past_calls import MESSAGES
 from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding, ref_of
@@ -13,11 +12,13 @@ from batonpass.handoff.transfer.read_offer import author_of
 from batonpass.model.bodies import CheckpointSaved, RunRecorded, RunRelaxed
 from batonpass.model.checks import require_instance
 from batonpass.model.content import Content
+from batonpass.model.content_names import MESSAGES
 from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId
 from batonpass.model.items import Artifact, Item, ItemValue, Statement
 from batonpass.model.kinds import Part
 from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import State
+from batonpass.model.reasoning import ReasoningPlace, Thought
 
 _RELAXABLE = frozenset({Part.CONSTRAINT, Part.EXCLUSION})
 
@@ -143,17 +144,31 @@ def checkpoint(desk: Desk, holding: Holding, messages: object) -> None:
     """Keep what the next attempt would need to go on from here: the messages of a model, or any JSON."""
     if holding.replaying:
         return
-    try:
-        # Escaped: half a surrogate pair, which models do write, comes back as it was.
-        data = messages if isinstance(messages, bytes) else json.dumps(messages).encode()
-        json.loads(data)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValueError("messages", f"are not JSON: {error}") from None
-    content = desk.json(MESSAGES, data)
+    content = desk.json(MESSAGES, _as_json("messages", messages))
     with holding.taint.lock:
         fill_gap(desk, holding)
         saved = CheckpointSaved(run=holding.id, after=holding.last_call, label=holding.taint.label)
-        desk.recording.record(holding.working, saved, (content,))
+        holding.saved = desk.recording.record(holding.working, saved, (content,)).receipt.id
+
+
+def note_message(holding: Holding, message: object, number: int | None) -> None:
+    """Remember the message that a run's model wrote last; it is written down when the run hands off.
+
+    Raises `InvalidValueError` if it is not JSON.
+    """
+    body = _as_json("message", message)
+    place = ReasoningPlace(sha256=Digest(sha256(body).hexdigest()), message=number)
+    holding.thought = Thought(place=place, body=body)
+
+
+def _as_json(field: str, value: object) -> bytes:
+    try:
+        # Escaped: half a surrogate pair, which models do write, comes back as it was.
+        data = value if isinstance(value, bytes) else json.dumps(value).encode()
+        json.loads(data)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValueError(field, f"is not JSON: {error}") from None
+    return data
 
 
 def read_messages(desk: Desk, holding: Holding) -> object | None:

@@ -3,9 +3,8 @@
 from typing import Final
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.bounds import TERMS
-from batonpass.handoff.transfer.read_offer import BRIEF
 from batonpass.model.bodies import HandoffInitiated
+from batonpass.model.content_names import BRIEF, TERMS
 from batonpass.model.grant import Terms
 from batonpass.model.ids import RunId, StreamId
 from batonpass.model.permit import Permit

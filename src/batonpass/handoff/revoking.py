@@ -1,25 +1,36 @@
 """Revoking: what was granted holds no more, from the next call on, in every process; and the list for those offline."""
 
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING
 
-from batonpass.audit.lookup import get_handoff, get_run
+from batonpass.audit.meant import get_meant
 from batonpass.errors import NotFoundError
 from batonpass.grants.issuing import revoke
-from batonpass.handoff.desk import REASON, Desk
 from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import GrantRevoked, Kind
 from batonpass.model.checks import require_text
-from batonpass.model.ids import HANDOFF, Digest, HandoffId, PrincipalId, RelayId, RunId, StreamId, require_principal
+from batonpass.model.content_names import REASON
+from batonpass.model.ids import (
+    HANDOFF,
+    RUN,
+    Digest,
+    HandoffId,
+    PrincipalId,
+    RelayId,
+    RunId,
+    StreamId,
+    require_principal,
+)
 from batonpass.model.key import KeyRole, KeyStatus, Signer
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.token import encode_revocations
 
-GOOD_FOR: Final = timedelta(hours=1)
+if TYPE_CHECKING:
+    from batonpass.handoff.desk import Desk
 
 
-def revoke_grant(desk: Desk, relay: RelayId, of: str, *, by: str, reason: str) -> None:
+def revoke_grant(desk: "Desk", relay: RelayId, of: str, *, by: str, reason: str) -> None:
     """Record that what was granted to a handoff or a root, and all that hangs from it, holds no more.
 
     Raises `NotFoundError` if there is no such handoff or run, or it was granted nothing.
@@ -59,18 +70,12 @@ def account_of_run(view: LedgerView, run: RunId) -> StreamId:
 
 
 def find_account(view: LedgerView, given: str) -> StreamId:
-    """Return what somebody means by an id, or the end of one: a handoff, or a run. Raises `NotFoundError`."""
-    try:
-        return StreamId(get_handoff(view, given).id)
-    except NotFoundError:
-        pass
-    try:
-        return account_of_run(view, get_run(view, given).id)
-    except NotFoundError:
-        raise NotFoundError("handoff or run", given) from None
+    """Return what is counted and revoked where somebody means this: a handoff, or a root. Raises as `choose` does."""
+    meant = get_meant(view, given, (HANDOFF, RUN))
+    return StreamId(meant.id) if meant.kind == HANDOFF else account_of_run(view, RunId(meant.id))
 
 
-def revocation_list(desk: Desk, root: Signer, *, good_for: timedelta = GOOD_FOR) -> str:
+def revocation_list(desk: "Desk", root: Signer, *, good_for: timedelta) -> str:
     """Return everything that is revoked, signed with the root key, for those who verify without this ledger.
 
     Its number counts the receipts that revoke something: it grows with what is named and with nothing else, so a list

@@ -9,12 +9,14 @@ from typing import Any, Self
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.receipts import deny_call
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.effective_grant import effective_grant
 from batonpass.handoff.explaining import watch_by_default
 from batonpass.handoff.handoff import Answerer, LiveHandoff, Runner
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.noting import (
     attach,
     checkpoint,
+    note_message,
     read_artifact,
     read_messages,
     record_items,
@@ -35,6 +37,7 @@ from batonpass.model.baton import Budget
 from batonpass.model.bodies import Outcome, Relation, Settlement
 from batonpass.model.call import Call
 from batonpass.model.checks import as_member, require_codes
+from batonpass.model.effective_grant import EffectiveGrant
 from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, SessionId
 from batonpass.model.items import (
     Assumption,
@@ -53,6 +56,7 @@ from batonpass.model.label import Label, Source
 from batonpass.model.lifecycle import Carrier
 from batonpass.model.limits import Limits
 from batonpass.model.policy import HandoffPolicy
+from batonpass.model.reasoning import ReasoningPlace, Thought
 
 
 class LiveRun(Calls):
@@ -108,6 +112,14 @@ class LiveRun(Calls):
         """Keep what the next attempt needs to go on from here: a model's messages, or any JSON."""
         checkpoint(self._desk, self._holding, messages)
 
+    def note_message(self, message: object, *, number: int | None = None) -> None:
+        """Remember the message that this run's model wrote last: what is handed off from now on points to it.
+
+        It is any JSON, and `number` its place in the conversation, from 1. It is written down with an offer, and only
+        then.
+        """
+        note_message(self._holding, message, number)
+
     def messages(self) -> object | None:
         """Return what the last checkpoint of an earlier attempt kept; None if there is none."""
         return read_messages(self._desk, self._holding)
@@ -125,6 +137,15 @@ class LiveRun(Calls):
         What comes along is derived from receipts: a root that died without saving can be resumed all the same.
         """
         return save_session(self._desk, self._holding)
+
+    @property
+    def grant(self) -> EffectiveGrant:
+        """Return what this run may do now: its permits, what is left of each limit, until when, and who granted it.
+
+        It is counted each time: others who share a limit use it up too. Without a grant it says so, and of a run that
+        is only observed, that nothing is blocked.
+        """
+        return effective_grant(self._desk, self._holding)
 
     @property
     def label(self) -> Label:
@@ -177,7 +198,7 @@ class LiveRun(Calls):
         until: datetime | None = None,
         max_depth: int | None = None,
         rationale: str | None = None,
-        reasoning: Item | None = None,
+        reasoning: Item | ReasoningPlace | None = None,
         serves: str | None = None,
         criteria: Sequence[str] = (),
         inputs: Sequence[str] = (),
@@ -214,7 +235,8 @@ class LiveRun(Calls):
         `context` is free text: labelled, and scanned where a policy says so. A `policy` is applied besides the
         relay's own and can only refuse more. `may` is what the child may use and `may_delegate` what it may pass on,
         out of what this run may delegate; with either, the child is held to it. Raises `PolicyRefusedError` and, if
-        this run cannot give what is asked for, a `GrantError`.
+        this run cannot give what is asked for, a `GrantError`. `reasoning` is what this run thinks at this moment: an
+        artifact, or the place of a message; where it is not said, it is this run's last message and checkpoint.
         """
         asked = asked_for(
             to=to,
@@ -228,10 +250,11 @@ class LiveRun(Calls):
             context=context,
             policy=policy,
             grant=grant_for(may, may_delegate, limits, until, max_depth),
+            thought=Thought(place=reasoning) if isinstance(reasoning, ReasoningPlace) else None,
             brief={
                 "may": may,
                 "rationale": rationale,
-                "reasoning": None if reasoning is None else reasoning.id,
+                "reasoning": reasoning.id if isinstance(reasoning, Item) else None,
                 "serves": serves,
                 "criteria": criteria,
                 "inputs": inputs,

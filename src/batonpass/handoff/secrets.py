@@ -7,13 +7,12 @@ asked for any more; nothing new can be recognised as a repetition either.
 import hmac
 import os
 import threading
-from hashlib import sha256
 from typing import Final
 
 from batonpass.clock import Clock
 from batonpass.model.content import Content, new_content
 from batonpass.model.ids import Digest, RunId, StreamId
-from batonpass.store.port import LedgerStore
+from batonpass.store.port import LedgerStore, LedgerView
 from batonpass.wire.codec import decode_receipt
 
 SECRET: Final = "secret"  # noqa: S105 - the name of a content
@@ -47,17 +46,23 @@ class TreeSecrets:
             _keep(self._known, root, secret)
             _keep(self._sessions, root, _derived(secret) if session is None else session)
 
-    def fetch(self, root: RunId) -> None:
+    def fetch(self, root: RunId, view: LedgerView | None = None) -> None:
         """Have a tree's secret at hand, so that what is called can be recognised also while the store is away."""
-        self._secret(root)
+        if view is None:
+            self._secret(root)
+            return
+        with self._lock:
+            known = self._known.get(root)
+        if known is None:
+            self.keep(root, *_read_secrets(view, root))
 
     def digest(self, root: RunId, *parts: bytes) -> Digest:
         """Return the digest of some parts, keyed with a tree's secret."""
-        return Digest(hmac.new(self._secret(root), _message(parts), sha256).hexdigest())
+        return Digest(hmac.digest(self._secret(root), _message(parts), "sha256").hex())
 
     def session_digest(self, root: RunId, *parts: bytes) -> Digest:
         """Return the digest of some parts, keyed with what the trees of a session share and others do not know."""
-        return Digest(hmac.new(self._session_secret(root), _message(parts), sha256).hexdigest())
+        return Digest(hmac.digest(self._session_secret(root), _message(parts), "sha256").hex())
 
     def _session_secret(self, root: RunId) -> bytes:
         with self._lock:
@@ -72,20 +77,19 @@ class TreeSecrets:
         with self._lock:
             known = self._known.get(root)
         if known is None:
-            known, session = self._read(root)
+            with self._store.view() as view:
+                known, session = _read_secrets(view, root)
             self.keep(root, known, session)
         return known
 
-    def _read(self, root: RunId) -> tuple[bytes, bytes | None]:
-        with self._store.view() as view:
-            content = decode_receipt(view.get_receipt_at(StreamId(root), 1).payload).content
-            found = {
-                name: view.get_content(content[name].id).body for name in (SECRET, SESSION_SECRET) if name in content
-            }
-        # Erased, or never there: then nothing of this tree can be recognised again, which is what erasing it means.
-        secret = found.get(SECRET) or os.urandom(_BYTES)
-        session = found[SESSION_SECRET] or os.urandom(_BYTES) if SESSION_SECRET in found else None
-        return secret, session
+
+def _read_secrets(view: LedgerView, root: RunId) -> tuple[bytes, bytes | None]:
+    content = decode_receipt(view.get_receipt_at(StreamId(root), 1).payload).content
+    found = {name: view.get_content(content[name].id).body for name in (SECRET, SESSION_SECRET) if name in content}
+    # Erased, or never there: then nothing of this tree can be recognised again, which is what erasing it means.
+    secret = found.get(SECRET) or os.urandom(_BYTES)
+    session = found[SESSION_SECRET] or os.urandom(_BYTES) if SESSION_SECRET in found else None
+    return secret, session
 
 
 def _keep(known: dict[RunId, bytes], root: RunId, secret: bytes) -> None:
@@ -95,9 +99,9 @@ def _keep(known: dict[RunId, bytes], root: RunId, secret: bytes) -> None:
 
 
 def _message(parts: tuple[bytes, ...]) -> bytes:
-    return b"".join(len(part).to_bytes(8) + part for part in parts)
+    return b"".join([len(part).to_bytes(8) + part for part in parts])
 
 
 def _derived(secret: bytes) -> bytes:
     """Return what the first tree of a session shares with later ones: from it nobody gets back to the tree's own."""
-    return hmac.new(secret, b"session", sha256).digest()
+    return hmac.digest(secret, b"session", "sha256")

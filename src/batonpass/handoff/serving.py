@@ -21,7 +21,7 @@ from batonpass.errors import (
 from batonpass.handoff.calls.sentences import sentence_for
 from batonpass.handoff.calls.values import plain, readable
 from batonpass.handoff.faults import code_of
-from batonpass.handoff.telling import tell_value
+from batonpass.handoff.telling import tell_grant, tell_value
 from batonpass.handoff.transfer.result import Result
 from batonpass.model.baton import Budget
 from batonpass.model.bodies import Relation
@@ -39,6 +39,7 @@ from batonpass.model.items import (
     WorkItem,
 )
 from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.reasoning import ReasoningPlace
 from batonpass.wire.documents import DocumentReader
 
 if TYPE_CHECKING:
@@ -99,6 +100,11 @@ class _Checkpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _AskGrant:
+    """What may I do now? It takes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _HandOff:
     to: str
     task: str
@@ -106,6 +112,7 @@ class _HandOff:
     carrier: Carrier = Carrier.CALLER
     may: tuple[str, ...] = ()
     rationale: str | None = None
+    reasoning: ReasoningPlace | None = None
     serves: str | None = None
     criteria: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
@@ -158,6 +165,7 @@ _MESSAGES: Final[Mapping[str, DocumentReader[Any]]] = {
     "attach": DocumentReader(_Attach),
     "checkpoint": DocumentReader(_Checkpoint),
     "hand_off": DocumentReader(_HandOff),
+    "grant": DocumentReader(_AskGrant),
     "report": DocumentReader(_Report),
     "fail": DocumentReader(_Fail),
 }
@@ -176,6 +184,7 @@ class Serving:
             "attach": self._attach,
             "checkpoint": self._checkpoint,
             "hand_off": self._hand_off,
+            "grant": self._tell_grant,
             "report": self._report,
             "fail": self._fail,
         }
@@ -255,6 +264,9 @@ class Serving:
             # What the caller carries runs here and now, or nowhere: nobody else will ever take it.
             result = handoff.run() if asked.carrier is Carrier.CALLER else handoff.wait()
         return _told(result)
+
+    def _tell_grant(self, _: _AskGrant) -> object:
+        return tell_grant(self._run.grant)
 
     def _report(self, asked: _Report) -> object:
         parts = {part.name: getattr(asked, part.name) for part in fields(asked) if part.name != "value"}

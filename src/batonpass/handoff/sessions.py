@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.guard.conditions import Answer, Known, Seen, evaluate
 from batonpass.handoff.calls.receipts import fill_gap
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
 from batonpass.handoff.inheriting import Left, read_left
 from batonpass.handoff.lasting import choose_artifacts, judge, settle
 from batonpass.handoff.looking import Check, look_at_files, run_checks
@@ -25,6 +24,10 @@ from batonpass.model.taint import is_made_of_outside
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import encode_item
+
+if TYPE_CHECKING:
+    from batonpass.handoff.desk import Desk
+    from batonpass.handoff.holding import Holding
 
 # A decision that is open again is put as a question by nobody in particular.
 ASKING: Final = PrincipalId("service:batonpass")
@@ -83,7 +86,7 @@ def sort_out(
 
 
 def inherit(
-    desk: Desk,
+    desk: "Desk",
     stops: Sequence[Stop],
     *,
     session: SessionId | None = None,
@@ -98,7 +101,7 @@ def inherit(
     return sort_out(left, stops, at, session=session, anew=anew, checks=desk.checks), heads
 
 
-def find_said_outside(desk: Desk, state: SessionState) -> frozenset[ItemValue]:
+def find_said_outside(desk: "Desk", state: SessionState) -> frozenset[ItemValue]:
     """Return what of all that comes along was said by runs that knew content from outside: no session launders it."""
     outside: set[ItemValue] = set()
     kept = [(one.said.source, one.value) for one in state.kept]
@@ -129,7 +132,7 @@ def resumed(
     )
 
 
-def save_session(desk: Desk, holding: Holding) -> SessionId:
+def save_session(desk: "Desk", holding: "Holding") -> SessionId:
     """Mark this point of a session: what would come along if it were resumed now. Return the session's id.
 
     Checks are not made: they are about the moment at which somebody goes on. Raises `InvalidValueError` for a run that

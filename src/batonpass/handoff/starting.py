@@ -8,7 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from batonpass.audit.sessions import find_roots, find_stops, get_session
+from batonpass.audit.meant import get_session
+from batonpass.audit.sessions import find_roots, find_stops
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
 from batonpass.handoff.bounds import bounds_of_root, read_bounds, read_terms
 from batonpass.handoff.calls.limits import require_unrevoked
@@ -32,7 +33,6 @@ from batonpass.model.bodies import (
     RunRelaxed,
     RunStarted,
     SessionResumed,
-    ToolRequested,
 )
 from batonpass.model.checks import require_text
 from batonpass.model.content import Content
@@ -44,6 +44,7 @@ from batonpass.model.lifecycle import State
 from batonpass.model.receipt import Mode, Receipt, StoredReceipt
 from batonpass.model.run import RunState
 from batonpass.model.session import NO_SESSION, SessionState, Stop
+from batonpass.records.call import read_calls
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -167,12 +168,9 @@ def follow_run(view: LedgerView, working: Working) -> Holding:
     reported = remember(view, holding)
     delivered = view.find_handoffs(parent=working.run.id)
     holding.watched = {child.id for child in delivered if child.state is State.COMPLETED} - reported
-    for receipt in map(_decoded, view.find_receipts(ReceiptQuery(stream=StreamId(working.run.id)))):
-        if isinstance(receipt.body, ToolRequested):
-            if receipt.body.key is not None:
-                holding.keys_made.add(receipt.body.key)
-            if not receipt.body.reads:
-                holding.effects.append(receipt.body.call)
+    made = [call for call in read_calls(view, working.run).values() if call.is_made]
+    holding.keys_made |= {call.key for call in made if call.key is not None}
+    holding.effects += [call.id for call in made if not call.reads]
     holding.resumption = replace(holding.resumption, finished=(), in_doubt=())
     return holding
 

@@ -1,7 +1,8 @@
 """Grants by agent, from the tables of a policy: what holds where nobody says what somebody may."""
 
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from batonpass.errors import GrantMissingError
 from batonpass.handoff.desk import Desk

@@ -1,16 +1,17 @@
 """What a program is told at its start: the task, the whole baton, and what earlier attempts did. All of it is JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from batonpass.handoff.calls.past_calls import PastCall
 from batonpass.handoff.transfer.read_offer import read_offer
 from batonpass.model.baton import Baton, within
+from batonpass.model.effective_grant import EffectiveGrant, LimitLeft
 from batonpass.model.ids import ContentId
 from batonpass.model.items import Artifact, Item, ItemValue, Report, part_of
 from batonpass.model.kinds import Part
 from batonpass.model.run import Handoff
+from batonpass.records.call import CallRecord
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import to_document
 
@@ -46,8 +47,53 @@ def tell_task(run: "LiveRun") -> dict[str, Any]:
         "attempt": run.attempt,
         "task": run.task,
         "baton": None if run.baton is None else tell_baton(run.baton),
-        "earlier": _earlier(run),
+        "earlier": tell_earlier(run),
+        "grant": tell_grant(run.grant),
     }
+
+
+def tell_grant(grant: EffectiveGrant) -> dict[str, Any]:
+    """Return what a run may do now; of one without a grant, what it is held to instead."""
+    return {
+        "mode": grant.mode,
+        "blocked": not grant.is_observed,
+        "policy_stops": grant.policy_stops or not grant.is_observed,
+        "standing": grant.standing if grant.may is not None else None,
+        "at": grant.at.isoformat(),
+        "may": None
+        if grant.may is None
+        else [{"permit": permit.text, "left": _limits(permit.left)} for permit in grant.may],
+        "may_delegate": None if grant.may_delegate is None else list(grant.may_delegate),
+        "limits": _limits(grant.limits),
+        "until": None if grant.until is None else grant.until.isoformat(),
+        "depth_left": grant.depth_left,
+        "chain": [
+            {
+                "by": step.by,
+                "to": step.to,
+                "at": step.at.isoformat(),
+                "may": list(step.may),
+                "may_delegate": list(step.may_delegate),
+                "limits": step.limits or None,
+                "until": None if step.until is None else step.until.isoformat(),
+                "standing": step.standing,
+            }
+            for step in grant.chain
+        ],
+    }
+
+
+def _limits(found: Iterable[LimitLeft]) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": one.unit,
+            "most": one.most,
+            "used": one.used,
+            "left": one.left,
+            **({} if one.shared_with is None else {"shared_with": one.shared_with, "budget": one.budget}),
+        }
+        for one in found
+    ]
 
 
 def tell_baton(baton: Baton) -> dict[str, Any]:
@@ -93,7 +139,8 @@ def tell_value(value: ItemValue) -> dict[str, Any]:
     return document
 
 
-def _earlier(run: "LiveRun") -> dict[str, Any]:
+def tell_earlier(run: "LiveRun") -> dict[str, Any]:
+    """Return what earlier attempts at a run's handoff left behind."""
     past = run.earlier
     calls = (*past.finished, *past.in_doubt)
     arguments: dict[ContentId, Any] = {}
@@ -113,12 +160,12 @@ def _earlier(run: "LiveRun") -> dict[str, Any]:
     }
 
 
-def _call(call: PastCall, arguments: Mapping[ContentId, Any]) -> dict[str, Any]:
+def _call(call: CallRecord, arguments: Mapping[ContentId, Any]) -> dict[str, Any]:
     return {
         "call": call.id,
         "tool": call.tool,
         "arguments": None if call.arguments is None else arguments.get(call.arguments.id),
-        "requested_at": call.requested_at.isoformat(),
+        "requested_at": call.at.isoformat(),
         "ended_at": None if call.ended_at is None else call.ended_at.isoformat(),
     }
 

@@ -4,26 +4,20 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.least import Breadth, Suggestion, is_readable, least_scope
 from batonpass.handoff.calls.written_files import SHELL, read_written
-from batonpass.model.bodies import ToolCompleted, ToolDenied, ToolFailed, ToolRequested
 from batonpass.model.call import Call
+from batonpass.model.content_names import SCOPE
 from batonpass.model.grant import Terms
-from batonpass.model.ids import CallId, RunId, StreamId
+from batonpass.model.ids import RunId
 from batonpass.model.pattern import Pattern
 from batonpass.model.permit import Permit
 from batonpass.model.scope import Scope
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.records.call import BEYOND, Outcome, read_calls
+from batonpass.store.port import LedgerView
 from batonpass.wire.canonical import encode
-from batonpass.wire.codec import decode_receipt
-
-USE: Final = "use"
-SCOPE: Final = "scope"  # what a call does to what, as its grant sees it
-# What is told of a call that was made although its grant, were it enforced, would have stopped it.
-BEYOND: Final = frozenset({"would_deny.grant", "would_deny.limit", "would_deny.guard", "effect.outside-grant"})
 
 
 @dataclass(slots=True)
@@ -66,24 +60,17 @@ def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
     `lead` says where the path of a file, from the root of its repository, leads to in the work tree.
     """
     use = Use()
-    commands: set[CallId] = set()
-    for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run))):
-        receipt = decode_receipt(stored.payload)
-        match receipt.body:
-            case ToolRequested() as body if (ref := receipt.content.get(SCOPE)) is not None:
-                commands |= {body.call} if body.tool == SHELL else set()
-                action, _, resource = (view.get_content(ref.id).body or b"").decode().partition(":")
-                if resource:
-                    use.make(Call(body.tool, action, resource), body.flags)
-            case ToolRequested():
-                use.make(None)
-            case ToolCompleted() | ToolFailed() as body if body.call in commands:
-                for call in read_written(view, receipt, lead):
-                    use.make(call)
-            case ToolDenied() as body:
-                use.refuse(body.rule)
-            case _:
-                continue
+    for call in read_calls(view, view.get_run(run)).values():
+        if call.outcome is Outcome.DENIED:
+            use.refuse(call.rule or "")
+        elif call.is_made and (ref := call.content.get(SCOPE)) is not None:
+            action, _, resource = (view.get_content(ref.id).body or b"").decode().partition(":")
+            if resource:
+                use.make(Call(call.tool, action, resource), call.asked_flags)
+            for written in read_written(view, call, lead) if call.tool == SHELL else ():
+                use.make(written)
+        elif call.is_made:
+            use.make(None)
     return use
 
 
@@ -137,10 +124,7 @@ def _counted(granted: Scope, use: Use) -> list[Mapping[str, object]]:
 
 def _least(terms: Terms, calls: Sequence[Call], breadth: Breadth) -> tuple[tuple[Suggestion, ...], int]:
     """Return the least permits for some calls, and how many calls they leave out."""
-    try:
-        found = next(iter(least_scope(((terms.agent, call) for call in calls), breadth)), None)
-    except InvalidValueError:
-        return (), len(calls)  # on so many different places that no grant could name them
+    found = next(iter(least_scope(((terms.agent, call) for call in calls), breadth)), None)
     if found is None:
         return (), 0
     return found.suggested, sum(str(call) in found.outside for call in calls)

@@ -1,6 +1,6 @@
 """A draft: what is to be recorded, before it has a place in a stream."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from batonpass.model.bodies import Body
 from batonpass.model.charge import Within
@@ -11,8 +11,7 @@ from batonpass.model.key import Signer
 from batonpass.model.receipt import Mode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Struct, frozen=True, kw_only=True):
     """Something to record; the ledger adds the place in the stream, the time and the signatures."""
 
     stream: StreamId

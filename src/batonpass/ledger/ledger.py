@@ -11,17 +11,22 @@ from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHead
 from batonpass.ledger.acknowledged import Acknowledged
 from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import RunRekeyed
+from batonpass.model.checks import require_utc
 from batonpass.model.entry import Entry
 from batonpass.model.ids import Digest, RelayId, StreamId, new_receipt_id
 from batonpass.model.key import Signer
 from batonpass.model.receipt import Mode, Receipt, SignedReceipt
 from batonpass.model.stream import Stream, StreamKind, kind_of
+from batonpass.model.trusted import unchecked_maker
 from batonpass.store.port import LedgerStore
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
 
 # Each time another process came first, somebody made progress; this many times in a row is a fault, not a race.
 _TRIES: Final = 64
+
+_receipt: Final = unchecked_maker(Receipt)
+_stream: Final = unchecked_maker(Stream)
 
 
 class Recorder(Protocol):
@@ -142,7 +147,7 @@ class Ledger:
                 token=draft.token,
             )
             entries.append(entry)
-            heads[draft.stream] = Stream(
+            heads[draft.stream] = _stream(
                 id=draft.stream,
                 root=draft.root,
                 seq=signed.receipt.seq,
@@ -188,13 +193,14 @@ class Ledger:
 def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: datetime) -> SignedReceipt:
     """Return a draft as the signed successor of a stream's head, or as its first receipt."""
     signer = recorder.signer
-    receipt = Receipt(
+    # What a draft holds was checked when it was made; only the clock is somebody else's, and what goes together is new.
+    receipt = _receipt(
         id=new_receipt_id(at),
         stream=draft.stream,
         seq=1 if head is None else head.seq + 1,
         previous=_previous(draft, head),
         epoch=_epoch(draft, head),
-        at=at,
+        at=require_utc("at", at),
         mode=draft.mode,
         relay=recorder.id,
         relay_key=signer.key,
@@ -204,6 +210,7 @@ def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: date
         body=draft.body,
         content={content.name: content.ref for content in draft.contents},
     )
+    receipt.require_consistent()
     payload = encode_receipt(receipt)
     message = signing_bytes(payload)
     return SignedReceipt(

@@ -4,11 +4,13 @@ What a receipt about a call or a handoff says is made above: this gives it its p
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from msgspec.structs import replace
+
 from batonpass.clock import Clock
-from batonpass.errors import FencedError, StaleHeadError
+from batonpass.errors import FencedError, KeyMissingError, StaleHeadError, StreamClosedError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger
 from batonpass.ledger.standing import (
@@ -254,8 +256,18 @@ class Recording:
         touches: tuple[Touch, ...] = (),
         within: tuple[Within, ...] = (),
     ) -> SignedReceipt:
-        """Write one receipt into the stream of a run that this process holds. Raises `BudgetExhaustedError`."""
-        signer, epoch = self._run_keys.get(working.run.id)
+        """Write one receipt into the stream of a run that this process holds.
+
+        Raises `StreamClosedError` if the run is over, and `BudgetExhaustedError`.
+        """
+        try:
+            signer, epoch = self._run_keys.get(working.run.id)
+        except KeyMissingError:
+            # The key of a run is forgotten when the run ends: that it is over is the reason, and no key would help.
+            with self._store.view() as view:
+                if not view.get_stream(StreamId(working.run.id)).open:
+                    raise StreamClosedError(working.run.id) from None
+            raise
         if working.epoch not in {None, epoch}:
             # Taken up again in this very process: the key is the new one's, and this one is over all the same.
             raise FencedError(working.run.id, working.epoch or 0, epoch)

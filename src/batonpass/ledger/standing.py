@@ -1,8 +1,10 @@
 """Where runs and handoffs stand, as the next receipt about them has to say it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError
 from batonpass.ledger.draft import Draft

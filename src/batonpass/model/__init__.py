@@ -1,1 +1,1 @@
-"""Frozen values: what Batonpass talks about. No I/O, standard library only."""
+"""Frozen values: what Batonpass talks about. No I/O; the standard library and msgspec only."""

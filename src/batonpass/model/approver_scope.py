@@ -1,7 +1,9 @@
 """What one person may approve: whose work, and which calls."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_instance, require_texts
@@ -10,8 +12,7 @@ from batonpass.model.permit import Permit
 from batonpass.model.scope import Scope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApproverScope:
+class ApproverScope(Struct, frozen=True, kw_only=True):
     """What somebody may approve; what is not given bounds nothing."""
 
     agents: tuple[str, ...] | None = None  # patterns: whose work
@@ -19,7 +20,7 @@ class ApproverScope:
 
     def __post_init__(self) -> None:
         if self.agents is not None:
-            object.__setattr__(self, "agents", require_texts("agents", self.agents))
+            force_setattr(self, "agents", require_texts("agents", self.agents))
         if self.may is None:
             return
         for permit in require_instance("may", self.may, Scope).permits:

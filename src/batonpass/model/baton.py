@@ -1,10 +1,12 @@
 """The baton: everything that travels with a handoff."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import (
@@ -52,6 +54,9 @@ CRITERIA: Final = "criteria"
 # These are inherited by everybody further down, whoever hands off to whom; the rest is the sender's to give.
 INHERITED: Final = frozenset({Part.INTENT, Part.CONSTRAINT, Part.EXCLUSION})
 
+# Among the missing parts: the sender knows more items than travel by themselves; `carry` selects others.
+ABRIDGED: Final = "older-items"
+
 # What each kind of handoff is expected to say. What is not said, nor said to be none, is reported as missing.
 EXPECTED: Final[Mapping[Relation, tuple[str, ...]]] = MappingProxyType(
     {
@@ -72,8 +77,7 @@ EXPECTED: Final[Mapping[Relation, tuple[str, ...]]] = MappingProxyType(
 PARTS: Final = frozenset({RATIONALE, CRITERIA, *Part})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """How much an attempt may use; what is not given is not limited."""
 
     calls: int | None = None
@@ -87,8 +91,7 @@ class Budget:
                 require_integer(f"budget.{name}", given)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class Brief(Struct, frozen=True, kw_only=True):
     """What the sender says about a task beyond the task itself."""
 
     serves: str | None = None  # which criterion of the parent's own task
@@ -111,7 +114,9 @@ class Brief:
 
     def __post_init__(self) -> None:
         for name in ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills", "may"):
-            object.__setattr__(self, name, require_texts(name, getattr(self, name)))
+            given = getattr(self, name)
+            if type(given) is not tuple or given:  # most are left empty
+                force_setattr(self, name, require_texts(name, given))
         for name in ("serves", "rationale", "role", "phase"):
             if (given := getattr(self, name)) is not None:
                 require_text(name, given)
@@ -122,7 +127,7 @@ class Brief:
         for name in ("instructions", "config"):
             if (given := getattr(self, name)) is not None:
                 require_digest(name, given)
-        object.__setattr__(self, "none", require_texts("none", self.none))
+        force_setattr(self, "none", require_texts("none", self.none))
         require_codes("none", self.none)
         if unknown := sorted(set(self.none) - PARTS):
             raise InvalidValueError(
@@ -130,8 +135,7 @@ class Brief:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """A question that the receiver asked before it acted, and what it was told."""
 
     question: str
@@ -140,8 +144,7 @@ class Answer:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baton:
+class Baton(Struct, frozen=True, kw_only=True):
     """Everything that travels with a handoff, as its receiver sees it."""
 
     handoff: HandoffId
@@ -229,7 +232,14 @@ class Baton:
         return self._values(Report)
 
     def _values(self, kind: type[Value]) -> tuple[Value, ...]:
-        return tuple(value for item in self.items for value in within(item.value) if isinstance(value, kind))
+        # A baton is asked for each kind, and most items hold no others: only reports do.
+        found: list[Value] = []
+        for item in self.items:
+            if isinstance(item.value, Report):
+                found += [value for value in within(item.value) if isinstance(value, kind)]
+            elif isinstance(item.value, kind):
+                found.append(item.value)
+        return tuple(found)
 
 
 def within(value: ItemValue | None) -> Iterator[ItemValue]:

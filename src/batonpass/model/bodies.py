@@ -4,8 +4,9 @@ Only ids, enums, codes, integers, times and digests: every word that a person or
 receipt names by digest and which can be erased.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from batonpass.model.charge import Charge
 from batonpass.model.checks import require_code
@@ -169,8 +170,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownBody:
+class UnknownBody(Struct, frozen=True):
     """A body of a kind that this version does not know; its bytes verify, its meaning waits for a newer version."""
 
     kind: str

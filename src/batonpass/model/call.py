@@ -1,9 +1,11 @@
 """Calls, as a grant sees them: what is done, to what, with which arguments."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.model.checks import require_instance, require_text
 from batonpass.model.ids import require_agent
@@ -15,8 +17,7 @@ from batonpass.model.resource import Resource, read_resource
 Resolver: TypeAlias = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Struct, frozen=True):
     """Stands for an argument that may say something else when its tool asks: nothing can be granted by what it says."""
 
     type: str
@@ -25,8 +26,7 @@ class Opaque:
         return f"an object of type {self.type}, which may change"
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True, dict=True):
     """One call of a tool before it is made. Its resource is as it was sent; `place` is how it is compared."""
 
     tool: str

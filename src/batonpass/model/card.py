@@ -1,6 +1,7 @@
 """An agent's card: what it is for and what it can take."""
 
-from dataclasses import dataclass
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batonpass.model.checks import require_media_type, require_text, require_texts
 from batonpass.model.ids import AgentId, require_agent
@@ -8,8 +9,7 @@ from batonpass.model.scope import Scope
 from batonpass.model.scope_text import read_scope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Struct, frozen=True, kw_only=True):
     """What an agent says about itself; a part that is None is not known, and is not checked."""
 
     agent: AgentId
@@ -24,7 +24,7 @@ class Card:
         require_text("description", self.description, empty=True)
         for name in ("skills", "tools", "accepts", "ceiling"):
             if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, require_texts(name, given))
+                force_setattr(self, name, require_texts(name, given))
         for media_type in self.accepts or ():
             require_media_type("accepts", media_type)
         read_scope(self.ceiling or ())

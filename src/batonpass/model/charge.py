@@ -1,18 +1,18 @@
 """Charges: how much of a limit is used up, counted where everybody who shares the limit can see it."""
 
-import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from batonpass.model.checks import require_instance, require_integer, require_match, require_member, require_unique
+from msgspec import Struct
+
+from batonpass.model.checks import Form, require_instance, require_integer, require_member, require_unique
 from batonpass.model.ids import HANDOFF, RUN, StreamId, require_id
 
 # A grant that is revoked is a limit of nothing that is used up: whoever asks for room in it gets none, in the commit
 # that would have used it.
 REVOKED: Final = "revoked"
 MILLION: Final = 1_000_000
-_PART: Final = re.compile(rf"{REVOKED}|[0-9a-f]{{16}}")
+_PART: Final = Form(rf"{REVOKED}|[0-9a-f]{{16}}", f"a part of an account: {REVOKED}, or 16 hexadecimal digits")
 _BETWEEN: Final = "/"
 
 
@@ -26,8 +26,7 @@ class Unit(StrEnum):
     TOKENS = "tokens"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class Charge(Struct, frozen=True, kw_only=True):
     """So much is used up of what one handoff, or one root, and everything below it may use."""
 
     account: StreamId  # a handoff, whichever attempt works on it, or a root run; or a part of one
@@ -40,8 +39,7 @@ class Charge:
         require_integer("amount", self.amount, least=-(2**53 - 1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Within:
+class Within(Struct, frozen=True, kw_only=True):
     """A limit that an account may not go beyond with what is written now; else nothing of it is written."""
 
     account: StreamId
@@ -54,8 +52,7 @@ class Within:
         require_integer("most", self.most)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charged:
+class Charged(Struct, frozen=True, kw_only=True):
     """What is used up of an account in one unit."""
 
     account: StreamId
@@ -98,12 +95,14 @@ def require_account(field: str, account: str) -> StreamId:
     whole, between, part = require_instance(field, account, str).partition(_BETWEEN)
     require_id(field, whole, HANDOFF if whole.startswith(HANDOFF) else RUN)
     if between:
-        require_match(field, part, _PART, f"a part of an account: {REVOKED}, or 16 hexadecimal digits")
+        _PART.require(field, part)
     return StreamId(account)
 
 
 def require_charges(charges: tuple[Charge, ...]) -> None:
     """Refuse a list of charges that names one account and unit twice."""
+    if type(charges) is tuple and not charges:
+        return
     require_instance("charges", charges, tuple)
     for charge in charges:
         require_instance("charges", charge, Charge)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import UnionType
 from typing import TypeVar
@@ -20,11 +20,38 @@ LARGEST_INTEGER = 2**53 - 1
 
 _DIGEST_LENGTH = 64
 _HEXADECIMAL = "0123456789abcdef"
-_CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
-_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}")
 _SHOWN = 80
-_MATCHED: dict[str, re.Pattern[str]] = {}
-_MATCHED_AT_MOST = 50_000
+_KNOWN_AT_MOST = 10_000
+_LONGEST_KNOWN = 256
+
+
+class Form:
+    """What a text has to look like, in an expression and in words.
+
+    It remembers what matched: the same few ids and names stand in every receipt of a run, and to see that one was good
+    costs a tenth of looking again.
+    """
+
+    __slots__ = ("known", "pattern", "wanted")
+
+    def __init__(self, pattern: str, wanted: str) -> None:
+        self.pattern = re.compile(pattern)
+        self.wanted = wanted
+        self.known: set[str] = set()
+
+    def require(self, field: str, value: Value) -> Value:
+        """Return value if all of it matches."""
+        # Text itself and nothing built on it: a class of its own could say that it equals what is known.
+        exact = type(value) is str
+        if exact and value in self.known:
+            return value
+        if not isinstance(value, str) or self.pattern.fullmatch(value) is None:
+            raise InvalidValueError(field, f"{shorten(value)} is not {self.wanted}")
+        if exact and len(value) <= _LONGEST_KNOWN:
+            if len(self.known) >= _KNOWN_AT_MOST:
+                self.known.clear()
+            self.known.add(value)
+        return value
 
 
 def shorten(value: object) -> str:
@@ -36,17 +63,8 @@ def shorten(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def require_match(field: str, value: Value, pattern: re.Pattern[str], wanted: str) -> Value:
-    """Return value if all of it matches pattern."""
-    # The same few ids stand in every receipt of a run: that one was good before costs a tenth of looking again.
-    if isinstance(value, str) and _MATCHED.get(value) is pattern:
-        return value
-    if not isinstance(value, str) or pattern.fullmatch(value) is None:
-        raise InvalidValueError(field, f"{shorten(value)} is not {wanted}")
-    if len(_MATCHED) > _MATCHED_AT_MOST:
-        _MATCHED.clear()
-    _MATCHED[value] = pattern
-    return value
+_CODE = Form(r"[a-z][a-z0-9_.-]{0,63}", "a code: lower-case letters, digits, '_', '.' or '-', at most 64")
+_MEDIA_TYPE = Form(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}", "a media type such as text/plain")
 
 
 def require_digest(field: str, value: Value) -> Value:
@@ -66,12 +84,12 @@ def require_digests(**given: str | None) -> None:
 
 def require_code(field: str, value: Value) -> Value:
     """Return value if it is a short lower-case name that a program chose."""
-    return require_match(field, value, _CODE, "a code: lower-case letters, digits, '_', '.' or '-', at most 64")
+    return _CODE.require(field, value)
 
 
 def require_media_type(field: str, value: Value) -> Value:
     """Return value if it is a media type without parameters."""
-    return require_match(field, value, _MEDIA_TYPE, "a media type such as text/plain")
+    return _MEDIA_TYPE.require(field, value)
 
 
 def require_integer(field: str, value: int, *, least: int = 0) -> int:
@@ -83,6 +101,9 @@ def require_integer(field: str, value: int, *, least: int = 0) -> int:
 
 def require_utc(field: str, value: datetime) -> datetime:
     """Return value if it is an aware moment in UTC."""
+    # Nearly every time is ours, and says so by the very object that its zone is.
+    if type(value) is datetime and value.tzinfo is UTC:
+        return value
     if not isinstance(value, datetime) or value.utcoffset() != timedelta(0):
         raise InvalidValueError(field, f"{shorten(value)} is not a time in UTC")
     return value
@@ -118,6 +139,8 @@ def require_unique(field: str, values: Collection[str]) -> None:
 
 def require_codes(field: str, values: tuple[str, ...]) -> None:
     """Refuse what is not a tuple of different codes."""
+    if type(values) is tuple and not values:
+        return
     for value in require_instance(field, values, tuple):
         require_code(field, value)
     require_unique(field, values)
@@ -127,10 +150,12 @@ def require_text(field: str, value: str, *, empty: bool = False) -> str:
     """Return value if it is Unicode text with something in it."""
     if not isinstance(value, str):
         raise InvalidValueError(field, f"{shorten(value)} is not text")
-    if not empty and not value.strip():
+    if not empty and (not value or value.isspace()):
         raise InvalidValueError(field, "is empty")
     if len(value) > LONGEST_TEXT:
         raise InvalidValueError(field, f"has {len(value):,} characters; attach it as an artifact instead")
+    if value.isascii():
+        return value
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -140,6 +165,8 @@ def require_text(field: str, value: str, *, empty: bool = False) -> str:
 
 def require_texts(field: str, values: Iterable[str]) -> tuple[str, ...]:
     """Return values as a tuple if each is text with something in it; one text alone is a mistake, and is refused."""
+    if type(values) is tuple and not values:
+        return values
     if isinstance(values, str):
         raise InvalidValueError(field, f"{shorten(values)} is one text; write a list of texts")
-    return tuple(require_text(field, value) for value in values)
+    return tuple([require_text(field, value) for value in values])

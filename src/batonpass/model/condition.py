@@ -8,20 +8,26 @@ are plainly spelled as text, because that is how decimals travel.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.call import Opaque
-from batonpass.model.checks import require_instance, require_integer, require_match, shorten
+from batonpass.model.checks import Form, require_instance, require_integer, shorten
 from batonpass.model.decimals import as_decimal, number_of
-from batonpass.model.resource import LONGEST, read_resource, require_readable
+from batonpass.model.resource import LONGEST, Resource, read_resource, require_readable
 
 Scalar: TypeAlias = str | int | bool | None
 
 PLAIN: Final = re.compile(r'[^\s,;"\[\]]+')
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*")
+_NAME: Final = Form(
+    r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*",
+    "the name of an argument, such as path or order.amount",
+)
 _MOST_VALUES: Final = 256
 _STAR: Final = re.compile(r"\\[\\*]|\*")
 _HOLE: Final = "\uffff"  # no character; stands for what a `*` stands for
@@ -29,8 +35,7 @@ _LISTS: Final = (list, tuple)
 _ABSENT: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(Struct, frozen=True):
     """The argument is one of these values."""
 
     argument: str
@@ -43,7 +48,7 @@ class OneOf:
         for value in self.values:
             _require_scalar(value)
         unique = {json.dumps(value, ensure_ascii=False): value for value in self.values}
-        object.__setattr__(self, "values", tuple(unique[text] for text in sorted(unique)))
+        force_setattr(self, "values", tuple(unique[text] for text in sorted(unique)))
 
     def allows(self, value: object) -> bool:
         """Return whether one value keeps to it."""
@@ -61,21 +66,20 @@ class OneOf:
         return f"{self.argument} is {texts[0]}" if len(texts) == 1 else f"{self.argument} in [{', '.join(texts)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Under:
+class Under(Struct, frozen=True, dict=True):
     """The argument is a path: this place, or something below it."""
 
     argument: str
     path: str
-    absolute: bool = field(init=False, compare=False)
-    segments: tuple[str, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         require_argument(self.argument)
-        place = read_resource("under", self.path)
-        object.__setattr__(self, "path", str(place))
-        object.__setattr__(self, "absolute", place.absolute)
-        object.__setattr__(self, "segments", place.segments)
+        force_setattr(self, "path", str(read_resource("under", self.path)))
+
+    @cached_property
+    def place(self) -> Resource:
+        """Return the place as it is compared."""
+        return read_resource("under", self.path)
 
     def allows(self, value: object) -> bool:
         """Return whether one value keeps to it."""
@@ -85,20 +89,19 @@ class Under:
             found = read_resource("under", value)
         except InvalidValueError:
             return False
-        return found.absolute is self.absolute and found.segments[: len(self.segments)] == self.segments
+        return _is_below(found, self.place)
 
     def contains(self, other: "Condition") -> bool:
         """Return whether the other place is this one, or below it."""
         if not isinstance(other, Under):
             return False
-        return other.absolute is self.absolute and other.segments[: len(self.segments)] == self.segments
+        return _is_below(other.place, self.place)
 
     def __str__(self) -> str:
         return f"{self.argument} under {word(self.path)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(Struct, frozen=True):
     """The argument is a number from least to most, both included; None is no bound."""
 
     argument: str
@@ -111,7 +114,7 @@ class Between:
             raise InvalidValueError("range", "has no bound")
         for name in ("least", "most"):
             if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, as_decimal(name, given))
+                force_setattr(self, name, as_decimal(name, given))
         if self.least is not None and self.most is not None and Decimal(self.least) > Decimal(self.most):
             raise InvalidValueError("range", f"no number is at least {self.least} and at most {self.most}")
 
@@ -138,8 +141,7 @@ class Between:
         return f"{self.argument} from {self.least} to {self.most}"
 
 
-@dataclass(frozen=True, slots=True)
-class Like:
+class Like(Struct, frozen=True):
     """The argument is a text that begins, goes on and ends with these parts, with anything between them.
 
     It compares characters and knows nothing of paths: `..` is two dots. For paths there is `Under`.
@@ -158,7 +160,7 @@ class Like:
             raise InvalidValueError("matches", f"has more than {LONGEST:,} characters")
         # Two `*` side by side mean what one means.
         first, *middle, last = self.parts
-        object.__setattr__(self, "parts", (first, *filter(None, middle), last))
+        force_setattr(self, "parts", (first, *filter(None, middle), last))
 
     def allows(self, value: object) -> bool:
         """Return whether one value keeps to it."""
@@ -248,6 +250,11 @@ def implies(held: Sequence[Condition], wanted: Condition) -> bool:
     return any(map(wanted.contains, held))
 
 
+def _is_below(place: Resource, other: Resource) -> bool:
+    """Return whether a place is another one, or lies below it."""
+    return place.absolute is other.absolute and place.segments[: len(other.segments)] == other.segments
+
+
 def word(text: str) -> str:
     """Return a text as it stands on a line: as it is if nothing in it could be taken for something else."""
     return text if PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
@@ -255,7 +262,7 @@ def word(text: str) -> str:
 
 def require_argument(name: str) -> str:
     """Return the name of an argument, or a dotted path into objects."""
-    return require_match("argument", name, _NAME, "the name of an argument, such as path or order.amount")
+    return _NAME.require("argument", name)
 
 
 def _require_scalar(value: object) -> None:

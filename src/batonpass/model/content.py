@@ -5,11 +5,12 @@ guess about erased words.
 """
 
 import os
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_code, require_digest, require_instance, require_integer, require_media_type
@@ -26,8 +27,7 @@ class Place(StrEnum):
     ERASED = "erased"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentRef:
+class ContentRef(Struct, frozen=True, kw_only=True):
     """What a receipt says about one content: enough to find it, and to prove it."""
 
     id: ContentId
@@ -42,8 +42,7 @@ class ContentRef:
         require_media_type("content.media_type", self.media_type)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(Struct, frozen=True, kw_only=True):
     """A body with its salt, under the name by which its receipt refers to it."""
 
     name: str
@@ -59,8 +58,7 @@ class Content:
             raise InvalidValueError("content.salt", f"has {len(self.salt)} bytes, not {SALT_BYTES}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredContent:
+class StoredContent(Struct, frozen=True, kw_only=True):
     """A content as a store holds it now; salt and body are None once it was erased."""
 
     id: ContentId

@@ -1,8 +1,9 @@
 """What receipts about decisions say: somebody let what waited go on, or did not, and how far that is proven."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import (
@@ -31,8 +32,7 @@ from batonpass.model.kinds import Kind
 _SIGNATURE_DIGITS: Final = 128
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class Proof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The signature of an approver's key over a ruling, which docs/spec/keys.md spells out."""
 
     key: KeyId
@@ -47,11 +47,11 @@ class Proof:
             raise InvalidValueError("proof.signature", f"{shorten(given)} is not 128 lower-case hexadecimal digits")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who decided, having been shown what, for how long."""
 
     by: PrincipalId
+    hold: Digest | None = None  # the receipt of what it answers: this very hold, and no other; None: an older relay
     shown: Digest | None = None  # what was on the screen; None if nothing was shown
     looked_ms: int | None = None  # how long they looked at it, as whoever asked them says
     measured_ms: int | None = None  # from the moment the relay showed it until the answer; None: it did not show it
@@ -60,6 +60,8 @@ class Decision:
 
     def __post_init__(self) -> None:
         require_principal("by", self.by)
+        if self.hold is not None:
+            require_digest("hold", self.hold)
         if self.shown is not None:
             require_digest("shown", self.shown)
         if self.looked_ms is not None:
@@ -76,63 +78,55 @@ class Decision:
         return self.proof is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfHandoff(Decision):
+class _OfHandoff(Decision, frozen=True, kw_only=True):
     handoff: HandoffId
 
     def __post_init__(self) -> None:
-        Decision.__post_init__(self)
+        super().__post_init__()
         require_id("handoff", self.handoff, HANDOFF)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffBacked(_OfHandoff):
+class HandoffBacked(_OfHandoff, frozen=True, kw_only=True):
     """Somebody would let a held handoff go on, and it takes somebody else as well."""
 
     kind: ClassVar = Kind.HANDOFF_BACKED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffApproved(_OfHandoff):
+class HandoffApproved(_OfHandoff, frozen=True, kw_only=True):
     """Somebody let a held handoff go on."""
 
     kind: ClassVar = Kind.HANDOFF_APPROVED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffDenied(_OfHandoff):
+class HandoffDenied(_OfHandoff, frozen=True, kw_only=True):
     """Somebody did not let a held handoff go on."""
 
     kind: ClassVar = Kind.HANDOFF_DENIED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfCall(Decision):
+class _OfCall(Decision, frozen=True, kw_only=True):
     run: RunId  # whose call it is
     call: CallId
 
     def __post_init__(self) -> None:
-        Decision.__post_init__(self)
+        super().__post_init__()
         require_id("run", self.run, RUN)
         require_id("call", self.call, CALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolBacked(_OfCall):
+class ToolBacked(_OfCall, frozen=True, kw_only=True):
     """Somebody would let a held call be made, and it takes somebody else as well."""
 
     kind: ClassVar = Kind.TOOL_BACKED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolApproved(_OfCall):
+class ToolApproved(_OfCall, frozen=True, kw_only=True):
     """Somebody let a held call of a run that goes on be made."""
 
     kind: ClassVar = Kind.TOOL_APPROVED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolRefused(_OfCall):
+class ToolRefused(_OfCall, frozen=True, kw_only=True):
     """Somebody did not let such a call be made, for good."""
 
     kind: ClassVar = Kind.TOOL_REFUSED

@@ -1,7 +1,8 @@
 """Effects: what a call changed in the world besides files, as its tool says it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.model.checks import require_digest, require_instance, require_integer, require_member, require_unique
 from batonpass.model.ids import CONTENT, ContentId, Digest, require_id
@@ -17,8 +18,7 @@ class EffectKind(StrEnum):
     CUSTOM = "custom"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something that a call changed: which kind of thing, how many of them; what exactly, and how, is content."""
 
     effect: ContentId

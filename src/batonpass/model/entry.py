@@ -1,6 +1,8 @@
 """An entry: what a store is asked to append."""
 
-from dataclasses import dataclass, field
+from functools import cached_property
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.charge import Within
@@ -11,8 +13,7 @@ from batonpass.model.projection import Projection, project
 from batonpass.model.receipt import SignedReceipt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Touch:
+class Touch(Struct, frozen=True, kw_only=True):
     """A path under which a change is to be found again: words, like the content that says it, and gone with it."""
 
     path: str
@@ -24,8 +25,7 @@ class Touch:
         require_id("content", self.content, CONTENT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True, dict=True):
     """A receipt, the content it commits to, and what it changes: written together or not at all."""
 
     signed: SignedReceipt
@@ -33,12 +33,14 @@ class Entry:
     touches: tuple[Touch, ...] = ()
     within: tuple[Within, ...] = ()  # limits that hold once its charges are counted; else it is not written
     token: int | None = None  # of the lease under which a worker takes a handoff; None where no lease is asked for
-    change: Projection = field(init=False)
 
     def __post_init__(self) -> None:
         own = {content.ref.id for content in self.contents} if self.touches else set()
         for touch in self.touches:
             if touch.content not in own:
                 raise InvalidValueError("touches", f"{touch.content} is not among the entry's own contents")
-        # Worked out once: the ledger and the store both ask, for every receipt.
-        object.__setattr__(self, "change", project(self.signed.receipt, self.signed.digest))
+
+    @cached_property
+    def change(self) -> Projection:
+        """Return what the receipt changes; worked out once, because the ledger and the store both ask."""
+        return project(self.signed.receipt, self.signed.digest)

@@ -6,10 +6,11 @@ relay key ─signs──▶ Certificate: this key is that of an attempt at the h
 run key ───signs──▶ Proof: this very call, for this audience, now
 """
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import (
@@ -48,8 +49,7 @@ _MOST_NONCE = 64
 _MOST_REVOKED = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(Struct, frozen=True, kw_only=True):
     """What somebody may use and what they may delegate: two rights, and neither follows from the other."""
 
     may: Scope = NOTHING
@@ -68,8 +68,7 @@ class Grant:
             require_integer("max_depth", self.max_depth)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms(Grant):
+class Terms(Grant, frozen=True, kw_only=True):
     """What may be done in one handoff, or in a root run: a grant, in its place in a chain. No key of a run is in it."""
 
     agent: AgentId  # for whom
@@ -82,8 +81,7 @@ class Terms(Grant):
     parent: Digest | None = None  # the terms of whoever hands off; None for the first of a chain
 
     def __post_init__(self) -> None:
-        # Not super(): a class with slots is made anew, and the one that super() would look for is gone.
-        Grant.__post_init__(self)
+        super().__post_init__()
         require_agent("agent", self.agent)
         require_principal("principal", self.principal)
         require_id("root", self.root, RUN)
@@ -99,8 +97,7 @@ class Terms(Grant):
                 raise InvalidValueError("parent", "is given without the handoff and the run that hands off")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
+class Certificate(Struct, frozen=True, kw_only=True):
     """The key of one attempt at a handoff, bound to its terms for a while."""
 
     terms: Digest
@@ -131,8 +128,7 @@ class Purpose(StrEnum):
     REVOKE = "revoke"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelayEnrolment:
+class RelayEnrolment(Struct, frozen=True, kw_only=True):
     """The root key says that a key is a relay's, and what it may sign."""
 
     ledger: LedgerId
@@ -156,8 +152,7 @@ class RelayEnrolment:
             require_utc("until", self.until)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class Proof(Struct, frozen=True, kw_only=True):
     """Whoever holds the run's key makes this very call, for this audience, at this moment."""
 
     certificate: Digest
@@ -179,8 +174,7 @@ class Proof:
         require_utc("at", self.at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revocations:
+class Revocations(Struct, frozen=True, kw_only=True):
     """Everything that is revoked, as of a moment: each list replaces all with lower numbers."""
 
     number: int
@@ -209,18 +203,16 @@ Statement: TypeAlias = RelayEnrolment | Terms | Certificate | Proof | Revocation
 Said_co = TypeVar("Said_co", bound=Statement, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Signed(Generic[Said_co]):
+class Signed(Struct, Generic[Said_co], frozen=True):
     """A statement as it was signed. The bytes are what counts; the digest is theirs."""
 
     said: Said_co
     payload: bytes
     signature: bytes
-    digest: Digest = field(compare=False)
+    digest: Digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(Struct, frozen=True, kw_only=True):
     """Everything that a verifier who knows the root key needs: who signs, the terms from the first on, and for whom."""
 
     enrolments: tuple[Signed[RelayEnrolment], ...]

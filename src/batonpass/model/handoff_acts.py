@@ -1,8 +1,9 @@
 """What receipts in a handoff's own stream say: what somebody else than its runs did to it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
+
+from msgspec import Struct
 
 from batonpass.model.checks import (
     require_code,
@@ -29,8 +30,7 @@ from batonpass.model.kinds import ChildHead, ErrorType, Gate, Kind, Method, Sett
 from batonpass.model.label import Source, require_source, require_sources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffHeld:
+class HandoffHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An attempt stopped before a call that somebody has to approve; its run is over, the handoff waits."""
 
     kind: ClassVar = Kind.HANDOFF_HELD
@@ -56,8 +56,7 @@ class HandoffHeld:
         require_hold(self.gate, self.until)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ByWhom:
+class _ByWhom(Struct, frozen=True, kw_only=True, omit_defaults=True):
     handoff: HandoffId
     by: PrincipalId
 
@@ -66,8 +65,7 @@ class _ByWhom:
         require_principal("by", self.by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffAsked(_ByWhom):
+class HandoffAsked(_ByWhom, frozen=True, kw_only=True):
     """The receiver cannot reliably go on and asks one closed question."""
 
     kind: ClassVar = Kind.HANDOFF_ASKED
@@ -76,14 +74,13 @@ class HandoffAsked(_ByWhom):
     question: Digest  # of the question's words, keyed with the tree's secret: the same question is asked once
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         require_member("error", self.error, ErrorType)
         require_code("check", self.check)
         require_digest("question", self.question)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffAnswered(_ByWhom):
+class HandoffAnswered(_ByWhom, frozen=True, kw_only=True):
     """The question has an answer: this is the next revision of the baton."""
 
     kind: ClassVar = Kind.HANDOFF_ANSWERED
@@ -91,25 +88,23 @@ class HandoffAnswered(_ByWhom):
     taint: tuple[Source, ...] = ()  # what whoever answers knew from outside, and nobody endorsed
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         require_sources("taint", self.taint)
         require_integer("revision", self.revision, least=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffDeclined(_ByWhom):
+class HandoffDeclined(_ByWhom, frozen=True, kw_only=True):
     """The receiver did not take the handoff, and says why."""
 
     kind: ClassVar = Kind.HANDOFF_DECLINED
     code: str
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         require_code("code", self.code)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffLapsed:
+class HandoffLapsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A worker's lease ran out: its attempt is over, the handoff is not."""
 
     kind: ClassVar = Kind.HANDOFF_LAPSED
@@ -123,8 +118,7 @@ class HandoffLapsed:
         require_instance("ended", self.ended, ChildHead)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffExpired:
+class HandoffExpired(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The deadline passed; a run that worked on it is over."""
 
     kind: ClassVar = Kind.HANDOFF_EXPIRED
@@ -137,40 +131,36 @@ class HandoffExpired:
             require_instance("ended", self.ended, ChildHead)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffCancelled(_ByWhom):
+class HandoffCancelled(_ByWhom, frozen=True, kw_only=True):
     """Somebody withdrew a handoff; a run that worked on it is over."""
 
     kind: ClassVar = Kind.HANDOFF_CANCELLED
     ended: ChildHead | None = None
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         if self.ended is not None:
             require_instance("ended", self.ended, ChildHead)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffRetried(_ByWhom):
+class HandoffRetried(_ByWhom, frozen=True, kw_only=True):
     """The handoff waits for its next attempt, with the same baton."""
 
     kind: ClassVar = Kind.HANDOFF_RETRIED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffReplaced(_ByWhom):
+class HandoffReplaced(_ByWhom, frozen=True, kw_only=True):
     """The handoff waits for its next attempt, by another agent, with the same baton."""
 
     kind: ClassVar = Kind.HANDOFF_REPLACED
     to: AgentId
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         require_agent("to", self.to)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffSettled(_ByWhom):
+class HandoffSettled(_ByWhom, frozen=True, kw_only=True):
     """Somebody decided what becomes of a call in doubt."""
 
     kind: ClassVar = Kind.HANDOFF_SETTLED
@@ -178,25 +168,23 @@ class HandoffSettled(_ByWhom):
     settlement: Settlement
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         require_id("call", self.call, CALL)
         require_member("settlement", self.settlement, Settlement)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffEndorsed(_ByWhom):
+class HandoffEndorsed(_ByWhom, frozen=True, kw_only=True):
     """Somebody says that content from outside may be treated as theirs, by every attempt at a handoff from now on."""
 
     kind: ClassVar = Kind.HANDOFF_ENDORSED
     source: Source
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         require_source("source", self.source)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffLate:
+class HandoffLate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An attempt that was over learned what became of a call that it had requested: evidence, and no result."""
 
     kind: ClassVar = Kind.HANDOFF_LATE
@@ -212,8 +200,7 @@ class HandoffLate:
         require_instance("completed", self.completed, bool)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Verification(_ByWhom):
+class _Verification(_ByWhom, frozen=True, kw_only=True):
     attempt: int
     method: Method
     by_producer: bool  # whoever made it also says that it is right
@@ -221,7 +208,7 @@ class _Verification(_ByWhom):
     output: Digest | None = None  # sha256 of all that the command wrote
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         require_integer("attempt", self.attempt, least=1)
         require_member("method", self.method, Method)
         require_instance("by_producer", self.by_producer, bool)
@@ -231,39 +218,35 @@ class _Verification(_ByWhom):
             require_digest("output", self.output)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationPassed(_Verification):
+class VerificationPassed(_Verification, frozen=True, kw_only=True):
     """A result was checked, and holds."""
 
     kind: ClassVar = Kind.VERIFICATION_PASSED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationFailed(_Verification):
+class VerificationFailed(_Verification, frozen=True, kw_only=True):
     """A result was checked, and does not hold."""
 
     kind: ClassVar = Kind.VERIFICATION_FAILED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationRepeated(_Verification):
+class VerificationRepeated(_Verification, frozen=True, kw_only=True):
     """A result that had its verdict was checked again; the verdict stays, and what was found now stands beside it."""
 
     kind: ClassVar = Kind.VERIFICATION_REPEATED
     passed: bool
 
     def __post_init__(self) -> None:
-        _Verification.__post_init__(self)
+        super().__post_init__()
         require_instance("passed", self.passed, bool)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationWaived(_ByWhom):
+class VerificationWaived(_ByWhom, frozen=True, kw_only=True):
     """Whoever asked for a result accepts it unverified, for a reason that is recorded."""
 
     kind: ClassVar = Kind.VERIFICATION_WAIVED
     attempt: int
 
     def __post_init__(self) -> None:
-        _ByWhom.__post_init__(self)
+        super().__post_init__()
         require_integer("attempt", self.attempt, least=1)

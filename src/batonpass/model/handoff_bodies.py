@@ -1,8 +1,9 @@
 """What receipts about a handoff say that stand in the streams of its runs: the offer, the acceptance, the close-out."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import (
@@ -50,10 +51,10 @@ from batonpass.model.kinds import (
 )
 from batonpass.model.label import Label, Source, SourceType, require_label, require_sources
 from batonpass.model.lifecycle import WAITING, Carrier, State
+from batonpass.model.reasoning import ReasoningPointer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffInitiated:
+class HandoffInitiated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run offered one task to an agent."""
 
     kind: ClassVar = Kind.HANDOFF_INITIATED
@@ -79,6 +80,7 @@ class HandoffInitiated:
     label: Label | None = None  # of all that its sender knew
     taint: tuple[Source, ...] = ()  # what of that came from outside, and nobody endorsed
     terms: Digest | None = None  # of what is granted; None: the child is not held to a grant
+    reasoning: ReasoningPointer | None = None  # what its sender thought last; None: nobody knows where that stands
 
     def __post_init__(self) -> None:
         require_id("handoff", self.handoff, HANDOFF)
@@ -111,10 +113,11 @@ class HandoffInitiated:
         require_label("label", self.label)
         require_sources("taint", self.taint)
         require_digests(terms=self.terms)
+        if self.reasoning is not None:
+            require_instance("reasoning", self.reasoning, ReasoningPointer)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffAccepted:
+class HandoffAccepted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An agent took a handoff; this begins the run of that attempt."""
 
     kind: ClassVar = Kind.HANDOFF_ACCEPTED
@@ -148,8 +151,7 @@ class HandoffAccepted:
         require_label("label", self.label)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CloseOut:
+class _CloseOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
     handoff: HandoffId
     parent: RunId
     run: RunId
@@ -158,6 +160,7 @@ class _CloseOut:
     effects: tuple[CallId, ...] = ()  # the calls that changed something
     unverified: tuple[HandoffId, ...] = ()  # results that it went on with and nobody had verified or accepted
     kept: int = 0  # calls whose results came from an earlier attempt
+    keeps: tuple[CallId, ...] = ()  # which calls those were
     gives: tuple[Carried, ...] = ()  # what it found out and attached: its parent hands that on
     flags: tuple[str, ...] = ()  # what is wrong with the result: a constraint it breaks, a target it left untouched
     label: Label | None = None  # of what it gives back
@@ -172,21 +175,20 @@ class _CloseOut:
         require_ids("effects", self.effects, CALL)
         require_ids("unverified", self.unverified, HANDOFF)
         require_integer("kept", self.kept)
+        require_ids("keeps", self.keeps, CALL)
         require_carried("gives", self.gives)
         require_codes("flags", self.flags)
         require_label("label", self.label)
         require_sources("taint", self.taint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffCompleted(_CloseOut):
+class HandoffCompleted(_CloseOut, frozen=True, kw_only=True):
     """A child delivered; provisional until somebody verifies it."""
 
     kind: ClassVar = Kind.HANDOFF_COMPLETED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffFailed(_CloseOut):
+class HandoffFailed(_CloseOut, frozen=True, kw_only=True):
     """A child ended without delivering, or was never begun because a policy refused the offer (attempt 0).
 
     The error code says what, the content says how. A refusal stands in the stream of the run that wanted to hand off.
@@ -197,7 +199,7 @@ class HandoffFailed(_CloseOut):
     to: AgentId | None = None  # of a refusal: who was not to be handed the work
 
     def __post_init__(self) -> None:
-        _CloseOut.__post_init__(self)
+        super().__post_init__()
         if self.is_refusal and (self.parent != self.run or self.to is None or self.error is None):
             raise InvalidValueError("attempt", "a refused offer names its own run as parent, to whom it was, and why")
         if self.to is not None:
@@ -211,8 +213,7 @@ class HandoffFailed(_CloseOut):
         return self.attempt == 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffContextSanitized:
+class HandoffContextSanitized(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a sender says was scanned: what was found, and what was done about it."""
 
     kind: ClassVar = Kind.HANDOFF_CONTEXT_SANITIZED

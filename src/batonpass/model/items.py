@@ -5,11 +5,13 @@ Nothing here is ever filled in automatically. What nobody said is missing, and i
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, get_args
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import (
@@ -46,8 +48,7 @@ class Operator(StrEnum):
     NONE_OF = "not in"
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """Something a human said they want, in their own words."""
 
     part: ClassVar = Part.INTENT
@@ -57,8 +58,7 @@ class Statement:
         require_text("text", self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """What must hold: in prose, or typed and bound to an argument or a result, and then it is checked as well.
 
     `Constraint(key="threshold", operator="<=", value="3", unit="sigma", binds_to="call:find_anomalies.threshold")`
@@ -94,8 +94,7 @@ class Constraint:
         return f"{self.text} ({typed})" if self.text else typed
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
+class Exclusion(Struct, frozen=True):
     """What is out of scope."""
 
     part: ClassVar = Part.EXCLUSION
@@ -105,8 +104,7 @@ class Exclusion:
         require_text("text", self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkItem:
+class WorkItem(Struct, frozen=True):
     """Work that is done, and who verified it, or nobody."""
 
     part: ClassVar = Part.COMPLETED
@@ -118,7 +116,7 @@ class WorkItem:
 
     def __post_init__(self) -> None:
         require_text("what", self.what)
-        object.__setattr__(self, "outputs", require_texts("outputs", self.outputs))
+        force_setattr(self, "outputs", require_texts("outputs", self.outputs))
         for name in ("verified_by", "how", "evidence"):
             if (given := getattr(self, name)) is not None:
                 require_text(name, given)
@@ -131,8 +129,7 @@ class WorkItem:
         return self.verified_by is not None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
+class OpenQuestion(Struct, frozen=True):
     """What is not known; a blocking one must be answered before anybody goes on."""
 
     part: ClassVar = Part.QUESTION
@@ -144,8 +141,7 @@ class OpenQuestion:
         require_instance("blocking", self.blocking, bool)
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedPath:
+class RejectedPath(Struct, frozen=True):
     """What was tried or considered and is not to be tried again, and why."""
 
     part: ClassVar = Part.REJECTED
@@ -157,8 +153,7 @@ class RejectedPath:
         require_text("why", self.why, empty=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What was decided, why, and the conditions that it hangs on."""
 
     part: ClassVar = Part.DECISION
@@ -169,11 +164,10 @@ class Decision:
     def __post_init__(self) -> None:
         require_text("what", self.what)
         require_text("why", self.why, empty=True)
-        object.__setattr__(self, "conditions", require_texts("conditions", self.conditions))
+        force_setattr(self, "conditions", require_texts("conditions", self.conditions))
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(Struct, frozen=True):
     """What is taken to be so without having been checked; confidence in thousandths."""
 
     part: ClassVar = Part.ASSUMPTION
@@ -185,8 +179,7 @@ class Assumption:
         require_confidence(self.confidence)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What somebody says is so; with a key and a value it can be compared with other claims."""
 
     part: ClassVar = Part.CLAIM
@@ -209,8 +202,7 @@ class Claim:
             require_utc("as_of", self.as_of)
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(Struct, frozen=True):
     """A file or a result, by digest; its bytes are a content of their own."""
 
     part: ClassVar = Part.ARTIFACT
@@ -235,8 +227,7 @@ class Artifact:
             require_member("label", self.label, SourceType)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """What a child gives back: it travels on as a whole, as work that is completed and not yet verified."""
 
     part: ClassVar = Part.COMPLETED
@@ -264,9 +255,9 @@ class Report:
             values = tuple(kind(value) if isinstance(value, str) else value for value in given)
             for value in values:
                 require_instance(name, value, kind)
-            object.__setattr__(self, name, values)
+            force_setattr(self, name, values)
         require_confidence(self.confidence)
-        object.__setattr__(self, "none", require_texts("none", self.none))
+        force_setattr(self, "none", require_texts("none", self.none))
         require_codes("none", self.none)
 
 
@@ -312,8 +303,7 @@ def parts_of(value: ItemValue) -> frozenset[Part]:
     return frozenset({Part.COMPLETED, *said, *(part for part in Part if part in value.none)})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """Something that was recorded: what, by whom, when, and under which id and digest."""
 
     id: ContentId

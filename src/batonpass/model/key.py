@@ -1,8 +1,9 @@
 """Keys as the ledger knows them: whose they are, what they may sign, and whether they still may."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 from batonpass.model.checks import require_digest, require_member
 from batonpass.model.ids import RELAY, KeyId, PrincipalId, PublicKey, RelayId, RunId, require_id, require_principal
@@ -24,8 +25,7 @@ class KeyStatus(StrEnum):
     REVOKED = "revoked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Struct, frozen=True, kw_only=True):
     """A public key that this ledger trusts, or once trusted."""
 
     id: KeyId

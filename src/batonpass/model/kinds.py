@@ -1,8 +1,9 @@
 """The kinds of receipt, and the small values that several of them hold."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.model.checks import (
     require_code,
@@ -149,8 +150,7 @@ class Settlement(StrEnum):
     SKIP = "skip"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What a scan found in one of the texts of an offer."""
 
     place: str  # task or context
@@ -165,8 +165,7 @@ class Found:
         require_integer("found.score", self.score)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildHead:
+class ChildHead(Struct, frozen=True, kw_only=True):
     """Where another run's stream stood: a close-out that lists its children's heads proves the children."""
 
     run: RunId
@@ -200,8 +199,7 @@ def require_hold(gate: Gate | None, until: datetime | None) -> None:
         require_utc("until", until)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
+class Carried(Struct, frozen=True, kw_only=True):
     """An item that travels with a handoff: the same id and digest at every hop prove that not a byte has changed."""
 
     item: ContentId

@@ -1,12 +1,14 @@
 """Labels: where words came from, and so how far they are to be trusted. Set by the relay, never by the sender."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Self, TypeAlias
 
-from batonpass.model.checks import require_instance, require_match, require_member, require_unique
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from batonpass.model.checks import Form, require_instance, require_member, require_unique
 from batonpass.model.ids import (
     CALL,
     CONTENT,
@@ -26,7 +28,7 @@ Source: TypeAlias = CallId | ContentId | RunId
 # A list of sources has so many at most: what is signed must not grow with the tree.
 MOST_SOURCES: Final = 16
 
-_SOURCE: Final = pattern_of(CALL, CONTENT, RUN)
+_SOURCE: Final = Form(pattern_of(CALL, CONTENT, RUN), "the id of a call, a content or a run")
 
 
 class SourceType(StrEnum):
@@ -65,8 +67,7 @@ def join(*labels: SourceType) -> SourceType:
     return min(labels, key=lambda label: label.trust)
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True, omit_defaults=True):
     """How far something is trusted, and who may read it. What is made of several has the least of both."""
 
     integrity: SourceType
@@ -79,7 +80,7 @@ class Label:
         for reader in require_instance("label.readers", self.readers, tuple):
             require_principal("label.readers", reader)
         require_unique("label.readers", self.readers)
-        object.__setattr__(self, "readers", tuple(sorted(self.readers)))
+        force_setattr(self, "readers", tuple(sorted(self.readers)))
 
     @property
     def is_external(self) -> bool:
@@ -109,11 +110,13 @@ def require_label(field: str, label: Label | None) -> None:
 
 def require_source(field: str, value: AnyId) -> AnyId:
     """Return value if it names something that may have come from outside: a call, a content or a run."""
-    return require_match(field, value, _SOURCE, "the id of a call, a content or a run")
+    return _SOURCE.require(field, value)
 
 
 def require_sources(field: str, values: tuple[Source, ...]) -> None:
     """Refuse what is not a short tuple of different sources."""
+    if type(values) is tuple and not values:
+        return
     for value in require_instance(field, values, tuple):
         require_source(field, value)
     require_unique(field, values)

@@ -1,14 +1,14 @@
 """A lease: the right to work on a handoff, for a while. It proves nothing, so it is no receipt."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from batonpass.model.checks import require_integer, require_utc
 from batonpass.model.ids import HANDOFF, HandoffId, require_agent, require_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class Lease(Struct, frozen=True, kw_only=True):
     """Who may work on a handoff, and until when by the store's clock."""
 
     handoff: HandoffId

@@ -1,9 +1,11 @@
 """Limits: how much may be used altogether; what is not given is not limited."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_integer
@@ -12,8 +14,7 @@ from batonpass.model.decimals import as_decimal
 UNITS: Final = ("calls", "spend", "rows", "bytes", "tokens", "seconds")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """So much and no more. `spend` is a decimal text, in the currency of whoever counts; the others are whole."""
 
     calls: int | None = None
@@ -27,7 +28,7 @@ class Limits:
         for unit in UNITS:
             given = getattr(self, unit)
             if given is not None and unit == "spend":
-                object.__setattr__(self, unit, as_decimal(f"limits.{unit}", given))
+                force_setattr(self, unit, as_decimal(f"limits.{unit}", given))
                 if given.startswith("-"):
                     raise InvalidValueError("limits.spend", f"{given} is less than nothing")
             elif given is not None:

@@ -5,24 +5,22 @@ or `*`. Upper and lower case differ. A pattern that begins with `/` speaks about
 those in the work tree: `**` alone is everything in the work tree and nothing outside.
 """
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from msgspec import Struct
+
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import require_instance, require_match, shorten
+from batonpass.model.checks import Form, require_instance, shorten
 from batonpass.model.resource import Resource, read_segments
 
 ANY: Final = "*"
 REST: Final = "**"
-_ACTION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
-_WANTED: Final = "an action: letters, digits and ._@+- , at most 128"
+_ACTION: Final = Form(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}", "an action: letters, digits and ._@+- , at most 128")
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """Which calls are meant, by their action and what they act on."""
 
     action: str
@@ -112,4 +110,4 @@ def _read(text: str) -> Pattern:
 
 def require_action(action: str, *, any_of_them: bool = False) -> str:
     """Return an action; `*` only where any of them may be meant."""
-    return action if any_of_them and action == ANY else require_match("action", action, _ACTION, _WANTED)
+    return action if any_of_them and action == ANY else _ACTION.require("action", action)

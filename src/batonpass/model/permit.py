@@ -1,11 +1,14 @@
 """Permits: one thing that may be done, under which conditions, how often and until when."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.call import Call
@@ -18,8 +21,7 @@ from batonpass.model.resource import Resource
 _MOST_CONDITIONS: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(Struct, frozen=True, dict=True):
     """Calls that may be made: those that the pattern means and whose arguments keep to every condition.
 
     `str()` is its one spelling, on one line. Conditions of one argument are joined: a permit that two people write in
@@ -30,7 +32,6 @@ class Permit:
     where: tuple[Condition, ...] = ()
     limits: Limits = UNLIMITED
     until: datetime | None = None
-    text: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         require_instance("pattern", self.pattern, Pattern)
@@ -40,10 +41,11 @@ class Permit:
         if self.where:
             if (where := _joined(require_instance("where", self.where, tuple))) is None:
                 raise InvalidValueError("where", f"no call keeps to all of: {', '.join(map(str, self.where))}")
-            object.__setattr__(self, "where", where)
-        object.__setattr__(self, "text", self._spelled())
+            force_setattr(self, "where", where)
 
-    def _spelled(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """Return its one spelling."""
         text = word(str(self.pattern))
         if self.where:
             text += f" where {', '.join(map(str, self.where))}"
@@ -144,7 +146,7 @@ def _of_one_argument(argument: str, given: list[Condition]) -> list[Condition] |
             return None
         kept.append(Between(argument, _text(least), _text(most)))
     if places:
-        deepest = max(places, key=lambda place: len(place.segments))
+        deepest = max(places, key=lambda place: len(place.place.segments))
         if not all(place.contains(deepest) for place in places):
             return None
         kept.append(deepest)

@@ -1,10 +1,12 @@
 """What a handoff must say, and when its receiver asks. Without a policy everything is reported and nothing refused."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.baton import PARTS
@@ -13,8 +15,7 @@ from batonpass.model.ids import require_agent
 from batonpass.model.kinds import Relation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffPolicy:
+class HandoffPolicy(Struct, frozen=True, kw_only=True):
     """The rules that a relay applies to the handoffs it carries."""
 
     require: Mapping[Relation, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))  # else refused
@@ -38,7 +39,7 @@ class HandoffPolicy:
             if unknown := sorted(set(parts) - PARTS):
                 known = ", ".join(sorted(PARTS))
                 raise InvalidValueError("require", f"{', '.join(unknown)} is no part of a baton; there are {known}")
-        object.__setattr__(self, "require", MappingProxyType(wanted))
+        force_setattr(self, "require", MappingProxyType(wanted))
         if self.oldest is not None:
             require_instance("oldest", self.oldest, timedelta)
         require_instance("verified_only", self.verified_only, bool)
@@ -48,7 +49,7 @@ class HandoffPolicy:
         if self.max_depth is not None:
             require_integer("max_depth", self.max_depth, least=1)
         if self.allowed_agents is not None:
-            object.__setattr__(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
+            force_setattr(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
             for agent in self.allowed_agents:
                 require_agent("allowed_agents", agent)
         require_instance("refuse_loops", self.refuse_loops, bool)

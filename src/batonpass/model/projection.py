@@ -4,11 +4,12 @@ Every store applies exactly this and the verifier folds exactly this, so a deriv
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.model.bodies import (
     ApproverEnrolled,
@@ -62,10 +63,10 @@ from batonpass.model.lifecycle import Event
 from batonpass.model.receipt import Receipt
 from batonpass.model.remark import Remark, Said
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
+from batonpass.model.trusted import unchecked_maker
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnded:
+class RunEnded(Struct, frozen=True, kw_only=True):
     """An open run got its last state."""
 
     run: RunId
@@ -73,8 +74,7 @@ class RunEnded:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffMoved:
+class HandoffMoved(Struct, frozen=True, kw_only=True):
     """An event happened to a handoff."""
 
     handoff: HandoffId
@@ -86,16 +86,14 @@ class HandoffMoved:
     anchor: Digest | None = None  # set by acceptance: the last thing that happened to the handoff, from which it hangs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyChanged:
+class KeyChanged(Struct, frozen=True, kw_only=True):
     """An enrolled key got another status."""
 
     key: KeyId
     status: KeyStatus
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Projection:
+class Projection(Struct, frozen=True, kw_only=True):
     """All that one receipt changes besides its own stream's head."""
 
     closes: bool = False  # its own stream takes nothing more
@@ -118,6 +116,14 @@ class Projection:
 
 
 NOTHING = Projection()
+
+# A receipt was checked when it was read or signed, and these repeat its parts: see `trusted`.
+_run: Final = unchecked_maker(Run)
+_handoff: Final = unchecked_maker(Handoff)
+_stated: Final = unchecked_maker(Stated)
+_cached: Final = unchecked_maker(Cached)
+_held_call: Final = unchecked_maker(HeldCall)
+_decided_call: Final = unchecked_maker(DecidedCall)
 
 # An empty file holds no words of anybody, and all of them have this digest.
 NO_BYTES: Final = Digest(sha256(b"").hexdigest())
@@ -147,7 +153,7 @@ def _run_started(receipt: Receipt, body: RunStarted, _: Digest) -> Projection:
         ()
         if intent is None
         else (
-            Stated(
+            _stated(
                 item=intent.id,
                 root=body.run,
                 digest=intent.digest,
@@ -162,7 +168,7 @@ def _run_started(receipt: Receipt, body: RunStarted, _: Digest) -> Projection:
 def _run_recorded(receipt: Receipt, body: RunRecorded, _: Digest) -> Projection:
     return Projection(
         stated=tuple(
-            Stated(item=item.item, root=receipt.root or body.run, digest=item.digest, by=body.by, at=receipt.at)
+            _stated(item=item.item, root=receipt.root or body.run, digest=item.digest, by=body.by, at=receipt.at)
             for item in body.items
             if item.part is Part.INTENT
         ),
@@ -179,7 +185,7 @@ def _run_closed(receipt: Receipt, body: RunClosed, _: Digest) -> Projection:
 
 def _handoff_initiated(receipt: Receipt, body: HandoffInitiated, digest: Digest) -> Projection:
     return Projection(
-        handoff_opened=Handoff(
+        handoff_opened=_handoff(
             id=body.handoff,
             root=receipt.root or body.run,
             parent=body.run,
@@ -262,7 +268,7 @@ def _tool_completed(receipt: Receipt, body: ToolCompleted, _: Digest) -> Project
     remarks = _left(receipt, body)
     if body.cache is None or body.fresh_until is None:
         return Projection(charges=body.charges, remarks=remarks) if body.charges or remarks else NOTHING
-    kept = Cached(call=body.call, key=body.cache, receipt=receipt.id, until=body.fresh_until)
+    kept = _cached(call=body.call, key=body.cache, receipt=receipt.id, until=body.fresh_until)
     return Projection(cached=kept, charges=body.charges, remarks=remarks)
 
 
@@ -291,7 +297,7 @@ def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
     # A call of any other run ends its attempt, and its handoff waits; unless that run says that it goes on.
     if receipt.root != body.run and not body.stays:
         return NOTHING
-    return Projection(call_held=HeldCall(call=body.call, run=body.run, receipt=receipt.id))
+    return Projection(call_held=_held_call(call=body.call, run=body.run, receipt=receipt.id))
 
 
 def _backed(_receipt: Receipt, body: HandoffBacked | ToolBacked, _: Digest) -> Projection:
@@ -302,7 +308,7 @@ def _backed(_receipt: Receipt, body: HandoffBacked | ToolBacked, _: Digest) -> P
 def _tool_decided(receipt: Receipt, body: ToolApproved | ToolRefused, _: Digest) -> Projection:
     approved = isinstance(body, ToolApproved)
     return Projection(
-        call_decided=DecidedCall(call=body.call, run=body.run, receipt=receipt.id, approved=approved),
+        call_decided=_decided_call(call=body.call, run=body.run, receipt=receipt.id, approved=approved),
         proven_by=None if body.proof is None else body.proof.key,
     )
 
@@ -379,7 +385,7 @@ _PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] 
 
 def _run_opened(receipt: Receipt, body: RunStarted | HandoffAccepted) -> Run:
     child = body if isinstance(body, HandoffAccepted) else None
-    return Run(
+    return _run(
         id=body.run,
         root=receipt.root or body.run,
         parent=child.parent if child else None,

@@ -1,10 +1,11 @@
 """A receipt: one signed, chained record of anything."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, Self, get_args
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import (
@@ -97,6 +98,27 @@ SIGNED_BY_ROOT: Final = frozenset(
     },
 )
 
+# Where a receipt stands: in the stream of its relay, or of its run although it names a handoff. Any other that names a
+# handoff stands in that one's stream, and the rest in that of their run.
+_OF_RELAY: Final = frozenset(
+    {
+        RelayEnrolled,
+        RelayRotated,
+        RelayRevoked,
+        ContentErased,
+        GrantRevoked,
+        FileEndorsed,
+        ApproverEnrolled,
+        ApproverRevoked,
+        ToolBacked,
+        ToolApproved,
+        ToolRefused,
+    },
+)
+_OF_RUN: Final = frozenset(
+    {RunTainted, HandoffInitiated, HandoffContextSanitized, HandoffAccepted, HandoffCompleted, HandoffFailed},
+)
+
 
 class Mode(StrEnum):
     """Whether the run that a receipt belongs to is only watched, or held to a grant."""
@@ -105,8 +127,7 @@ class Mode(StrEnum):
     ENFORCED = "enforced"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class Receipt(Struct, frozen=True, kw_only=True):
     """What the signed bytes of one record say."""
 
     id: ReceiptId
@@ -125,8 +146,7 @@ class Receipt:
     content: Mapping[str, ContentRef]
 
     def __post_init__(self) -> None:
-        if type(self.body) not in _BODY_TYPES:
-            raise InvalidValueError("body", f"{shorten(self.body)} is not the body of a receipt")
+        self._require_body()
         require_id("id", self.id, RECEIPT)
         require_stream("stream", self.stream)
         require_integer("seq", self.seq, least=1)
@@ -138,8 +158,7 @@ class Receipt:
         require_digest("relay_key", self.relay_key)
         if self.cosigner is not None:
             require_digest("cosigner", self.cosigner)
-        elif self.body.kind in SIGNED_BY_RUN or self.body.kind in SIGNED_BY_ROOT:
-            raise InvalidValueError("cosigner", f"{self.body.kind} needs a second signature")
+        self._require_cosigner()
         if self.root is not None:
             require_id("root", self.root, RUN)
         if self.session is not None:
@@ -148,31 +167,36 @@ class Receipt:
         for name, ref in self.content.items():
             require_code("content", name)
             require_instance("content", ref, ContentRef)
+        self._require_home()
+
+    def require_consistent(self) -> None:
+        """Refuse parts that do not go together, each of which was checked by itself. Raises `InvalidValueError`."""
+        self._require_body()
+        self._require_cosigner()
+        self._require_home()
+
+    def _require_body(self) -> None:
+        if type(self.body) not in _BODY_TYPES:
+            raise InvalidValueError("body", f"{shorten(self.body)} is not the body of a receipt")
+
+    def _require_cosigner(self) -> None:
+        if self.cosigner is None and (self.body.kind in SIGNED_BY_RUN or self.body.kind in SIGNED_BY_ROOT):
+            raise InvalidValueError("cosigner", f"{self.body.kind} needs a second signature")
+
+    def _require_home(self) -> None:
         if (home := self._home()) is not None and home != self.stream:
             raise InvalidValueError("stream", f"a {self.kind} receipt of {home} cannot stand in {self.stream}")
 
     def _home(self) -> str | None:
         """Return the one stream that may hold this receipt; None for a kind that this version does not know."""
-        match self.body:
-            case UnknownBody():
-                return None
-            case RelayEnrolled() | RelayRotated() | RelayRevoked() | ContentErased() | GrantRevoked() | FileEndorsed():
-                return self.relay
-            case ApproverEnrolled() | ApproverRevoked() | ToolBacked() | ToolApproved() | ToolRefused():
-                return self.relay
-            case (
-                RunTainted()
-                | HandoffInitiated()
-                | HandoffContextSanitized()
-                | HandoffAccepted()
-                | HandoffCompleted()
-                | HandoffFailed()
-            ):
-                return self.body.run
-            case _ if (handoff := getattr(self.body, "handoff", None)) is not None:
-                return str(handoff)
-            case _:
-                return str(getattr(self.body, "run", None))
+        body = type(self.body)
+        if body in _OF_RELAY:
+            return self.relay
+        if body is UnknownBody:
+            return None
+        if body not in _OF_RUN and (handoff := getattr(self.body, "handoff", None)) is not None:
+            return str(handoff)
+        return str(getattr(self.body, "run", None))
 
     @property
     def kind(self) -> str:
@@ -180,8 +204,7 @@ class Receipt:
         return self.body.kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedReceipt:
+class SignedReceipt(Struct, frozen=True, kw_only=True):
     """A receipt with the exact bytes that were signed, and who signed them."""
 
     receipt: Receipt
@@ -191,8 +214,7 @@ class SignedReceipt:
     cosignature: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredReceipt:
+class StoredReceipt(Struct, frozen=True, kw_only=True):
     """A receipt as a store holds it: the signed bytes, and the columns that repeat some of what they say."""
 
     position: int | None  # None until it is sequenced

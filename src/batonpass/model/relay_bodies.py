@@ -1,7 +1,8 @@
 """What receipts in a relay's own stream say: who may record and approve, what was revoked, erased or endorsed."""
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.charge import require_account, whole_of
@@ -21,8 +22,7 @@ from batonpass.model.ids import (
 from batonpass.model.kinds import Kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelayEnrolled:
+class RelayEnrolled(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The root key lets a relay record in this ledger."""
 
     kind: ClassVar = Kind.RELAY_ENROLLED
@@ -34,8 +34,7 @@ class RelayEnrolled:
         require_digest("public_key", self.public_key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelayRotated:
+class RelayRotated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A relay goes on under another key; what its old key signed before stays good."""
 
     kind: ClassVar = Kind.RELAY_ROTATED
@@ -49,8 +48,7 @@ class RelayRotated:
         require_digest("public_key", self.public_key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelayRevoked:
+class RelayRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A relay key may record nothing more."""
 
     kind: ClassVar = Kind.RELAY_REVOKED
@@ -62,8 +60,7 @@ class RelayRevoked:
         require_digest("public_key", self.public_key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfApprover:
+class _OfApprover(Struct, frozen=True, kw_only=True, omit_defaults=True):
     principal: PrincipalId
     public_key: PublicKey
 
@@ -74,22 +71,19 @@ class _OfApprover:
         require_digest("public_key", self.public_key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApproverEnrolled(_OfApprover):
+class ApproverEnrolled(_OfApprover, frozen=True, kw_only=True):
     """The root key says whose decisions a key signs."""
 
     kind: ClassVar = Kind.APPROVER_ENROLLED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApproverRevoked(_OfApprover):
+class ApproverRevoked(_OfApprover, frozen=True, kw_only=True):
     """What this key signs from now on proves nothing; what it signed before stays good."""
 
     kind: ClassVar = Kind.APPROVER_REVOKED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrantRevoked:
+class GrantRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was granted to a handoff, or to a root, holds no more, and nothing that hangs from it does."""
 
     kind: ClassVar = Kind.GRANT_REVOKED
@@ -102,8 +96,7 @@ class GrantRevoked:
         require_principal("by", self.by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileEndorsed:
+class FileEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A person answers for what a file holds, which a run wrote that knew content from outside."""
 
     kind: ClassVar = Kind.FILE_ENDORSED
@@ -119,8 +112,7 @@ class FileEndorsed:
         require_principal("by", self.by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentErased:
+class ContentErased(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Contents were erased on purpose; their receipts stay."""
 
     kind: ClassVar = Kind.CONTENT_ERASED

@@ -5,8 +5,9 @@ tainted run wrote them, a person answered for them or a recorded call made them 
 rows that are found by name, however long the ledger is.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.model.ids import ReceiptId
 
@@ -19,8 +20,7 @@ class Said(StrEnum):
     COMMITTED = "committed"  # a recorded call made this commit, or brought it along; named as git names it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class Remark(Struct, frozen=True, kw_only=True):
     """What one receipt says about one thing."""
 
     said: Said

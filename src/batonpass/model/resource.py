@@ -7,9 +7,10 @@ speak about it. Nothing here looks at a disk: where links lead is asked of a res
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_instance, shorten
@@ -28,8 +29,7 @@ _UNSEEN: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """What a call acts on; no segments at all are the work tree itself, or the root of the file system."""
 
     absolute: bool

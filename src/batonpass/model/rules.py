@@ -1,11 +1,13 @@
 """What a policy says: rules by pattern, gates by tier, and what each kind of handoff has to bring along."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.approver_scope import ApproverScope
@@ -81,8 +83,7 @@ STRICTNESS: Final = (Gate.NONE, Gate.CONFIRM, Gate.APPROVE, Gate.DENY)
 OF_HANDOFFS: Final = frozenset({Tier.BUDGETED_DELEGATION})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """A gate for handoffs or calls that fit all of its patterns; what is not given fits everything."""
 
     name: str
@@ -133,8 +134,7 @@ class Rule:
             raise InvalidValueError("approvals", f"{self.approvals} people will never look at it; {MOST_APPROVALS} may")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
+class Requirement(Struct, frozen=True, kw_only=True):
     """What one kind of handoff has to bring along, and how far what it brings is trusted."""
 
     posture: Posture
@@ -148,7 +148,7 @@ class Requirement:
         require_member("posture", self.posture, Posture)
         for name in ("minimum", "require"):
             parts = require_texts(name, getattr(self, name))
-            object.__setattr__(self, name, parts)
+            force_setattr(self, name, parts)
             if unknown := sorted(set(parts) - PARTS):
                 raise InvalidValueError(name, f"{', '.join(unknown)} is no part of a baton; there are {_listed(PARTS)}")
         for name in (METHOD, VERIFICATION, VERBATIM):
@@ -195,8 +195,7 @@ TIERS: Final[Mapping[Tier, Gate]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """All that a relay is told about handoffs and calls; without a file, the shipped table, which only reports."""
 
     handoffs: HandoffPolicy = UNRULED
@@ -222,8 +221,8 @@ class Policy:
 
     def __post_init__(self) -> None:
         require_instance("handoffs", self.handoffs, HandoffPolicy)
-        object.__setattr__(self, "requirements", MappingProxyType({**REQUIREMENTS, **self.requirements}))
-        object.__setattr__(self, "tiers", MappingProxyType({**TIERS, **self.tiers}))
+        force_setattr(self, "requirements", MappingProxyType({**REQUIREMENTS, **self.requirements}))
+        force_setattr(self, "tiers", MappingProxyType({**TIERS, **self.tiers}))
         names: set[str] = set()
         for rule in self.rules:
             require_instance("rules", rule, Rule)
@@ -240,7 +239,7 @@ class Policy:
         if self.renewal not in {Gate.APPROVE, Gate.DENY}:
             raise InvalidValueError("renewal", f"{self.renewal!r}: a person renews (approve), or it stops (deny)")
         if self.allowed_agents is not None:
-            object.__setattr__(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
+            force_setattr(self, "allowed_agents", require_texts("allowed_agents", self.allowed_agents))
         if self.digest is not None:
             require_digest("digest", self.digest)
 

@@ -1,8 +1,9 @@
 """A hold, and what an approver signs about it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from batonpass.model.bodies import (
     Gate,
@@ -23,8 +24,7 @@ CallDecided: TypeAlias = ToolBacked | ToolApproved | ToolRefused
 Decided: TypeAlias = HandoffBacked | HandoffApproved | HandoffDenied | CallDecided
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class Hold(Struct, frozen=True, kw_only=True):
     """Something that waits for somebody: a handoff, at its offer or before a call, or a call of a run that goes on."""
 
     receipt: Digest  # which says that it waits: this very hold, and no later one
@@ -47,8 +47,7 @@ class Hold:
         return str(self.handoff or self.call)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class Ruling(Struct, frozen=True, kw_only=True):
     """What an approver signs: one decision about one hold in one ledger."""
 
     ledger: LedgerId

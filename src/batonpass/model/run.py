@@ -3,9 +3,10 @@
 All are derived: the receipts are the truth, and these are what they add up to.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.model.checks import (
     require_code,
@@ -52,8 +53,7 @@ class RunState(StrEnum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """One agent working once on one task."""
 
     id: RunId
@@ -89,8 +89,7 @@ class Run:
             require_id("session", self.session, SESSION)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handoff:
+class Handoff(Struct, frozen=True, kw_only=True):
     """One task that a run delegates to an agent: the checkpoint and the work item in one."""
 
     id: HandoffId
@@ -127,8 +126,7 @@ class Handoff:
             require_utc("deadline", self.deadline)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
+class Stated(Struct, frozen=True, kw_only=True):
     """A statement of what a human wants: where its words are, who said it and when."""
 
     item: ContentId
@@ -150,8 +148,7 @@ class Stated:
         return self.item
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cached:
+class Cached(Struct, frozen=True, kw_only=True):
     """A result of a call that may be given again for a while: by which key it is found, and which receipt has it."""
 
     call: CallId
@@ -171,8 +168,7 @@ class Cached:
         return self.call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldCall:
+class HeldCall(Struct, frozen=True, kw_only=True):
     """A call that waits, or waited, for somebody to let it be made, while its run goes on."""
 
     call: CallId
@@ -190,8 +186,7 @@ class HeldCall:
         return self.call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecidedCall:
+class DecidedCall(Struct, frozen=True, kw_only=True):
     """What somebody decided about such a call: once, and for good."""
 
     call: CallId

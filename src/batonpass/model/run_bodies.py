@@ -1,7 +1,8 @@
 """What receipts about runs say."""
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.charge import Charge, require_charges
@@ -35,8 +36,7 @@ from batonpass.model.kinds import Carried, ChildHead, Kind, Outcome, Settlement,
 from batonpass.model.label import Label, Source, require_label, require_source, require_sources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A principal's intent became a root run."""
 
     kind: ClassVar = Kind.RUN_STARTED
@@ -66,8 +66,7 @@ class RunStarted:
         require_digests(terms=self.terms, certificate=self.certificate)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRekeyed:
+class RunRekeyed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The run's key was lost with its process; the run goes on with another, in the next epoch."""
 
     kind: ClassVar = Kind.RUN_REKEYED
@@ -79,8 +78,7 @@ class RunRekeyed:
         require_digest("run_key", self.run_key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecorded:
+class RunRecorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run wrote down what it knows; later receipts name these items by their ids."""
 
     kind: ClassVar = Kind.RUN_RECORDED
@@ -96,8 +94,7 @@ class RunRecorded:
         require_label("label", self.label)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRelaxed:
+class RunRelaxed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody entitled to it released a run, and whom it hands off to, from a constraint or an exclusion."""
 
     kind: ClassVar = Kind.RUN_RELAXED
@@ -111,8 +108,7 @@ class RunRelaxed:
         require_principal("by", self.by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSettled:
+class RunSettled(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody decided what becomes of a call in doubt of a root, which has no handoff where that could stand."""
 
     kind: ClassVar = Kind.RUN_SETTLED
@@ -128,8 +124,7 @@ class RunSettled:
         require_member("settlement", self.settlement, Settlement)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTainted:
+class RunTainted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Content from outside reached a run by another way than a call of its own: with a result, a memory or a file."""
 
     kind: ClassVar = Kind.RUN_TAINTED
@@ -149,8 +144,7 @@ class RunTainted:
             require_id("wrote", self.wrote, CALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEndorsed:
+class RunEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody says that content from outside may be treated as theirs, in a run and whatever comes of it later."""
 
     kind: ClassVar = Kind.RUN_ENDORSED
@@ -164,8 +158,7 @@ class RunEndorsed:
         require_principal("by", self.by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunGap:
+class RunGap(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The record has a gap here: so many calls were made while nothing could be written."""
 
     kind: ClassVar = Kind.RUN_GAP
@@ -177,8 +170,7 @@ class RunGap:
         require_integer("calls", self.calls, least=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSpent:
+class RunSpent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run used up something that no call of a tool counts, such as the tokens of its model."""
 
     kind: ClassVar = Kind.RUN_SPENT
@@ -194,8 +186,7 @@ class RunSpent:
         require_charges(self.charges)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunClosed:
+class RunClosed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A root run ended."""
 
     kind: ClassVar = Kind.RUN_CLOSED
@@ -217,8 +208,7 @@ class RunClosed:
         require_codes("flags", self.flags)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointSaved:
+class CheckpointSaved(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run kept what its next attempt would need to go on from here."""
 
     kind: ClassVar = Kind.CHECKPOINT_SAVED

@@ -1,9 +1,11 @@
 """Scopes: sets of permits, and which of two holds more."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.call import Call
@@ -13,8 +15,7 @@ from batonpass.model.permit import Permit
 MOST_PERMITS: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What may be done: everything that one of the permits allows, and nothing else. Without permits, nothing."""
 
     permits: tuple[Permit, ...] = ()
@@ -23,7 +24,7 @@ class Scope:
         unique = {require_instance("permits", permit, Permit).text: permit for permit in self.permits}
         if len(unique) > MOST_PERMITS:
             raise InvalidValueError("permits", f"are {len(unique):,}; at most {MOST_PERMITS} are held at once")
-        object.__setattr__(self, "permits", tuple(unique[text] for text in sorted(unique)))
+        force_setattr(self, "permits", tuple(unique[text] for text in sorted(unique)))
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -1,14 +1,13 @@
 """A seal: a signed Merkle root over everything recorded so far."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_digest, require_instance, require_integer
 from batonpass.model.ids import Digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seal:
+class Seal(Struct, frozen=True, kw_only=True):
     """The signed Merkle root of the first `size` receipts; kept elsewhere, it makes deletion visible."""
 
     size: int

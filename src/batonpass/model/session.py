@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, PrincipalId, RunId, SessionId
 from batonpass.model.items import Decision, ItemValue, OpenQuestion
@@ -48,16 +49,14 @@ WHY: Final[Mapping[Fate, str]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """A root at which a session stopped; of one that wrote on since, only what comes after this receipt is new."""
 
     root: RunId
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """Something that was said, by whom and when, and where that stands in the record."""
 
     value: ItemValue
@@ -66,8 +65,7 @@ class Said:
     source: Carried | None = None  # the item, or the report in which it stands; None if it stands in neither
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """Something that comes along, and the conditions of it that nobody can check."""
 
     said: Said
@@ -79,8 +77,7 @@ class Kept:
         return self.said.value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revisit:
+class Revisit(Struct, frozen=True, kw_only=True):
     """A decision whose conditions do not hold any more, or of which nobody can tell: it is open again."""
 
     decision: Decision
@@ -94,8 +91,7 @@ class Revisit:
         return OpenQuestion(f"{revisit_mark(self.decision.what)} {'; '.join(self.reasons)}{why}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
+class Dropped(Struct, frozen=True, kw_only=True):
     """Something that does not come along, and why."""
 
     what: str
@@ -104,8 +100,7 @@ class Dropped:
     source: str | None = None  # of what came from outside: where to fetch it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InFlight:
+class InFlight(Struct, frozen=True, kw_only=True):
     """Something that was handed off and is not over: whoever forgets about it does it twice."""
 
     handoff: HandoffId
@@ -116,8 +111,7 @@ class InFlight:
     offered_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachedResult:
+class CachedResult(Struct, frozen=True, kw_only=True):
     """A result of a call that is given again until then, instead of making the call."""
 
     tool: str
@@ -127,8 +121,7 @@ class CachedResult:
     until: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionState:
+class SessionState(Struct, frozen=True, kw_only=True):
     """What one or more roots leave to whoever goes on."""
 
     session: SessionId | None = None

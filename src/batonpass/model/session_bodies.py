@@ -1,8 +1,9 @@
 """What receipts about sessions say."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_integer, require_utc
@@ -22,8 +23,7 @@ from batonpass.model.kinds import Carried, ChildHead, Kind, require_carried, req
 from batonpass.model.label import Source, require_sources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSaved:
+class SessionSaved(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody marked this point of a session: what would come along if it were resumed now."""
 
     kind: ClassVar = Kind.SESSION_SAVED
@@ -43,8 +43,7 @@ class SessionSaved:
         require_ids("in_flight", self.in_flight, HANDOFF_PREFIX)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionResumed:
+class SessionResumed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A root goes on where others stopped: what came along from them, and what has to be decided again."""
 
     kind: ClassVar = Kind.SESSION_RESUMED

@@ -1,9 +1,10 @@
 """A stream: one hash chain of receipts, and where it stands."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.model.checks import require_digest, require_instance, require_integer
 from batonpass.model.ids import RUN, Digest, LedgerId, PublicKey, RunId, StreamId, require_id, require_stream
@@ -17,8 +18,7 @@ class StreamKind(StrEnum):
     RELAY = "relay"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class Stream(Struct, frozen=True, kw_only=True):
     """Where a stream stands: its last receipt, its epoch, and whether more may follow."""
 
     id: StreamId

@@ -1,19 +1,19 @@
 """What receipts about tool calls say."""
 
-import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.charge import Charge, require_charges
 from batonpass.model.checks import (
+    Form,
     require_code,
     require_codes,
     require_digest,
     require_instance,
     require_integer,
-    require_match,
     require_member,
     require_unique,
     require_utc,
@@ -35,11 +35,10 @@ from batonpass.model.ids import (
 from batonpass.model.kinds import Gate, Kind
 from batonpass.model.label import Label, Source, require_label, require_sources
 
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_COMMIT: Final = Form(r"[0-9a-f]{40}([0-9a-f]{24})?", "a commit as git names it, in full")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class Changed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file that a call changed: its digests before and after; the path and the lines are content."""
 
     change: ContentId
@@ -54,8 +53,7 @@ class Changed:
             require_digest("changes.after", self.after)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolRequested:
+class ToolRequested(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run is about to call a tool; durable before the call is made."""
 
     kind: ClassVar = Kind.TOOL_REQUESTED
@@ -94,8 +92,7 @@ class ToolRequested:
         require_sources("untrusted", self.untrusted)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCompleted:
+class ToolCompleted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A call returned."""
 
     kind: ClassVar = Kind.TOOL_COMPLETED
@@ -131,8 +128,7 @@ class ToolCompleted:
         require_charges(self.charges)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFailed:
+class ToolFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A call raised; the error code says what, the content says how."""
 
     kind: ClassVar = Kind.TOOL_FAILED
@@ -159,8 +155,7 @@ class ToolFailed:
         require_label("label", self.label)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDenied:
+class ToolDenied(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A call was refused before it was made, by this rule."""
 
     kind: ClassVar = Kind.TOOL_DENIED
@@ -176,8 +171,7 @@ class ToolDenied:
         require_code("rule", self.rule)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCached:
+class ToolCached(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A call was not made: the result of an earlier one, in this session, was fresh enough."""
 
     kind: ClassVar = Kind.TOOL_CACHED
@@ -200,8 +194,7 @@ class ToolCached:
         require_codes("flags", self.flags)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolHeld:
+class ToolHeld(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A call waits for somebody to let it be made; it was not made, and its attempt ends here unless it stays open."""
 
     kind: ClassVar = Kind.TOOL_HELD
@@ -255,7 +248,7 @@ def _require_left(taint: tuple[Source, ...] | None, commits: tuple[str, ...]) ->
     if taint is not None:
         require_sources("taint", taint)
     for commit in require_instance("commits", commits, tuple):
-        require_match("commits", commit, _COMMIT, "a commit as git names it, in full")
+        _COMMIT.require("commits", commit)
     require_unique("commits", commits)
 
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.kinds import Gate, Relation

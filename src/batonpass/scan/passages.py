@@ -1,37 +1,57 @@
-"""Passages: whether words of some texts stand in others, exactly or in another spelling, at a bounded cost.
+"""Passages: whether words of some texts stand in others, exactly or in another spelling, and where; at a bounded cost.
 
-A text is read as its letters and digits alone, as they look: spaces, punctuation, capitals and what nobody sees make
-no difference. Of a long text, blocks at regular distances are kept; whoever copies a passage copies a block with it.
+Texts are compared by their letters and digits, as they look. Of a text, blocks at regular distances are kept; whoever
+copies a passage copies a block with it, and from there the passage is followed to both of its ends. What is shorter is
+known by the telling words in it: an address, an account, what is piped into a program.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from batonpass.scan.normalise import to_plain
+from batonpass.scan.letters import Reading, letters_of, read_plain
+from batonpass.scan.tokens import find_tokens
 
 Name = TypeVar("Name")
 
-BLOCK: Final = 24  # a passage of twice as many letters and digits, less one, holds a whole block
-_MOST_BLOCKS: Final = 1 << 16  # of one text: above a million characters the blocks stand further apart
-_MOST_KEPT: Final = 1 << 20  # characters of one text that are kept whole, for short values such as an account's number
+PASSAGE: Final = 28  # letters and digits, about six words: fewer stand in two texts by chance
+BLOCK: Final = PASSAGE // 2  # a passage holds a whole block of its source, wherever it begins
+_SHORTEST: Final = 6
+_SHORTEST_WHOLE: Final = 20  # a text that stands in another whole
+_MOST_BLOCKS: Final = 1 << 19  # of one text: above six million letters the blocks stand further apart
+_MOST_LETTERS: Final = 1 << 24  # of one text
 _MOST_TEXTS: Final = 64
+_MOST_IN_ALL: Final = 1 << 25  # letters of all texts, but the latest is always kept
 _MOST_LOOKED_AT: Final = 1 << 18  # characters of the values of one call
-_MOST_VALUES: Final = 256  # short values of one call
-_SHORTEST: Final = 8  # a short value with a digit in it, such as an account's number
-_SHORTEST_WORDS: Final = 20  # a short value of letters only: fewer are a common phrase
-_PASSAGE: Final = 2 * BLOCK - 1
-_DIGIT: Final = re.compile("[0-9]")
-_OTHER: Final = re.compile(r"[\W_]+")
-_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalnum())
+_SIGN: Final = re.compile(r"(?<![/:\w])(?:~?/|[$€£¥+])$")
+_LONGEST_AROUND: Final = 1024  # letters on each side of a telling word
+_STEP: Final = 16  # characters that are compared first
+_MOST_FOLLOWED: Final = 256  # telling words of one text that are followed to where the passage ends
+
+
+class Span(NamedTuple):
+    """A part of a text: from its first character to behind its last."""
+
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    blocks: frozenset[str]
-    whole: str  # its beginning, for short values
+    letters: str = field(repr=False)
+    blocks: dict[str, int] = field(repr=False)  # where each begins among the letters
+    tokens: frozenset[str] = field(repr=False)
+
+    @classmethod
+    def of(cls, text: str) -> "_Text":
+        plain = read_plain(text)
+        letters = letters_of(plain)[:_MOST_LETTERS]
+        stride = max(BLOCK, -(-len(letters) // _MOST_BLOCKS))
+        # The first of several equal blocks is kept: most passages are quoted from where they begin.
+        last = (len(letters) - BLOCK) // stride * stride
+        blocks = {letters[at : at + BLOCK]: at for at in range(last, -1, -stride)}
+        return cls(letters, blocks, frozenset(token.key for token in find_tokens(plain)))
 
 
 @dataclass(slots=True)
@@ -42,58 +62,198 @@ class Passages(Generic[Name]):
 
     def add(self, name: Name, text: str) -> None:
         """Take in a text."""
-        letters = squeeze(text)
-        if len(letters) < _SHORTEST:
-            return
-        stride = max(BLOCK, -(-len(letters) // _MOST_BLOCKS))
-        blocks = frozenset(letters[at : at + BLOCK] for at in range(0, len(letters) - BLOCK + 1, stride))
-        self.texts[name] = _Text(blocks, letters[:_MOST_KEPT])
-        while len(self.texts) > _MOST_TEXTS:
-            del self.texts[next(iter(self.texts))]
+        read = _Text.of(text)
+        if len(read.letters) >= _SHORTEST:
+            self.texts[name] = read
+            self._forget()
 
     def update(self, other: "Passages[Name]") -> None:
         """Take in the texts of others; what is read once is not read again."""
         self.texts.update(other.texts)
-        while len(self.texts) > _MOST_TEXTS:
-            del self.texts[next(iter(self.texts))]
+        self._forget()
+
+    def _forget(self) -> None:
+        total = sum(len(text.letters) for text in self.texts.values())
+        while len(self.texts) > _MOST_TEXTS or (total > _MOST_IN_ALL and len(self.texts) > 1):
+            total -= len(self.texts.pop(next(iter(self.texts))).letters)
 
     def find(self, values: Iterable[str], names: Mapping[Name, object]) -> tuple[Name, ...]:
         """Return those of the named texts of which words stand in one of these values."""
-        texts = [(name, text) for name, text in self.texts.items() if name in names]
-        if not texts:
-            return ()
-        short: dict[str, None] = {}
-        windows: set[str] = set()
+        texts = {name: text for name, text in self.texts.items() if name in names}
+        found: set[Name] = set()
         left = _MOST_LOOKED_AT
         for value in values:
-            if left <= 0:
+            if left <= 0 or len(found) == len(texts):
                 break
-            looked_at = value[:left]
+            reading = Reading(value[:left])
             left -= len(value)
-            letters = squeeze(looked_at)
-            if len(letters) >= _PASSAGE:
-                windows.update(letters[at : at + BLOCK] for at in range(len(letters) - BLOCK + 1))
-            if len(short) < _MOST_VALUES:
-                short.update(_short_values(letters, looked_at))
-        return tuple(
-            name
-            for name, text in texts
-            if not windows.isdisjoint(text.blocks) or any(letters in text.whole for letters in short)
-        )
+            tokens = frozenset(token.key for token in find_tokens(reading.plain))
+            windows = _windows(reading.letters)
+            if not tokens and not windows:
+                continue  # shorter than a block, and nothing telling in it: it stands in none of them
+            for name, text in texts.items():
+                if name not in found and _stands(text, reading, tokens, windows):
+                    found.add(name)
+        return tuple(name for name in texts if name in found)
 
 
-def squeeze(text: str) -> str:
-    """Return the letters and digits of a text, as they look and in small letters."""
-    plain = to_plain(text.encode("utf-8", "replace").decode())
-    if plain.isascii():
-        return plain.encode().translate(None, _NO_LETTERS).decode()
-    return _OTHER.sub("", plain)
+def mark(text: str, passages: Passages[Name], known: Passages[Name] | None = None) -> tuple[Span, ...]:
+    """Return which parts of a text are words of these passages, from left to right, and apart from each other.
+
+    What stands in `known` as well is not marked: somebody whom we trust had said it before.
+    """
+    reading = Reading(text)
+    tokens = {token.key: (token.start, token.end) for token in find_tokens(reading.plain)}
+    ours = () if known is None else tuple(known.texts.values())
+    said = frozenset().union(*(each.tokens for each in ours))
+    parts: list[Span] = []
+    for source in passages.texts.values():
+        shared = [place for key, place in tokens.items() if key in source.tokens and key not in said]
+        parts += _followed(source, reading, shared)
+        parts += _runs(source, reading)
+        if _is_whole(source, reading):
+            parts.append(Span(0, len(reading.letters)))
+    parts = _joined(parts)
+    for each in ours:
+        if parts:
+            parts = _without(parts, _joined([*_runs(each, reading)]), tokens, reading)
+        if _is_whole(each, reading):
+            return ()
+    return tuple(_joined([_written(reading, part) for part in parts]))
 
 
-def _short_values(letters: str, value: str) -> dict[str, None]:
-    """Return what of a value does not stand in a text by chance although it is short: all of it, or a number in it."""
-    found = {letters: None} if _SHORTEST_WORDS <= len(letters) < _PASSAGE else {}
-    words = (squeeze(word) for word in islice(value.split(), _MOST_VALUES))
-    numbers = (letters, *words)
-    found.update({word: None for word in numbers if _SHORTEST <= len(word) < _PASSAGE and _DIGIT.search(word)})
-    return found
+def _stands(text: _Text, reading: Reading, tokens: frozenset[str], windows: set[str]) -> bool:
+    if not tokens.isdisjoint(text.tokens) or _is_whole(text, reading):
+        return True
+    return not text.blocks.keys().isdisjoint(windows) and next(_runs(text, reading), None) is not None
+
+
+def _is_whole(text: _Text, reading: Reading) -> bool:
+    """Return whether all of a short text stands in another."""
+    return _SHORTEST_WHOLE <= len(reading.letters) < PASSAGE and reading.letters in text.letters
+
+
+def _windows(letters: str) -> set[str]:
+    return {letters[at : at + BLOCK] for at in range(len(letters) - BLOCK + 1)}
+
+
+def _runs(source: _Text, reading: Reading) -> Iterator[Span]:
+    """Yield the passages of a source among the letters of a text.
+
+    Each letter is compared twice at most: what was followed to its end is not looked at again.
+    """
+    letters, blocks = reading.letters, source.blocks
+    done = at = 0
+    while at + BLOCK <= len(letters):
+        begins = blocks.get(letters[at : at + BLOCK])
+        if begins is None:
+            at += 1
+            continue
+        start, end = _extent(source.letters, letters, begins, at, BLOCK, least=done)
+        span = _whole_words(reading, start, end)
+        if span.end - span.start >= PASSAGE:
+            yield span
+        done = at = max(end, at + 1)
+
+
+def _followed(source: _Text, reading: Reading, places: list[tuple[int, int]]) -> Iterator[Span]:
+    """Yield telling words among the letters of a text, each with all that stands around it in its source as well."""
+    for number, (start, end) in enumerate(places):
+        first, last = reading.letter_at(start), reading.letter_at(end)
+        word = reading.letters[first:last]
+        begins = source.letters.find(word) if number < _MOST_FOLLOWED else -1
+        if begins < 0:
+            yield Span(first, last)  # the same in another spelling: `9,800 EUR` and `EUR 9800`
+            continue
+        outer = _extent(source.letters, reading.letters, begins, first, len(word), least=0, most=_LONGEST_AROUND)
+        around = _whole_words(reading, *outer)
+        yield Span(min(first, around.start), max(last, around.end))
+
+
+def _extent(
+    source: str, letters: str, begins: int, at: int, size: int, *, least: int, most: int | None = None
+) -> tuple[int, int]:
+    """Return how far two texts are the same around a place in each."""
+    before = min(begins, at - least) if most is None else min(begins, at - least, most)
+    room = min(len(source) - begins, len(letters) - at)
+    room = room if most is None else min(room, size + most)
+    ahead = _same_for(source, letters, begins + size, at + size, room - size)
+    return at - _same_before(source, letters, begins, at, before), at + size + max(ahead, 0)
+
+
+# A hostile text may be the same for a long way, in each of many sources: it is compared piece by piece, in pieces that
+# grow, and more closely only where they differ.
+def _same_for(one: str, other: str, first: int, second: int, most: int) -> int:
+    """Return how many characters are the same from two places on, at most so many."""
+    done, step = 0, _STEP
+    while done < most:
+        step = min(step, most - done)
+        if one[first + done : first + done + step] == other[second + done : second + done + step]:
+            done, step = done + step, step * 2
+        elif step == 1:
+            break
+        else:
+            step = step // 2
+            most = min(most, done + 2 * step + 1)
+    return done
+
+
+def _same_before(one: str, other: str, first: int, second: int, most: int) -> int:
+    """Return how many characters are the same before two places, at most so many."""
+    done, step = 0, _STEP
+    while done < most:
+        step = min(step, most - done)
+        if one[first - done - step : first - done] == other[second - done - step : second - done]:
+            done, step = done + step, step * 2
+        elif step == 1:
+            break
+        else:
+            step = step // 2
+            most = min(most, done + 2 * step + 1)
+    return done
+
+
+def _whole_words(reading: Reading, start: int, end: int) -> Span:
+    """Return a part of the letters without the pieces of words at its ends."""
+    start = min(reading.start_from(start), end)
+    return Span(start, max(reading.start_until(end), start))
+
+
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    """Return spans from left to right, those that touch as one."""
+    joined: list[Span] = []
+    for span in sorted(spans):
+        if span.end <= span.start:
+            continue
+        if joined and span.start <= joined[-1].end:
+            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return joined
+
+
+def _without(spans: list[Span], gone: list[Span], tokens: dict[str, tuple[int, int]], reading: Reading) -> list[Span]:
+    """Return spans less what is gone; of what is left over, what is long enough or holds a telling word."""
+    places = [(reading.letter_at(start), reading.letter_at(end)) for start, end in tokens.values()]
+    left: list[Span] = []
+    for span in spans:
+        at = span.start
+        for cut in gone:
+            if cut.end <= at or cut.start >= span.end:
+                continue
+            left.append(Span(at, max(at, cut.start)))
+            at = max(at, cut.end)
+        left.append(Span(at, span.end))
+    return [
+        span
+        for span in left
+        if span.end - span.start >= PASSAGE or any(span.start <= start < end <= span.end for start, end in places)
+    ]
+
+
+def _written(reading: Reading, span: Span) -> Span:
+    """Return a part of the letters as it was written, with the sign that a path or an amount begins with."""
+    start, end = reading.plain_at(span.start), reading.plain_at(span.end - 1) + 1
+    sign = _SIGN.search(reading.plain[max(0, start - 3) : start])
+    start -= 0 if sign is None else len(sign[0])
+    return Span(*reading.written(start, end))

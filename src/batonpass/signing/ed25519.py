@@ -3,9 +3,13 @@
 import os
 from hashlib import sha256
 
-from nacl.bindings import crypto_core_ed25519_is_valid_point, crypto_sign_open
+from nacl.bindings import (
+    crypto_core_ed25519_is_valid_point,
+    crypto_sign,
+    crypto_sign_open,
+    crypto_sign_seed_keypair,
+)
 from nacl.exceptions import CryptoError
-from nacl.signing import SigningKey
 
 from batonpass.errors import KeyRefusedError
 from batonpass.model.ids import KeyId, PublicKey
@@ -17,13 +21,13 @@ SEED_BYTES = 32
 class Ed25519Signer:
     """A private key in this process's memory."""
 
-    __slots__ = ("_signing_key", "key", "public_key")
+    __slots__ = ("_secret", "key", "public_key")
 
     def __init__(self, seed: bytes) -> None:
         if len(seed) != SEED_BYTES:
             raise KeyRefusedError(f"an Ed25519 seed has {SEED_BYTES} bytes, this one has {len(seed)}")
-        self._signing_key = SigningKey(seed)
-        public = self._signing_key.verify_key.encode()
+        # The bindings, not nacl's own classes: those wrap and copy what we take apart again, for every receipt.
+        public, self._secret = crypto_sign_seed_keypair(seed)
         self.public_key = PublicKey(public.hex())
         self.key = KeyId(sha256(public).hexdigest())
 
@@ -35,11 +39,11 @@ class Ed25519Signer:
     @property
     def seed(self) -> bytes:
         """Return the secret, for whoever keeps it in a file."""
-        return self._signing_key.encode()
+        return self._secret[:SEED_BYTES]
 
     def sign(self, message: bytes) -> bytes:
         """Return the 64-byte signature of message."""
-        return self._signing_key.sign(message).signature
+        return crypto_sign(message, self._secret)[:SIGNATURE_BYTES]
 
     def __repr__(self) -> str:
         return f"Ed25519Signer({self.key[:16]})"

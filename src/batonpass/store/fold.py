@@ -4,8 +4,10 @@ The memory store keeps this, and the verifier compares every store with it.
 """
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError
 from batonpass.model.bodies import ChildHead

@@ -5,8 +5,9 @@ import threading
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from batonpass.errors import LeaseLostError, StaleHeadError, UnknownRelayError
 from batonpass.model.charge import name_of
@@ -27,7 +28,7 @@ from batonpass.store.admission import is_there, require_next, require_within
 from batonpass.store.fold import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo, LedgerView, Touched
+from batonpass.store.port import LedgerInfo, LedgerView, Touched, Wake
 from batonpass.store.process import OwnProcess
 
 
@@ -151,7 +152,7 @@ class MemoryStore:
             return self._tables.info
 
     @contextmanager
-    def view(self) -> Iterator[LedgerView]:
+    def view(self, about: HandoffId | None = None) -> Iterator[LedgerView]:  # noqa: ARG002 - all is at hand
         """Open everything as it is now, for reading."""
         self._process.require()
         with self._lock:
@@ -209,6 +210,10 @@ class MemoryStore:
         lease = Lease(handoff=handoff, holder=holder, token=secrets.randbits(53), until=now() + lease_for)
         self._tables.leases[handoff] = lease
         return lease
+
+    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - nobody tells
+        """Return at once: whoever waits for work here looks again after a while."""
+        return Wake.UNTOLD
 
     def sequence(self) -> int:
         """Give every committed receipt its position: here it has it from the start."""

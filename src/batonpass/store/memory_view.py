@@ -1,14 +1,17 @@
 """The tables of the reference store, and reading one moment of them."""
 
 import time
-from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from batonpass.errors import NotALedgerError, NotFoundError
 from batonpass.model.charge import Charged
-from batonpass.model.content import StoredContent
+from batonpass.model.content import Place, StoredContent
 from batonpass.model.ids import (
     RECEIPT,
     AgentId,
@@ -24,6 +27,7 @@ from batonpass.model.ids import (
     first_id,
 )
 from batonpass.model.key import Key
+from batonpass.model.kinds import Kind
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Event, State, sources
 from batonpass.model.receipt import StoredReceipt
@@ -32,7 +36,7 @@ from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Run
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store.fold import get_row
-from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
+from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery, Touched
 
 
 @dataclass(slots=True)
@@ -58,6 +62,8 @@ class Tables:
     decided_calls: MutableMapping[CallId, DecidedCall] = field(default_factory=dict)
     remarks: MutableMapping[str, Remark] = field(default_factory=dict)
 
+
+_ABOUT_A_CALL: Final = frozenset({Kind.TOOL_REQUESTED, Kind.TOOL_DENIED, Kind.TOOL_HELD})
 
 MAPS: Final = (
     "numbers",
@@ -114,6 +120,17 @@ class MemoryView:
             bytes=sum(len(receipt.payload) for receipt in tables.receipts),
         )
 
+    def content_sizes(self) -> ContentSizes:
+        """Return how much of it is words."""
+        kept = [content for content in self._tables.contents.values() if content.place is not Place.ERASED]
+        return ContentSizes(
+            rows=len(kept),
+            row_bytes=sum(len(content.body or b"") for content in kept),
+            files=0,
+            file_bytes=0,
+            erased=len(self._tables.contents) - len(kept),
+        )
+
     def get_stream(self, stream: StreamId) -> Stream:
         """Return where a stream stands."""
         return get_row(self._tables.streams, stream, "stream")
@@ -142,6 +159,8 @@ class MemoryView:
         position = receipt.position or 0
         return (
             query.stream in {None, receipt.stream}
+            and (query.streams is None or receipt.stream in query.streams)
+            and receipt.kind not in query.but
             and query.root in {None, self._tables.streams[receipt.stream].root}
             and (query.kind is None or f"{receipt.kind}.".startswith(f"{query.kind}."))
             and (query.agent is None or (run is not None and run.agent == query.agent))
@@ -179,9 +198,13 @@ class MemoryView:
         parent: RunId | None = None,
         series: str | None = None,
         session: SessionId | None = None,
+        states: Collection[RunState] = (),
+        roots: bool = False,
+        before: RunId | None = None,
+        limit: int | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
-        return (
+        found = (
             run
             for _, run in sorted(self._tables.runs.items(), reverse=True)
             if agent in {None, run.agent}
@@ -189,7 +212,11 @@ class MemoryView:
             and parent in {None, run.parent}
             and series in {None, run.series}
             and session in {None, run.session}
+            and (not states or run.state in states)
+            and not (roots and run.parent is not None)
+            and (before is None or run.id < before)
         )
+        return islice(found, limit)
 
     def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
         """Yield the runs of the attempts at a handoff, the first first."""
@@ -204,13 +231,27 @@ class MemoryView:
         """Return the handoff that was offered under a key in a scope."""
         return self.get_handoff(get_row(self._tables.offers, (scope, key), "offer"))
 
-    def find_handoffs(self, *, root: RunId | None = None, parent: RunId | None = None) -> Iterator[Handoff]:
+    def find_handoffs(
+        self,
+        *,
+        root: RunId | None = None,
+        parent: RunId | None = None,
+        to: AgentId | None = None,
+        states: Collection[State] = (),
+        before: HandoffId | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Handoff]:
         """Yield handoffs, the latest first."""
-        return (
-            self._claimed(handoff)
-            for _, handoff in sorted(self._tables.handoffs.items(), reverse=True)
-            if root in {None, handoff.root} and parent in {None, handoff.parent}
+        found = (
+            handoff
+            for handoff in map(self._claimed, sorted(self._tables.handoffs.values(), key=_by_id, reverse=True))
+            if root in {None, handoff.root}
+            and parent in {None, handoff.parent}
+            and to in {None, handoff.to}
+            and (not states or handoff.state in states)
+            and (before is None or handoff.id < before)
         )
+        return islice(found, limit)
 
     def find_overdue(self) -> Iterator[Handoff]:
         """Yield the handoffs whose deadline has passed."""
@@ -305,6 +346,10 @@ class MemoryView:
         """Yield nothing: there is no schema that anybody could change."""
         return iter(())
 
+    def find_misfiled(self) -> Iterator[tuple[str, str]]:
+        """Yield nothing: there are no indexes that could differ."""
+        return iter(())
+
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""
         relays = (key.relay for key in self._tables.keys.values() if key.relay is not None)
@@ -313,6 +358,17 @@ class MemoryView:
         known = (*relays, *sessions, *tables.runs, *tables.handoffs, *tables.numbers, *tables.contents)
         wanted = {name for name in known if name.startswith(f"{prefix}_") and name.endswith(ending)}
         yield from sorted(wanted, reverse=True)
+
+    def find_call_receipts(self, ending: str) -> Iterator[StoredReceipt]:
+        """Yield receipts that may be about a call with this ending."""
+        quoted = f'{ending}"'.encode()
+        return (
+            receipt for receipt in self._tables.receipts if receipt.kind in _ABOUT_A_CALL and quoted in receipt.payload
+        )
+
+
+def _by_id(handoff: Handoff) -> HandoffId:
+    return handoff.id
 
 
 def _by_deadline(handoff: Handoff) -> tuple[datetime, HandoffId]:

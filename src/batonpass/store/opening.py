@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from batonpass.errors import InvalidValueError, StoreUnavailableError
+from batonpass.errors import InvalidValueError, NoLedgerError, StoreUnavailableError
 from batonpass.model.checks import shorten
 from batonpass.store.home import home_of
 from batonpass.store.memory import MemoryStore
@@ -20,17 +20,18 @@ def open_store(url: str, *, create: bool = True) -> LedgerStore:
 
     Raises `InvalidValueError` for another URL, and a `StoreError` if it cannot be opened.
 
-    Without `create`, a SQLite file that does not exist is not made.
+    Without `create`, nothing is made: neither a SQLite file that does not exist nor tables in an empty database. Raises
+    `NoLedgerError` then.
     """
     if url == MEMORY:
         return MemoryStore()
     if url.startswith(SQLITE):
         path = path_of(url)
         if not create and not _exists(path):
-            raise StoreUnavailableError(f"there is no ledger at {path}; record something first, or name another")
+            raise NoLedgerError(f"there is no ledger at {path}; record something first, or name another")
         return SqliteStore(path)
     if url.partition(":")[0] in POSTGRES:
-        return _open_postgres(url)
+        return _open_postgres(url, create=create)
     raise _unknown()
 
 
@@ -71,11 +72,11 @@ def _exists(path: Path) -> bool:
         return True  # whoever opens it will be told why it cannot be seen
 
 
-def _open_postgres(url: str) -> LedgerStore:
+def _open_postgres(url: str, *, create: bool) -> LedgerStore:
     try:
         from batonpass.store.postgres.store import PostgresStore  # noqa: PLC0415 - the driver is an extra
     except ImportError:
         raise StoreUnavailableError(
             "this ledger is on PostgreSQL, whose driver is not installed; run `pip install 'batonpass[postgres]'`",
         ) from None
-    return PostgresStore(url)
+    return PostgresStore(url, create=create)

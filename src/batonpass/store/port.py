@@ -4,10 +4,12 @@ A store checks order and enrolment, not signatures: trust is decided by the ledg
 afterwards. The conformance suite in `batonpass.testing.conformance` is this page as tests.
 """
 
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Protocol
 
 from batonpass.model.charge import Charged
@@ -28,9 +30,10 @@ from batonpass.model.ids import (
 )
 from batonpass.model.key import Key
 from batonpass.model.lease import Lease
+from batonpass.model.lifecycle import State
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.remark import Remark, Said
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream, genesis
 from batonpass.store.migrate import AppliedMigration
@@ -54,8 +57,10 @@ class ReceiptQuery:
     """Which receipts to read; every given part narrows."""
 
     stream: StreamId | None = None
+    streams: tuple[StreamId, ...] | None = None  # any of these; each one's receipts come by seq
     root: RunId | None = None  # all streams of one tree
     kind: str | None = None  # exact, or a family such as "handoff"
+    but: tuple[str, ...] = ()  # not of these kinds, each exact: what is left out is not read
     agent: AgentId | None = None  # receipts in streams of this agent's runs
     since: datetime | None = None
     first: int | None = None  # positions from this one on; only sequenced receipts
@@ -85,6 +90,26 @@ class Counts:
     bytes: int  # what the ledger occupies, as far as the store can tell
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentSizes:
+    """How many contents there are by where they are kept, and how many bytes of words."""
+
+    rows: int
+    row_bytes: int
+    files: int  # bodies that are too large for a row
+    file_bytes: int  # of those files that are there
+    erased: int
+
+
+class Wake(StrEnum):
+    """Why a worker no longer waits."""
+
+    WORK = "work"  # something was there to claim
+    DUE = "due"  # a lease has run out, or a deadline has passed
+    NOTHING = "nothing"  # the time is over, or it is to stop
+    UNTOLD = "untold"  # this store cannot tell: look again after a while
+
+
 class LedgerView(Protocol):
     """Everything as it was at one moment. Reading never blocks a writer, and no writer blocks it."""
 
@@ -93,6 +118,9 @@ class LedgerView(Protocol):
 
     def counts(self) -> Counts:
         """Return how much there is."""
+
+    def content_sizes(self) -> ContentSizes:
+        """Return how much of it is words, and where they are. Looks at every content."""
 
     def get_stream(self, stream: StreamId) -> Stream:
         """Return where a stream stands. Raises `NotFoundError`."""
@@ -135,8 +163,16 @@ class LedgerView(Protocol):
         parent: RunId | None = None,
         series: str | None = None,
         session: SessionId | None = None,
+        states: Collection[RunState] = (),
+        roots: bool = False,
+        before: RunId | None = None,
+        limit: int | None = None,
     ) -> Iterator[Run]:
-        """Yield runs, the latest first."""
+        """Yield runs, the latest first: at most `limit`, and only those that are older than `before`.
+
+        In one of these states, if there are any; with `roots`, only those that nobody handed off to. What is read grows
+        with what is yielded: with one narrowing part alone, other runs are not looked at.
+        """
 
     def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
         """Yield the runs of the attempts at a handoff, the first first."""
@@ -147,8 +183,21 @@ class LedgerView(Protocol):
     def get_offer(self, scope: StreamId, key: Digest) -> Handoff:
         """Return the handoff that was offered under a key in a scope. Raises `NotFoundError`."""
 
-    def find_handoffs(self, *, root: RunId | None = None, parent: RunId | None = None) -> Iterator[Handoff]:
-        """Yield handoffs, the latest first. One that a worker holds under a lease and has not begun is claimed."""
+    def find_handoffs(
+        self,
+        *,
+        root: RunId | None = None,
+        parent: RunId | None = None,
+        to: AgentId | None = None,
+        states: Collection[State] = (),
+        before: HandoffId | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Handoff]:
+        """Yield handoffs, the latest first: at most `limit`, and only those that are older than `before`.
+
+        One that a worker holds under a lease and has not begun is claimed. What is read grows with what is yielded:
+        with one narrowing part alone, other handoffs are not looked at.
+        """
 
     def find_overdue(self) -> Iterator[Handoff]:
         """Yield the handoffs that have not ended and whose deadline has passed by the store's clock, oldest first."""
@@ -204,10 +253,23 @@ class LedgerView(Protocol):
     def find_alterations(self) -> Iterator[tuple[str, str]]:
         """Yield what somebody has changed in the store's own schema: the name of each part, and a sentence about it."""
 
+    def find_misfiled(self) -> Iterator[tuple[str, str]]:
+        """Yield what the store keeps to find its rows by and does not agree with them: a name, and a sentence about it.
+
+        Where the database keeps all its indexes itself, there is nothing that could differ.
+        """
+
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids of runs, handoffs, receipts, relays, contents or sessions, by prefix, with this ending.
 
-        The latest first, and each once.
+        The latest first, and each once. From four characters on, others are not looked at among runs, handoffs and
+        receipts.
+        """
+
+    def find_call_receipts(self, ending: str) -> Iterator[StoredReceipt]:
+        """Yield receipts that may be the request, the denial or the hold of a call with this ending, oldest first.
+
+        None of them is missing. Others may be among them: what a receipt says is not read here.
         """
 
 
@@ -238,8 +300,12 @@ class LedgerStore(Protocol):
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
 
-    def view(self) -> AbstractContextManager[LedgerView]:
-        """Open everything as it is now, for reading."""
+    def view(self, about: HandoffId | None = None) -> AbstractContextManager[LedgerView]:
+        """Open everything as it is now, for reading: at the latest as it is when it is first looked at.
+
+        With `about`, a store may bring along what is usually read of a handoff before it is taken. If it was claimed
+        here a moment ago, that is the moment then. Looking further raises `StaleHeadError` if that is not so any more.
+        """
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none; return when they are durable.
@@ -269,6 +335,12 @@ class LedgerStore(Protocol):
 
     def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
         """Take over one lease that has run out, so that nobody else ends its attempt; None if there is none."""
+
+    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:
+        """Wait until something may be there to claim for one of these agents, or is due; for so long, or until `stop`.
+
+        Returns at once where nobody can tell. Whatever is returned is a hint: what matters is what a claim finds.
+        """
 
     def sequence(self) -> int:
         """Give every committed receipt its position and return how many got one. Safe to run twice at once."""

@@ -6,17 +6,15 @@ is verified by its bytes, and only known fields are interpreted.
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final, get_args
 
 import msgspec
 
 from batonpass.errors import InvalidValueError, UnknownFieldError
-from batonpass.model.bodies import Body, Changed, Effect, ToolCompleted, ToolFailed, UnknownBody
+from batonpass.model.bodies import Body, UnknownBody
 from batonpass.model.content import ContentRef
 from batonpass.model.ids import Digest, KeyId, ReceiptId, RelayId, RunId, SessionId, StreamId
-from batonpass.model.label import Label
 from batonpass.model.receipt import SIGNATURE_BYTES, Mode, Receipt, SignedReceipt, StoredReceipt
 from batonpass.wire.canonical import digest, encode_typed, read_base64, write_base64
 from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE, require_known_version
@@ -26,8 +24,6 @@ PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 _UNKNOWN_FIELD: Final = re.compile("unknown field `(.*?)`")
 _PAE_HEAD: Final = b"DSSEv1 %d %s " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode())
 _BODIES: Final[Mapping[str, type[Body]]] = {body.kind: body for body in get_args(Body) if body is not UnknownBody}
-# What has its default is not written: a receipt says only what is particular about it, and stays short.
-_FIELDS: Final = {body: tuple((field.name, field.default) for field in fields(body)) for body in _BODIES.values()}
 
 
 class _Subject(msgspec.Struct):
@@ -71,6 +67,30 @@ class _WholeStatement(msgspec.Struct):
     predicate: _Predicate
 
 
+class _WrittenPredicate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is written of a receipt. Bodies leave out their defaults too: a receipt says only what is particular."""
+
+    id: ReceiptId
+    kind: str
+    seq: int
+    epoch: int
+    at: datetime
+    mode: Mode
+    recorder: _Recorder
+    body: Body
+    cosigner: KeyId | None = None
+    root: RunId | None = None
+    session: SessionId | None = None
+    content: Mapping[str, ContentRef] = {}
+
+
+class _WrittenStatement(msgspec.Struct, frozen=True, kw_only=True):
+    type: str = msgspec.field(name="_type")
+    predicate_type: str = msgspec.field(name="predicateType")
+    subject: tuple[_Subject, ...]
+    predicate: _WrittenPredicate
+
+
 class _Signature(msgspec.Struct, forbid_unknown_fields=True):
     keyid: str
     sig: str
@@ -94,46 +114,38 @@ def encode_receipt(receipt: Receipt) -> bytes:
     body = receipt.body
     if isinstance(body, UnknownBody):
         raise InvalidValueError("body", f"{body.kind} is of a newer version and cannot be written")
-    predicate: dict[str, Any] = {
-        "id": receipt.id,
-        "kind": body.kind,
-        "seq": receipt.seq,
-        "epoch": receipt.epoch,
-        "at": receipt.at,
-        "mode": receipt.mode,
-        "recorder": {"relay": receipt.relay, "key": receipt.relay_key},
-        "body": _said(body),
-    }
-    optional = (("cosigner", receipt.cosigner), ("root", receipt.root), ("session", receipt.session))
-    predicate.update((name, value) for name, value in optional if value is not None)
-    if receipt.content:
-        predicate["content"] = receipt.content
     return encode_typed(
-        {
-            "_type": STATEMENT_TYPE,
-            "predicateType": PREDICATE_TYPE,
-            "subject": [{"name": receipt.stream, "digest": {"sha256": receipt.previous}}],
-            "predicate": predicate,
-        },
+        _WrittenStatement(
+            type=STATEMENT_TYPE,
+            predicate_type=PREDICATE_TYPE,
+            subject=(_Subject(name=receipt.stream, digest={"sha256": receipt.previous}),),
+            predicate=_WrittenPredicate(
+                id=receipt.id,
+                kind=body.kind,
+                seq=receipt.seq,
+                epoch=receipt.epoch,
+                at=receipt.at,
+                mode=receipt.mode,
+                recorder=_Recorder(relay=receipt.relay, key=receipt.relay_key),
+                body=body,
+                cosigner=receipt.cosigner,
+                root=receipt.root,
+                session=receipt.session,
+                content=receipt.content,
+            ),
+        ),
     )
 
 
-def _said(body: Body) -> dict[str, Any]:
-    """Return what is particular about a body: the fields that do not have their default."""
-    said = {name: value for name, default in _FIELDS[type(body)] if (value := getattr(body, name)) != default}
-    if isinstance(label := said.get("label"), Label):
-        readers = {} if label.readers is None else {"readers": label.readers}
-        said["label"] = {"integrity": label.integrity, **readers}
-    if isinstance(body, ToolCompleted | ToolFailed):
-        # Of what stands in lists, only these have parts that may be left out.
-        for name in ("changes", "effects"):
-            if name in said:
-                said[name] = [_present(part) for part in said[name]]
-    return said
+def told_in_full(body: Body) -> dict[str, Any]:
+    """Return all that a body says as JSON, what has its default included: for whoever reads it, never to be signed."""
+    return {name: _in_full(part) for name, part in msgspec.structs.asdict(body).items()}
 
 
-def _present(part: Changed | Effect) -> dict[str, Any]:
-    return {field.name: value for field in fields(part) if (value := getattr(part, field.name)) is not None}
+def _in_full(value: object) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, msgspec.Struct):
+        return {name: _in_full(part) for name, part in msgspec.structs.asdict(value).items()}
+    return [_in_full(part) for part in value] if isinstance(value, tuple) else msgspec.to_builtins(value)
 
 
 def decode_receipt(payload: bytes) -> Receipt:

@@ -1,7 +1,6 @@
 """Items, briefs and reports as the bytes that are kept as content: canonical, closed, and with a version."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
@@ -12,6 +11,8 @@ from batonpass.model.baton import Brief
 from batonpass.model.checks import require_utc, shorten
 from batonpass.model.ids import PrincipalId, require_principal
 from batonpass.model.items import VALUE_TYPES, ItemValue, Report
+from batonpass.model.parts import defaults_of, parts_of
+from batonpass.model.reasoning import ReasoningPlace
 from batonpass.wire.canonical import encode
 
 JSON: Final = "application/json"
@@ -42,6 +43,7 @@ class DocumentReader(Generic[Document]):
 _ITEMS: Final[Mapping[str, DocumentReader[ItemValue]]] = {kind.__name__: DocumentReader(kind) for kind in VALUE_TYPES}
 _BRIEFS: Final = DocumentReader(Brief)
 _REPORTS: Final = DocumentReader(Report)
+_REASONING: Final = DocumentReader(ReasoningPlace)
 
 
 def encode_item(value: ItemValue, by: PrincipalId, at: datetime) -> bytes:
@@ -81,6 +83,16 @@ def decode_brief(data: bytes) -> Brief:
     return _BRIEFS.read(_open(data, {"v", "brief"})["brief"], "brief")
 
 
+def encode_reasoning(place: ReasoningPlace) -> bytes:
+    """Return where a sender's message stands, as it is kept."""
+    return encode({"v": VERSION, "reasoning": _sparse(place)})
+
+
+def decode_reasoning(data: bytes) -> ReasoningPlace:
+    """Return where a sender's message stands. Raises `InvalidValueError`."""
+    return _REASONING.read(_open(data, {"v", "reasoning"})["reasoning"], "reasoning")
+
+
 def encode_report(report: Report) -> bytes:
     """Return a report as it is kept."""
     return encode({"v": VERSION, "report": _sparse(report)})
@@ -117,23 +129,23 @@ def _open(data: bytes, wanted: set[str]) -> dict[str, Any]:
 
 def _require_known(document: object, value: object, where: str) -> None:
     """Refuse a field that nobody read: inputs are closed."""
-    if is_dataclass(value) and isinstance(document, dict):
-        known = {field.name: field for field in fields(value)}
+    # Not all that is read here is of the model: what programs send us is told in dataclasses.
+    if isinstance(document, dict) and (parts := parts_of(value)) is not None:
         for name, part in document.items():
-            if name not in known:
+            if name not in parts:
                 raise UnknownFieldError(f"{where}.{name}")
-            _require_known(part, getattr(value, name), f"{where}.{name}")
+            _require_known(part, parts[name], f"{where}.{name}")
     elif isinstance(value, tuple) and isinstance(document, list):
         for part, item in zip(document, value, strict=True):
             _require_known(part, item, where)
 
 
 def _sparse(value: object) -> Any:  # noqa: ANN401 - JSON
-    if is_dataclass(value):
+    if isinstance(value, msgspec.Struct):
         return {
-            field.name: _sparse(given)
-            for field in fields(value)
-            if (given := getattr(value, field.name)) != field.default
+            name: _sparse(given)
+            for name, default in defaults_of(type(value)).items()
+            if (given := getattr(value, name)) != default
         }
     if isinstance(value, tuple | list):
         return [_sparse(item) for item in value]

@@ -7,7 +7,6 @@ is spelled out, a second spelling of anything is refused.
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from functools import lru_cache
 from typing import Any, Final, TypeVar, get_type_hints
 
@@ -16,6 +15,7 @@ import msgspec
 from batonpass.errors import GrantMalformedError, GrantVersionError, InvalidValueError
 from batonpass.model.grant import Certificate, Proof, RelayEnrolment, Revocations, Statement, Terms
 from batonpass.model.limits import Limits
+from batonpass.model.parts import defaults_of
 from batonpass.model.scope import Scope
 from batonpass.model.scope_text import read_limits, read_scope
 from batonpass.wire.canonical import encode_typed
@@ -40,20 +40,14 @@ _NEWEST: Final = 0
 _PAE_HEAD: Final = b"DSSEv1 %d %s " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode())
 
 
-def _mirror(kind: type[Any]) -> type[msgspec.Struct]:
+def _mirror(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     """Return the same fields as JSON has them: closed, and without what has its default."""
     types = get_type_hints(kind)
     return msgspec.defstruct(
         kind.__name__,
         [
-            (field.name, _AS_JSON.get(types[field.name], types[field.name]))
-            if field.default is MISSING
-            else (
-                field.name,
-                _AS_JSON.get(types[field.name], types[field.name]),
-                _DEFAULTS.get(types[field.name], field.default),
-            )
-            for field in fields(kind)
+            (name, _AS_JSON.get(types[name], types[name]), _DEFAULTS.get(types[name], default))
+            for name, default in defaults_of(kind).items()
         ],
         tag_field="_type",
         tag=_TYPES[kind],
@@ -72,7 +66,7 @@ _DECODERS: Final = {kind: msgspec.json.Decoder(mirror) for kind, mirror in _MIRR
 def encode_statement(statement: Statement) -> bytes:
     """Return the canonical bytes of a statement: what is signed, sent and never encoded again."""
     kind = type(statement)
-    said: dict[str, Any] = {field.name: getattr(statement, field.name) for field in fields(statement)}
+    said: dict[str, Any] = msgspec.structs.asdict(statement)
     if isinstance(statement, Terms):
         said["may"] = statement.may.lines
         said["may_delegate"] = statement.may_delegate.lines

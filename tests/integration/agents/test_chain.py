@@ -85,7 +85,7 @@ ROWS: Final = {
     "prior context, rejected": "- asking the customer for a receipt",
     "prior context, open": "- is the card still valid?",
     "authorisation, under whose authority": "on behalf of user:ana",
-    "authorisation, to do what": "You are meant to be allowed: refund:payment-specialist",
+    "authorisation, to do what": "You may: refund:payment-specialist",
     "human intent": f"- {WORDS} [user:ana, ",
 }
 

@@ -89,3 +89,53 @@ def test_tokens_are_counted_and_run_out() -> None:
         house.relay.verify()
 
         assert (1, ["limit"]) == (len(api.asked), denials(house)[-1:])
+
+
+def asks(asked: Asked) -> Said:
+    """Support hands to an editor, which writes, asks what is left, writes again, and answers."""
+    if "You are support" in asked.system:
+        return Use("handoff_to_editor", {"task": "Write it"}) if asked.answers == 0 else Text("answered")
+    steps = (Use("write", {"path": "src/a.py"}), Use("show_grant", {}), Use("write", {"path": "src/b.py"}))
+    return steps[asked.answers] if asked.answers < len(steps) else Text("done")
+
+
+def test_a_model_reads_what_it_may_and_what_is_left() -> None:
+    """In the payload that reaches the provider: in the user's role, and counted again when it asks."""
+    DONE.clear()
+    with serving(asks) as api:
+        house = House(api)
+        house.agent("editor", tools=[write], may=["write:src/**; at most 2 calls"])
+        house.agent("support", tools=[house.to("editor")], may_delegate=["write:src/**; at most 7 calls"])
+        run_async(lambda: house.ask("support", "Write it down", by="user:ana"))
+        house.relay.verify()
+    first, *_, last = (asked for asked in api.asked if "You are editor" in asked.system)
+    with house.relay.store.view() as view:
+        called = [decode_receipt(one.payload).body for one in view.find_receipts(ReceiptQuery(kind="tool.requested"))]
+
+    assert (True, False) == tuple("# What you may do" in text for text in (first.words, first.system))
+    for told in (
+        "You may: write:src/**; at most 2 calls (2 of 2 calls left)",
+        "You may hand on: nothing",
+        "Granted: user:ana to support: nothing of its own, to hand on write:src/**; at most 7 calls; support to editor",
+        "show_grant() says what is left",
+    ):
+        assert told in first.words
+    assert "(1 of 2 calls left)" in last.words
+    assert (["src/a.py", "src/b.py"], ["write", "write"]) == (DONE, [getattr(body, "tool", "") for body in called])
+
+
+def test_an_observed_model_is_told_that_nothing_is_blocked() -> None:
+    """It is offered no tool to ask what is left: nothing is counted."""
+    api, _ = played(editor={}, support={})
+    first = next(asked for asked in api.asked if "You are editor" in asked.system)
+
+    assert "You are observed: what you do is recorded, and nothing is blocked" in first.words
+    assert "show_grant" not in first.tools
+
+
+def test_a_root_that_is_held_can_ask_too() -> None:
+    """It has no briefing: what its user said is all that it is told, and the tool says the rest."""
+    api, _ = played(editor={"may": ["write:src/**"]}, support={"may_delegate": ["write:src/**"]})
+    first = next(asked for asked in api.asked if "You are support" in asked.system)
+
+    assert ("show_grant" in first.tools, "# What you may do" in first.words) == (True, False)

@@ -107,11 +107,11 @@ def test_nothing_that_the_parent_keeps_to_itself_goes_along() -> None:
 
 
 def test_the_child_can_report_and_read() -> None:
-    """A child's model is offered the report by its schema and the tool that reads what is not shown."""
+    """A child's model is offered the report by its schema, the tool that reads what is not shown, and its grant."""
     api, _, _ = played(two())
     (asked,) = api.of("billing-agent")
 
-    assert {"report_back", "read_artifact"} == set(asked.tools)
+    assert {"report_back", "read_artifact", "show_grant"} == set(asked.tools)
     assert ["result"] == asked.tools["report_back"]["input_schema"]["required"]
 
 

@@ -266,7 +266,8 @@ def test_of_two_processes_that_decide_at_once_one_wins(place: Place) -> None:
             )
             assert [0, 1] == sorted(process.returncode for process in done)
             (loser,) = (process for process in done if process.returncode)
-            assert ("batonpass: ", 1) == (loser.stderr[:11], len(loser.stderr.splitlines()))
+            said, *possible = loser.stderr.splitlines()  # who came first decides whether anything is left to do
+            assert ("batonpass: ", ["  it is "][: len(possible)]) == (said[:11], [line[:8] for line in possible])
     assert 1 == len(place.bodies("tool.approved") + place.bodies("tool.refused"))
     place.verify()
 

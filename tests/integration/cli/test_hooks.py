@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.adapters.claude_code.hooks import client
+from batonpass.model.bodies import HandoffInitiated
 from batonpass.relay import Relay
 from tests.integration.cli.hooking import Hooked
 from tests.integration.cli.shell import batonpass_in
@@ -236,3 +237,22 @@ def test_the_doctor_sees_hooks_recorder_and_spool(shop: Hooked) -> None:
     assert "does not answer" in frozen
     assert f"process {pid} answers, {client.VERSION}/observe" in after
     assert "reached no recorder" not in after
+
+
+def test_a_sub_agent_s_offer_points_into_the_transcript(shop: Hooked, tmp_path: Path) -> None:
+    """Through the hook command and the process that stays: the byte at which the line with the call begins."""
+    transcript = tmp_path / "session.jsonl"
+    said = {"type": "tool_use", "id": "toolu_1", "name": "Agent", "input": {"prompt": "Edit it"}}
+    lines = [
+        {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "Fix the rounding"}},
+        {"type": "assistant", "uuid": "m1", "message": {"role": "assistant", "content": [said]}},
+    ]
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    shop.tell(shop.prompt())
+    given = {"prompt": "Edit it", "subagent_type": "editor"}
+    asked = {"tool_name": "Agent", "tool_input": given, "tool_use_id": "toolu_1", "transcript_path": str(transcript)}
+    shop.tell(shop.event("PreToolUse", **asked))
+    (offer,) = (body for body in shop.bodies() if isinstance(body, HandoffInitiated))
+
+    assert offer.reasoning is not None
+    assert (len(json.dumps(lines[0])) + 1, None) == (offer.reasoning.offset, offer.reasoning.checkpoint)

@@ -94,7 +94,7 @@ def nothing(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "code", "sentence"),
     [
-        pytest.param(nothing, "store.unavailable", "there is no ledger at", id="nothing is there"),
+        pytest.param(nothing, "store.no_ledger", "there is no ledger at", id="nothing is there"),
         pytest.param(a_directory, "store.unavailable", "is a directory", id="a directory is there"),
         pytest.param(a_text, "store.not_a_ledger", "is not a ledger", id="a text is there"),
         pytest.param(anothers_database, "store.not_a_ledger", "another program's database", id="another's database"),

@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
+from msgspec.structs import replace
 
 from batonpass.ledger.standing import Working
 from batonpass.model.entry import Entry

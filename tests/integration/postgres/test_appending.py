@@ -1,9 +1,9 @@
 """What PostgreSQL adds to an append: limits, batches, faults, and other sessions in the way."""
 
 import os
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     ContentTooLargeError,

@@ -194,6 +194,7 @@ def test_a_view_that_breaks_says_so_and_the_next_one_works(
     """Half a moment is of no use: what was being read must be read again from the beginning."""
     lead = a_scribe(distant).start()
     with distant.view() as view:
+        view.info()  # the moment is that of the first look
         proxy.lose(Lost.REPLY)
         with pytest.raises(StoreUnavailableError):
             view.get_run(lead.run.id)

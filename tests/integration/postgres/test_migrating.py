@@ -25,7 +25,20 @@ BEFORE_APPROVERS = (
     "ALTER TABLE keys ADD CONSTRAINT keys_role_check CHECK (role IN ('root', 'relay'))",
     "DELETE FROM schema_migrations WHERE version = 5",
 )
+BEFORE_LISTS = (
+    *(f"DROP INDEX runs_{part}" for part in ("by_agent", "by_ending", "roots", "roots_of_session")),
+    *(f"DROP INDEX handoffs_{part}" for part in ("by_agent", "by_ending")),
+    *(f"DROP INDEX receipts_{part}" for part in ("by_ending", "by_call")),
+    "DELETE FROM standing WHERE state <> 'held'",
+    "ALTER TABLE standing DROP CONSTRAINT standing_pkey",
+    "ALTER TABLE standing DROP COLUMN state",
+    "ALTER TABLE standing RENAME COLUMN id TO handoff",
+    "ALTER TABLE standing ADD CONSTRAINT held_pkey PRIMARY KEY (handoff)",
+    "ALTER TABLE standing RENAME TO held",
+    "DELETE FROM schema_migrations WHERE version = 8",
+)
 BACK = (
+    *BEFORE_LISTS,
     "DROP TABLE cached",
     "ALTER TABLE runs DROP COLUMN session",
     "DELETE FROM schema_migrations WHERE version = 3",

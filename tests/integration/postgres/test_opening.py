@@ -12,6 +12,7 @@ import pytest
 from batonpass.errors import (
     InvalidValueError,
     NewerSchemaError,
+    NoLedgerError,
     NotALedgerError,
     SchemaError,
     StoreReadOnlyError,
@@ -141,11 +142,12 @@ def test_processes_that_open_an_empty_database_at_once_all_succeed(empty_postgre
 
 def test_a_newer_schema_is_refused(postgres: Server, postgres_url: str) -> None:
     """A store that a newer Batonpass has migrated is not touched by an older one."""
-    database = database_of(postgres_url)
-    postgres.execute("INSERT INTO schema_migrations (version, name) VALUES (9, 'later')", database=database)
+    database, known = database_of(postgres_url), len(schema.MIGRATIONS)
+    postgres.execute("INSERT INTO schema_migrations (version, name) VALUES (%s, 'later')", known + 1, database=database)
 
-    known = len(schema.MIGRATIONS)
-    with pytest.raises(NewerSchemaError, match=f"has schema 9 and this program knows up to {known}; upgrade batonpass"):
+    with pytest.raises(
+        NewerSchemaError, match=f"has schema {known + 1} and this program knows up to {known}; upgrade batonpass"
+    ):
         PostgresStore(postgres_url)
 
 
@@ -251,8 +253,19 @@ def test_a_session_is_set_up_for_its_task(postgres_url: str) -> None:
         connections = store._connections
         with connections.writer(connections.patience()) as writer, connections.snapshot() as reader:
             writing = [writer.execute(f"SHOW {name}").fetchone() for name in names]
-            reading = [reader.execute(f"SHOW {name}").fetchone() for name in names[:3]]
+            reading = [reader.connection.execute(f"SHOW {name}").fetchone() for name in names[:3]]
 
     assert [("batonpass",), ("5s",), ("30s",), ("on",)] == writing
     assert [("batonpass",), ("10min",), ("0",)] == reading
     assert PASSWORD not in store.url
+
+
+def test_reading_makes_no_tables(empty_postgres_url: str, postgres: Server) -> None:
+    """Whoever names a wrong database is told so, and leaves it as it was."""
+    with pytest.raises(NoLedgerError, match="there is no ledger at postgresql://"):
+        open_store(empty_postgres_url, create=False)
+    tables = postgres.execute(
+        "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", database=database_of(empty_postgres_url)
+    )
+
+    assert [(0,)] == tables

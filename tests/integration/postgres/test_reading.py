@@ -2,8 +2,10 @@
 
 import pytest
 
-from batonpass.errors import DerivedStateError, NotALedgerError, NotFoundError
+from batonpass.audit.verify import verify_ledger
+from batonpass.errors import DerivedStateError, MissingError, NotALedgerError, NotFoundError
 from batonpass.model.ids import AgentId, StreamId
+from batonpass.model.lifecycle import State
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_small_tree
@@ -116,3 +118,26 @@ def test_the_parts_of_a_tree_are_found_by_its_root(store: PostgresStore, scribe:
     assert ["reviewer", "editor", "lead"] == [run.agent for run in runs]
     assert ["editor"] == [run.agent for run in editors]
     assert ["reviewer", "editor"] == [handoff.to for handoff in handoffs]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM standing WHERE id = (SELECT max(id) FROM runs)",
+        "DELETE FROM standing WHERE id = (SELECT max(id) FROM handoffs)",
+        "UPDATE standing SET state = 'failed' WHERE id = (SELECT max(id) FROM handoffs)",
+    ],
+    ids=["a run that is left out", "a handoff that is left out", "a handoff under another state"],
+)
+def test_a_list_by_state_that_leaves_somebody_out_is_found(
+    postgres: Server, postgres_url: str, store: PostgresStore, scribe: Scribe, statement: str
+) -> None:
+    """What stands in which state is kept beside the rows: whoever edits it shows nothing untrue, and hides nothing."""
+    a_small_tree(scribe)
+    store.sequence()
+    postgres.execute(statement, database=database_of(postgres_url))
+    with store.view() as view:
+        assert [] == list(view.find_handoffs(states=[State.FAILED]))
+
+    with pytest.raises(MissingError, match="by state"):
+        verify_ledger(store)

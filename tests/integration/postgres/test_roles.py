@@ -1,7 +1,9 @@
 """The role that the guide gives to relays: it lets them do their work, and take nothing away."""
 
 import re
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from batonpass.errors import CallSuspendedError, ConstraintViolatedError, StoreE
 from batonpass.handoff.calls.tools import tool
 from batonpass.model.ids import CallId
 from batonpass.relay import Relay
+from batonpass.store.port import Wake
+from batonpass.store.postgres.store import PostgresStore
 from tests.house.tree import DOCS
 from tests.integration.postgres.support import database_of
 from tests.postgres_server import PASSWORD, USER, Server
@@ -67,6 +71,7 @@ def test_a_relay_does_all_of_its_work(limited: str, tmp_path: Path) -> None:
         lease = relay.claim(holder="here", lease_for=timedelta(minutes=1))
         assert lease is not None
         relay.handoff(lease.handoff).accept(lease=lease).close()
+        assert Wake.NOTHING is relay.store.await_work(["editor"], at_most=timedelta(0), stop=threading.Event())  # type: ignore[list-item]  # an id
         payer = relay.start("Pay", by=ANA, mode="enforced")
         with pytest.raises(CallSuspendedError) as suspended:
             payer.call(pay, 7)
@@ -77,6 +82,24 @@ def test_a_relay_does_all_of_its_work(limited: str, tmp_path: Path) -> None:
         relay.seal()
 
         assert relay.verify() is not None
+
+
+def test_a_role_of_before_goes_on_after_a_migration(
+    postgres: Server, postgres_url: str, limited: str, tmp_path: Path
+) -> None:
+    """What the guide granted before workers were told is enough: the migration gives what else the same work takes."""
+    database, role = database_of(postgres_url), f"relay_of_{database_of(postgres_url)}"
+    for statement in (
+        f"REVOKE UPDATE ON standing FROM {role}",
+        f"GRANT DELETE ON standing TO {role}",
+        "DROP TABLE waiting_workers",
+        "DELETE FROM schema_migrations WHERE version = 9",
+    ):
+        postgres.execute(statement, database=database)
+    with closing(PostgresStore(postgres_url)) as owner:
+        owner.migrate()
+
+    test_a_relay_does_all_of_its_work(limited, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import ContentMismatchError, DuplicateReceiptError, StaleHeadError

@@ -18,6 +18,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import Scribe, a_scribe, a_small_tree
 from tests.integration.full_ledger import record_everything
+from tests.integration.sqlite.tails import settle
 from tests.unit.cli.desk import record_in
 
 # No receipt says who holds what just now, or how a step of the schema was called: nothing to compare these with.
@@ -77,6 +78,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Scribe]:
     store = SqliteStore(path)
     scribe = a_scribe(store)
     record_everything(scribe)
+    settle(store)
+    a_small_tree(scribe, calls=2)
     Sealing(store, scribe.identity).seal()
     store.close()
     return path, scribe

@@ -6,28 +6,21 @@ import apsw
 import pytest
 
 from batonpass.audit.verify import verify_ledger
-from batonpass.errors import StoreAlteredError
+from batonpass.errors import EditedError, StoreAlteredError
 from batonpass.model.ids import SessionId
 from batonpass.model.remark import Said
+from batonpass.model.run import RunState
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, a_scribe, a_small_tree
 from batonpass.testing.conformance.deciding import decided, held
 from batonpass.testing.conformance.remarks import endorsed, remarks
+from tests.integration.full_ledger import record_everything
+from tests.integration.sqlite.answers import everything_in
+from tests.integration.sqlite.earlier import make_earlier
 
-BEFORE_APPROVERS = """
-    DROP TABLE held_calls;
-    DROP TABLE decided_calls;
-    DROP INDEX keys_of_approvers;
-    ALTER TABLE keys DROP COLUMN principal;
-    DELETE FROM schema_migrations WHERE version = 4;
-"""
+# What earlier versions could not record has no room in their tables: approvers, charges, what is said of files.
+FULL_FROM = 6
 SESSION = SessionId("session_" + "0" * 26)
-BACK = """
-    DROP TABLE cached;
-    DROP INDEX runs_by_session;
-    ALTER TABLE runs DROP COLUMN session;
-    DELETE FROM schema_migrations WHERE version = 2;
-"""
 
 
 def test_sessions_are_found_in_a_ledger_that_is_older_than_them(tmp_path: Path) -> None:
@@ -38,9 +31,7 @@ def test_sessions_are_found_in_a_ledger_that_is_older_than_them(tmp_path: Path) 
     a_small_tree(scribe)
     root = scribe.recording.start("again", agent="lead", by=ANA, session=SESSION).run
     store.close()
-    connection = apsw.Connection(str(path))
-    connection.execute(BACK)
-    connection.close()
+    make_earlier(path, 1)
     opened = SqliteStore(path)
     with opened.view() as view:
         found = list(view.find_runs(session=SESSION))
@@ -61,9 +52,7 @@ def test_held_calls_are_found_in_a_ledger_that_is_older_than_approvers(tmp_path:
     with store.view() as view:
         keys = list(view.find_keys())
     store.close()
-    connection = apsw.Connection(str(path))
-    connection.execute(BEFORE_APPROVERS)
-    connection.close()
+    make_earlier(path, 3)
     opened = SqliteStore(path)
     decided(a_scribe(opened, identity=scribe.identity, root=scribe.root), waiting)
     with opened.view() as view:
@@ -80,8 +69,8 @@ def test_a_trigger_in_an_older_ledger_does_not_run_while_it_is_migrated(tmp_path
     store = SqliteStore(path)
     a_small_tree(a_scribe(store))
     store.close()
+    make_earlier(path, 1)
     connection = apsw.Connection(str(path))
-    connection.execute(BACK)
     connection.execute("CREATE TRIGGER quiet AFTER UPDATE ON runs BEGIN DELETE FROM receipts; END")
     connection.close()
     with pytest.raises(StoreAlteredError, match="trigger quiet is not ours"):
@@ -95,11 +84,53 @@ def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(tmp_path:
     scribe = a_scribe(store)
     endorsed(scribe)
     store.close()
-    connection = apsw.Connection(str(path))
-    connection.execute("DROP TABLE remarks; DELETE FROM schema_migrations WHERE version = 6")
-    connection.close()
+    make_earlier(path, 5)
     opened = SqliteStore(path)
 
     assert 1 == len(remarks(opened, Said.ENDORSED))
     verify_ledger(opened)
     opened.close()
+
+
+def test_lists_are_found_in_a_ledger_that_is_older_than_their_indexes(tmp_path: Path) -> None:
+    """Also where somebody had edited signed bytes before: the verifier names them then, and opening does not fail."""
+    path = tmp_path / "ledger.db"
+    store = SqliteStore(path)
+    scribe = a_scribe(store)
+    lead = a_small_tree(scribe)
+    store.close()
+    make_earlier(path, 6)
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE receipts SET payload = x'ff00' WHERE kind = 'tool.requested' AND seq = 2")
+    connection.close()
+    opened = SqliteStore(path)
+    with opened.view() as view:
+        found = [run.id for run in view.find_runs(roots=True, states=[RunState.COMPLETED])]
+    with pytest.raises(EditedError, match="cannot be read"):
+        verify_ledger(opened)
+    opened.close()
+
+    assert [lead.run.id] == found
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_an_earlier_ledger_with_everything_in_it_says_what_it_said(tmp_path: Path, version: int) -> None:
+    """Opening it applies the steps that are missing; every way to ask gives the same answer, and it goes on."""
+    path = tmp_path / "ledger.db"
+    store = SqliteStore(path)
+    scribe = a_scribe(store)
+    if version >= FULL_FROM:
+        record_everything(scribe)
+    else:
+        a_small_tree(scribe)
+    before = everything_in(store)
+    store.close()
+    make_earlier(path, version)
+    opened = SqliteStore(path)
+    after = everything_in(opened)
+    verify_ledger(opened)
+    a_small_tree(a_scribe(opened, identity=scribe.identity, root=scribe.root))
+    verify_ledger(opened)
+    opened.close()
+
+    assert before == after

@@ -1,5 +1,6 @@
 """How SQLite goes about what must stay quick in a large ledger."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import apsw
 import pytest
 
 from batonpass.store.sqlite.store import SqliteStore
-from batonpass.store.sqlite.writing import QUERIES
+from batonpass.store.sqlite.tail import QUERIES
 
 
 @pytest.fixture
@@ -19,17 +20,61 @@ def path(tmp_path: Path) -> Iterator[Path]:
     store.close()
 
 
-@pytest.mark.parametrize("given", ["stream", "root"])
+@pytest.mark.parametrize("given", ["stream", "root", "agent"])
 def test_receipts_of_a_stream_are_found_without_the_others(path: Path, given: str) -> None:
     """However many receipts there are, only those of the wanted streams are looked at."""
-    wanted = {"first": 1, "last": 1, "since": "", "kind": None, "agent": None, "stream": None, "root": None, given: "x"}
+    wanted = {
+        "first": 1,
+        "last": 1,
+        "since": "",
+        "kind": None,
+        "agent": None,
+        "stream": None,
+        "root": None,
+        "but": "",
+        given: "x",
+    }
     connection = apsw.Connection(str(path))
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {QUERIES['find_receipts_of_streams']}", wanted)]
 
-    assert ["SEARCH receipts USING INDEX sqlite_autoindex_receipts_2 (stream=?)"] == [
-        step for step in plan if " receipts" in step
-    ]
-    assert [] == [step for step in plan if step in {"SCAN handoffs", "SCAN streams"}]
+    # By the index those that are settled, by position those that came later, and each of both by its position.
+    assert ["SEARCH receipt_places USING PRIMARY KEY (stream=?)"] == [step for step in plan if "receipt_places" in step]
+    assert {"rowid>?", "rowid=?"} == {
+        step.removeprefix("SEARCH receipts USING INTEGER PRIMARY KEY (").removesuffix(")")
+        for step in plan
+        if " receipts" in step
+    }
+    assert [] == [step for step in plan if step in {"SCAN handoffs", "SCAN streams", "SCAN runs"}]
+
+
+LISTS = {
+    "find_runs_in_state": "runs_by_state (state=? AND id<?)",
+    "find_runs_of_agent": "runs_by_agent (agent=? AND id<?)",
+    "find_roots": "runs_roots (id<?)",
+    "find_children": "runs_by_parent (parent=?)",
+    "find_series": "runs_by_series (series=? AND id<?)",
+    "find_session": "runs_by_session (session=? AND id<?)",
+    "find_session_roots": "runs_roots_of_session (session=? AND id<?)",
+    "find_handoffs_in_state": "handoffs_by_state (state=? AND id<?)",
+    "find_ready": "handoffs_by_state (state=? AND id<?)",
+    "find_handoffs_of_agent": "handoffs_by_agent (agent=? AND id<?)",
+    "find_handoffs_of_run": "handoffs_by_parent (parent=? AND id<?)",
+    "find_held": "handoffs_by_state (state=?)",
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_is_read_by_its_index_and_the_tail_by_its_ids(path: Path, name: str) -> None:
+    """What is settled comes by index; of the rest only what is greater is looked at, and nothing is scanned."""
+    connection = apsw.Connection(str(path))
+    wanted = dict.fromkeys(re.findall(r":(\w+)", QUERIES[name]), "x")
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {QUERIES[name]}", wanted)]
+    table = LISTS[name].split("_")[0]
+    steps = [step.replace("COVERING INDEX", "INDEX") for step in plan if f" {table} " in f"{step} "]
+
+    assert f"SEARCH {table} USING INDEX {LISTS[name]}" == steps[0]
+    assert steps[1].startswith(f"SEARCH {table} USING PRIMARY KEY (id>?")
+    assert 2 == len(steps)
 
 
 def test_attempts_are_found_without_those_at_other_handoffs(path: Path) -> None:
@@ -38,4 +83,10 @@ def test_attempts_are_found_without_those_at_other_handoffs(path: Path) -> None:
     wanted = {"parent": "x", "handoff": "y"}
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {QUERIES['find_attempts']}", wanted)]
 
-    assert ["SEARCH runs USING INDEX runs_by_parent (parent=? AND handoff=?)"] == plan
+    # Only the few that are not settled are sorted.
+    assert [
+        "SEARCH runs USING INDEX runs_by_parent (parent=? AND handoff=?)",
+        "SEARCH runs USING PRIMARY KEY (id>?)",
+    ] == [step for step in plan if " runs " in step]
+    assert ["USE TEMP B-TREE FOR ORDER BY"] == plan[plan.index("RIGHT") :][-1:]
+    assert 1 == sum("TEMP B-TREE" in step for step in plan)

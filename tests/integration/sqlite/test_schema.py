@@ -17,7 +17,7 @@ DROPPING: Final = "CREATE TRIGGER quiet AFTER INSERT ON receipts BEGIN DELETE FR
 REPLACING: Final = (
     "PRAGMA writable_schema = on;"
     "UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL UNIQUE', 'NOT NULL UNIQUE ON CONFLICT IGNORE')"
-    " WHERE name = 'receipts';"
+    " WHERE name = 'streams';"
     "PRAGMA writable_schema = off"
 )
 ALTERED: Final = {
@@ -47,8 +47,9 @@ ALTERED: Final = {
         "ALTER TABLE touches RENAME TO hidden; CREATE VIEW touches AS SELECT * FROM hidden WHERE path <> 'a'",
         "touches_by_path",
     ),
+    "an index of ours that is gone": ("DROP TABLE receipt_places", "receipt_places"),
     "a column more": ("ALTER TABLE contents ADD COLUMN mine TEXT", "contents"),
-    "a constraint that drops rows without a word": (REPLACING, "receipts"),
+    "a constraint that drops rows without a word": (REPLACING, "streams"),
 }
 
 

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from batonpass.store.sqlite.store import SqliteStore
-from batonpass.store.sqlite.writing import QUERIES
+from batonpass.store.sqlite.tail import QUERIES
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
 from batonpass.testing.conformance.touching import changed
 

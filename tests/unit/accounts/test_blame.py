@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.accounts.blame_values import Known, Link, Standing
+from batonpass.accounts.blame_values import Known, Link
 from batonpass.attribution.change import digest_of
 from batonpass.errors import InvalidValueError
 from batonpass.model.receipt import Mode
+from batonpass.records.handoff import Standing
+from batonpass.records.hold import Leave
 from tests.unit.accounts.shop import AFTER, ANA, BEFORE, NEW, Shop, delete_file, write_file
 
 
@@ -36,11 +38,11 @@ def test_a_line_leads_up_to_the_human(shop: Shop) -> None:
     assert [("editor", "lead", Link.CERTAIN), ("lead", None, None)] == [
         (hop.agent, hop.sender, hop.link) for hop in maker.hops
     ]
-    assert (ANA, Mode.ENFORCED, Standing.UNVERIFIED, (), None, True) == (
+    assert (ANA, Mode.ENFORCED, Standing.UNVERIFIED, Leave.NOT_NEEDED, None, True) == (
         maker.principal,
         maker.mode,
         maker.standing,
-        maker.approvals,
+        maker.leave and maker.leave.leave,
         maker.source,
         maker.proof.holds,
     )
@@ -90,8 +92,11 @@ def test_an_approval_says_by_whom(shop: Shop) -> None:
     with handoff as editor:
         editor.call(write_file, "a.py", AFTER)
 
-    assert ["held", "approved"] == [fact.label for fact in shop.maker().approvals]
-    assert "by user:bob" in shop.maker().approvals[1].text
+    (hold,) = shop.maker().handed
+
+    assert ["user:bob"] == [approval.by for approval in hold.approvals if approval.is_for]
+    assert (leave := shop.maker().leave) is not None
+    assert Leave.NOT_NEEDED == leave.leave
 
 
 @pytest.mark.parametrize("passed", [True, False])

@@ -76,9 +76,11 @@ def test_a_denied_call_was_never_made(shop: Shop) -> None:
     tried(lambda: handoff.accept().call(break_off, "x"))
     again = shop.relay.resume(lead.id)
     tried(lambda: again.hand_off("editor", "Try it").accept().call(break_off, "x"))
-    denied = [call for call in shop.relay.trail(lead.id).calls.values() if call.outcome == "denied"]
+    denied = [call for call in shop.relay.trail(lead.id).calls.values() if call.record.outcome == "denied"]
 
-    assert [("it was denied, and never made: call.in-doubt",)] == [effect(shop, call.id).notes for call in denied]
+    assert [("it was denied, and never made: call.in-doubt",)] == [
+        effect(shop, call.record.id).notes for call in denied
+    ]
 
 
 def test_what_is_no_call_is_not_found(shop: Shop) -> None:

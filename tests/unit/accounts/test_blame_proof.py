@@ -1,11 +1,11 @@
 """Whether the receipts behind an answer hold: what was changed under it is found, without reading the rest."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_proof import Witness
 from batonpass.accounts.blame_values import Proof

@@ -11,15 +11,15 @@ import pytest
 from batonpass.accounts.blame_changes import place_of, read_changes
 from batonpass.accounts.blame_unplaced import find_unplaced
 from batonpass.accounts.blame_values import Known, Line
-from batonpass.accounts.sources import Source, source_of
 from batonpass.attribution.change import FileChange, digest_of, lines_of
 from batonpass.attribution.diffing import hunks_between
 from batonpass.attribution.documents import encode_change
-from batonpass.audit.lookup import read_receipt
 from batonpass.handoff.run import LiveRun
 from batonpass.model.bodies import Changed, ToolCompleted, ToolRequested
 from batonpass.model.entry import Touch
-from batonpass.model.ids import CallId, new_call_id
+from batonpass.model.ids import CallId, StreamId, new_call_id
+from batonpass.records.source import Source, source_of
+from batonpass.records.text import read_receipt
 from batonpass.store.port import ReceiptQuery
 from tests.unit.accounts.shop import AFTER, ANA, BEFORE, NEW, OLD, Shop
 
@@ -90,7 +90,8 @@ def test_a_request_that_is_not_kept_names_nobody(shop: Shop) -> None:
     records(shop, lead, a_change(lead, hunks=None), {"text": NEW})
     with shop.viewed() as view:
         (recorded,) = read_changes(view, place_of(shop.path(), roots=[shop.folder]), ["a.py"]).found
-        (unplaced,) = find_unplaced(view, [replace(recorded, change=replace(recorded.change, call="call_other"))])
+        started = read_receipt(view.get_receipt_at(StreamId(lead.id), 1))
+        (unplaced,) = find_unplaced(view, [replace(recorded, receipt=started)])
 
     assert frozenset() == unplaced.written
 

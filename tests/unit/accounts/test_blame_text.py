@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.accounts.blame_text import called, quoted, render_blame, spelled, who
+from batonpass.accounts.blame_text import render_blame
 from batonpass.accounts.blame_values import Blame, Hop, Known, Line, Link, Maker, Proof
-from batonpass.accounts.sources import Source
-from batonpass.accounts.why_values import Fact
+from batonpass.accounts.blame_words import called, quoted, spelled, who
 from batonpass.attribution.history import Commit
 from batonpass.attribution.mark import UNRECORDED
-from batonpass.audit.lookup import Found
 from batonpass.model.card import Card
 from batonpass.model.ids import AgentId, CallId
+from batonpass.records.source import Source
+from batonpass.records.text import Found
 from tests.unit.accounts.shop import AFTER, ANA, BEFORE, NEW, Shop, write_file
 from tests.unit.accounts.trees import HOSTILE
 
@@ -67,7 +67,10 @@ def test_without_a_grant_none_is_set(shop: Shop) -> None:
     lead.call(write_file, "a.py", AFTER)
     rows = told(shop.blame("a.py", 2))
 
-    assert [True, "unverified · grant: none set · approval: none set"] == [rows[0].endswith('← ana: "Fix it"'), rows[1]]
+    assert [True, "unverified · grant: none set · approval: none needed"] == [
+        rows[0].endswith('← ana: "Fix it"'),
+        rows[1],
+    ]
 
 
 def test_what_a_root_may_was_granted_by_whom_it_works_for(shop: Shop) -> None:
@@ -94,9 +97,11 @@ def test_in_full_there_is_every_word(shop: Shop) -> None:
     shop.edits(lead, task="Shout\nlouder")
     rows = told(shop.blame("a.py", 2), full=True)
 
-    assert ['  │ "Shout', '  │ louder"'] == rows[4:6]
-    assert ["  │ - the second line, as it was", f"  │ + {NEW}"] == [row for row in rows if row[4:6] in {"- ", "+ "}]
-    assert "handed on by lead (certain)" in rows[3]
+    said = [row[13:] for row in rows]
+
+    assert ["│ Shout", "│ louder", "← handed on by lead ID"] == said[1:4]
+    assert ["│ Fix", "│ it"] == said[5:7]
+    assert ["- the second line, as it was", f"+ {NEW}"] == [row for row in said if row[:2] in {"- ", "+ "}]
 
 
 def test_several_groups_are_a_line_each(shop: Shop) -> None:
@@ -180,6 +185,16 @@ def test_candidates_are_listed_and_none_is_chosen(shop: Shop) -> None:
     assert 8 == sum('"Shout" ←' in row for row in told(several, full=True))
 
 
+def test_many_candidates_fit_on_a_screen(shop: Shop) -> None:
+    """In full too: whoever only may have done it has three lines, and programs get all of them."""
+    blame, maker = an_answer(shop)
+    calls = tuple(CallId(f"call_{number}") for number in range(100))
+    line = replace(blame.lines[0], known=Known.CANDIDATES, run=None, calls=calls, or_nobody=True)
+    rows = told(replace(blame, lines=(line,), makers=dict.fromkeys(calls, maker)), full=True)
+
+    assert (38, "  … and 88 more; --json lists them") == (len(rows), rows[-1])
+
+
 def test_a_run_that_is_certain_is_named_though_its_call_is_not(shop: Shop) -> None:
     """It was one of its calls."""
     blame, maker = an_answer(shop)
@@ -241,8 +256,8 @@ def test_in_full_a_transcript_names_its_session(shop: Shop) -> None:
     )
     rows = told(replace(with_maker(blame, theirs), transcripts=1), full=True)
 
-    assert "sub-agent abc" in rows[3]
-    assert "  enforced · claude-code · session s-1 · line u-1" == rows[-1]
+    assert rows[0].endswith("sub-agent abc")
+    assert "ids          claude-code · session s-1 · line u-1" == rows[-1]
 
 
 def test_an_answer_prints_itself(shop: Shop) -> None:
@@ -262,17 +277,16 @@ def test_a_thing_without_lines_is_told_by_who_made_it(shop: Shop) -> None:
 
 
 def test_words_of_a_grant_that_are_gone_are_not_made_up(shop: Shop) -> None:
-    """Nor is an approval left out; of many patterns, some are shown."""
+    """Of many patterns, some are shown."""
     blame, maker = an_answer(shop)
-    approved = Fact(label="approved", text="by user:bob · proven")
     many = tuple(f"read:{number}" for number in range(7))
 
     assert (
-        "unverified · may: the words are no longer here · approval: none set"
+        "unverified · may: the words are no longer here · approval: none needed"
         == told(with_maker(blame, replace(maker, may=None)))[1]
     )
-    assert told(with_maker(blame, replace(maker, may=many, approvals=(approved,))))[1].endswith(
-        "read:4 … (granted by lead) · approval: approved by user:bob · proven"
+    assert told(with_maker(blame, replace(maker, may=many)))[1].endswith(
+        "read:4 … (granted by lead) · approval: none needed"
     )
 
 

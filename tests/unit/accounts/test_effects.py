@@ -147,7 +147,7 @@ class TestTelling:
             "message ana@example.org (1) ×2",
             "unexplained: src/b.py, src/c.py, src/d.py and 1 more: no recorded call changed 4 files",
         ] == [click.unstyle("".join(map(str, row))) for row in effect_rows(account)]
-        assert [True, True] == [(call.took_us or 0) > 0 for call in account.calls]
+        assert [True, True] == [(call.record.took_us or 0) > 0 for call in account.calls]
 
     def test_a_constraint_on_what_a_call_returned_is_followed(self, relay: Relay) -> None:
         """Where it was checked, and whether it held."""

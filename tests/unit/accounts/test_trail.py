@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from batonpass.accounts.trail_values import Called, Happened
-from batonpass.audit.lookup import Found
 from batonpass.errors import NotFoundError
 from batonpass.model.bodies import HandoffInitiated, HandoffLapsed, VerificationPassed
 from batonpass.model.ids import RunId
@@ -13,6 +12,7 @@ from batonpass.model.items import Decision, OpenQuestion
 from batonpass.model.kinds import Settlement
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import RunState
+from batonpass.records.text import Found
 from tests.unit.accounts.trees import ANA, SECOND, Place, break_off, calls_of, fail, find, kinds_of, read, tried, write
 
 LONG = timedelta(minutes=10)
@@ -86,7 +86,10 @@ def test_calls_say_what_became_of_them(place: Place) -> None:
         ("write", "completed", None, "a.py", False),
         ("read", "completed", None, None, True),
         ("fail", "failed", "value", None, False),
-    ] == [(call.tool, call.outcome, call.why, call.target and call.target.line, call.reads) for call in made]
+    ] == [
+        (call.record.tool, call.record.outcome, call.record.why, call.target and call.target.line, call.record.reads)
+        for call in made
+    ]
     assert ["path=a.py", "words=no"] == [call.arguments.line for call in made if call.arguments is not None]
     assert ['"ValueError: no"'] == [str(call.message) for call in made if call.message is not None]
 
@@ -98,10 +101,10 @@ def test_a_call_without_an_outcome_is_in_doubt_once_its_run_is_over(place: Place
     run = handoff.accept()
     tried(lambda: run.call(break_off, "all"))
 
-    before = calls_of(place.trail(lead.id), run)[0].in_doubt
+    before = calls_of(place.trail(lead.id), run)[0].record.in_doubt
     run.fail(RuntimeError("gone"))
 
-    assert (False, True) == (before, calls_of(place.trail(lead.id), run)[0].in_doubt)
+    assert (False, True) == (before, calls_of(place.trail(lead.id), run)[0].record.in_doubt)
 
 
 def test_a_lost_process_leaves_its_calls_in_doubt(place: Place) -> None:
@@ -113,7 +116,7 @@ def test_a_lost_process_leaves_its_calls_in_doubt(place: Place) -> None:
 
     trail = place.trail(lead.id)
 
-    assert [True] == [call.in_doubt for call in calls_of(trail, lead)]
+    assert [True] == [call.record.in_doubt for call in calls_of(trail, lead)]
     assert ("run.rekeyed", 2) == (kinds_of(trail.runs[lead.id])[-1], trail.runs[lead.id].epoch)
 
 
@@ -125,11 +128,11 @@ def test_what_was_decided_about_a_call_is_told_with_it(place: Place, settlement:
     run = handoff.accept()
     tried(lambda: run.call(break_off, "all"))
     run.fail(RuntimeError("gone"))
-    handoff.settle(calls_of(place.trail(lead.id), run)[0].id, settlement, by=ANA)
+    handoff.settle(calls_of(place.trail(lead.id), run)[0].record.id, settlement, by=ANA)
 
     call = calls_of(place.trail(lead.id), run)[0]
 
-    assert (settlement, False) == (call.settled, call.in_doubt)
+    assert (settlement, False) == (call.record.settlement, call.record.in_doubt)
 
 
 def test_finished_calls_of_an_earlier_attempt_are_said_to_be_kept(place: Place) -> None:
@@ -234,7 +237,7 @@ def test_a_denied_call_says_which_rule(place: Place) -> None:
     assert "call.in_doubt" == tried(lambda: second.call(break_off, "all"))
     denied = calls_of(place.trail(lead.id), second)
 
-    assert [("denied", "call.in-doubt")] == [(call.outcome, call.why) for call in denied]
+    assert [("denied", "call.in-doubt")] == [(call.record.outcome, call.record.why) for call in denied]
 
 
 def test_nothing_is_told_twice(place: Place) -> None:
@@ -246,7 +249,7 @@ def test_nothing_is_told_twice(place: Place) -> None:
 
     trail = place.trail(lead.id)
     told = [event for run in trail.runs.values() for event in run.events]
-    outcomes = sum(isinstance(event, Called) and event.outcome in {"completed", "failed"} for event in told)
+    outcomes = sum(isinstance(event, Called) and event.record.outcome in {"completed", "failed"} for event in told)
     acts = sum(isinstance(entry, Happened) for known in trail.handoffs.values() for entry in known.story)
 
     assert trail.receipts == len(told) + outcomes + acts

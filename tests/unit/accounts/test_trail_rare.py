@@ -4,17 +4,18 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from msgspec import structs
 
 from batonpass.accounts.trail_html import render_html
 from batonpass.accounts.trail_text import render_text
 from batonpass.accounts.trail_words import first_line, gone
-from batonpass.audit.lookup import Found
 from batonpass.errors import EditedError
 from batonpass.handoff.calls.tools import tool
 from batonpass.model.bodies import Changed, RunGap, ToolCompleted
 from batonpass.model.ids import ContentId, new_content_id
 from batonpass.model.items import Artifact, Claim, RejectedPath, Report
 from batonpass.model.kinds import Settlement
+from batonpass.records.text import Found
 from batonpass.testing.clock import NOON
 from batonpass.testing.recording import plainly
 from batonpass.wire.documents import encode_item, encode_report
@@ -90,11 +91,11 @@ def test_a_settled_call_says_what_was_decided(place: Place, settlement: Settleme
     tried(lambda: run.call(break_off, "all"))
     run.fail(RuntimeError("gone"))
     (call,) = calls_of(place.trail(lead.id), run)
-    handoff.settle(call.id, settlement, by=ANA, reason="asked them")
+    handoff.settle(call.record.id, settlement, by=ANA, reason="asked them")
     lines = lines_of(place.trail(lead.id))
 
     assert f"break_off to=all · {note}" in lines
-    assert f'settled: {settlement} break_off {call.id[-4:]} · by user:ana · "asked them"' in lines
+    assert f'settled: {settlement} break_off {call.record.id[-4:]} · by user:ana · "asked them"' in lines
 
 
 def test_a_call_that_was_made_again_says_where(place: Place) -> None:
@@ -119,7 +120,7 @@ def test_a_call_that_was_made_again_says_where(place: Place) -> None:
     trail = place.trail(lead.id)
     (again,) = calls_of(trail, second)
 
-    assert [f"no outcome: made again as {again.id[-4:]}", "completed 0ms"] == [
+    assert [f"no outcome: made again as {again.record.id[-4:]}", "completed 0ms"] == [
         line.partition(" · ")[2] for line in lines_of(trail) if line.startswith("put")
     ]
 
@@ -179,7 +180,7 @@ def test_rows_that_go_in_a_circle_end_somewhere(place: Place) -> None:
         trail,
         handoffs={**trail.handoffs, **{known: replace(each, story=(lead.id,)) for known, each in below.items()}},
     )
-    up = replace(trail, runs={**trail.runs, lead.id: replace(told, run=replace(told.run, parent=run.id))})
+    up = replace(trail, runs={**trail.runs, lead.id: replace(told, run=structs.replace(told.run, parent=run.id))})
 
     assert ["lead", "editor"] == [row.parts[0].text.split()[0] for row in render_text(down) if "─ " in row.tree]
     with pytest.raises(EditedError):

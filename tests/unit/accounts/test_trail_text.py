@@ -93,7 +93,7 @@ def test_what_happened_is_said(told: Trail) -> None:
 
     for words in (
         "may write:**, call:* · carries",
-        "missing: rationale, criteria",
+        "missing in what went to editor ",
         'approved by user:ana · unproven · looked 1.5s, as claimed · "fine"',
         "write a.py · completed 0ms · kept: editor",
         'fail words=no · failed 0ms: value · "ValueError: no"',
@@ -109,8 +109,8 @@ def test_times_count_from_the_top(told: Trail) -> None:
     handoff = next(iter(told.handoffs))
 
     assert ["", "+0ms", "+0ms"] == [row.when for row in render_text(told)][:3]
-    assert "+1m02s" == [row.when for row in render_text(told)][-1]
-    assert "+1m01s" == [row.when for row in render_text(told.below(handoff))][-1]
+    assert "+1m02s" == [row.when for row in render_text(told) if row.when][-1]
+    assert "+1m01s" == [row.when for row in render_text(told.below(handoff)) if row.when][-1]
 
 
 def test_a_clock_that_went_back_is_seen(place: Place) -> None:
@@ -268,7 +268,9 @@ def test_a_late_outcome_is_evidence(place: Place) -> None:
     tried(lambda: run.call(cancelled_meanwhile))
     trail = place.trail(lead.id)
 
-    assert [(None, True, True)] == [(call.outcome, call.late, call.in_doubt) for call in calls_of(trail, run)]
+    assert [(None, True, True)] == [
+        (call.record.outcome, call.record.late is not None, call.record.in_doubt) for call in calls_of(trail, run)
+    ]
     assert [True] == ["completed late: evidence" in line for line in lines_of(trail) if line.startswith("cancelled_m")]
     assert 1 == sum(line.startswith("late cancelled_meanwhile") for line in lines_of(trail))
 
@@ -283,3 +285,13 @@ def test_a_late_outcome_is_evidence(place: Place) -> None:
 def test_an_error_of_ours_is_named_without_its_module(last: str, told: str) -> None:
     """Where it is defined tells a reader nothing; of others' errors it tells whose they are."""
     assert told == message_of(f"Traceback (most recent call last):\n  x\n{last}")
+
+
+def test_what_is_missing_is_said_once(told: Trail) -> None:
+    """At the end, with whom it went to, and not on every line that it could stand on."""
+    lines = lines_of(told)
+    handoff = next(iter(told.handoffs))
+
+    assert [] == [line for line in lines if "missing:" in line]
+    assert 1 == sum("missing in what went to editor " in line for line in lines)
+    assert lines[-1].endswith(": " + ", ".join(told.handoffs[handoff].offered.body.missing))  # type: ignore[union-attr]

@@ -3,7 +3,6 @@
 import pytest
 
 from batonpass.accounts.why_values import Verdict
-from batonpass.audit.lookup import read_receipt
 from batonpass.errors import NotFoundError
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.transfer.close import expire
@@ -12,6 +11,7 @@ from batonpass.model.ids import StreamId
 from batonpass.model.items import Constraint
 from batonpass.model.receipt import Mode
 from batonpass.model.run import Handoff
+from batonpass.records.text import read_receipt
 from tests.unit.accounts.trees import (
     ANA,
     Place,
@@ -99,7 +99,7 @@ def test_a_handoff_that_nobody_had_to_approve(place: Place) -> None:
 
     assert (
         f"allowed: {name_of(lead)} offered mailer {handoff.id[-4:]}, and nobody had to approve it; "
-        "no grant: observed, so nothing was enforced" == why.sentence
+        "no grant: observed, so no grant, limit or constraint was enforced" == why.sentence
     )
     assert f"{why.sentence}; nobody has taken it yet" == waiting.sentence
     assert [f"attempt 1 by {name_of(run)} · validation found data-gap.criteria-missing"] == facts_of(why, "accepted")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from batonpass.accounts.why_values import Verdict
 from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.run import LiveRun
@@ -163,7 +164,7 @@ def test_a_call_in_doubt_leads_to_the_earlier_one(place: Place) -> None:
 
     assert (
         f"denied: {name_of(second)} tried break_off to=all again, and nobody knows whether "
-        f"break_off {doubt.id[-4:]} of {name_of(first)} happened: repeat or skip?" == why.sentence
+        f"break_off {doubt.record.id[-4:]} of {name_of(first)} happened: repeat or skip?" == why.sentence
     )
     assert [doubt.receipt] == [fact.receipt for fact in why.facts if fact.label == "earlier"]
 
@@ -176,14 +177,14 @@ def test_a_call_that_somebody_settled_says_who(place: Place) -> None:
     tried(lambda: first.call(break_off, "all"))
     (doubt,) = calls_of(place.trail(lead.id), first)
     second = try_again(handoff, first)
-    handoff.settle(doubt.id, Settlement.REPEAT, by=ANA)
+    handoff.settle(doubt.record.id, Settlement.REPEAT, by=ANA)
     tried(lambda: second.call(break_off, "all"))
 
     why = last(place, Kind.TOOL_REQUESTED)
 
-    assert [f"break_off {doubt.id[-4:]} of {name_of(first)}: was in doubt: repeat, decided by user:ana"] == facts_of(
-        why, "earlier"
-    )
+    assert [
+        f"break_off {doubt.record.id[-4:]} of {name_of(first)}: was in doubt: repeat, decided by user:ana"
+    ] == facts_of(why, "earlier")
     assert ["no outcome yet"] == facts_of(why, "outcome")
 
 
@@ -201,10 +202,10 @@ def test_a_target_that_an_earlier_attempt_changed(place: Place, mode: Mode) -> N
 
     why = last(place, "tool")
 
-    assert [f'write {changed.id[-4:]} of {name_of(first)}: changed "a.py"'] == facts_of(why, "earlier")
+    assert [f'write {changed.record.id[-4:]} of {name_of(first)}: changed "a.py"'] == facts_of(why, "earlier")
     assert {
         Mode.ENFORCED: f"denied: {name_of(second)} tried write a.py, "
-        f"and write {changed.id[-4:]} of {name_of(first)} had changed that already",
+        f"and write {changed.record.id[-4:]} of {name_of(first)} had changed that already",
         Mode.OBSERVED: f"allowed: {name_of(second)} called write a.py; no grant: observed, so nothing was enforced; "
         "it would have been held by rule target-changed",
     }[mode] == why.sentence
@@ -250,8 +251,8 @@ def test_an_observed_call_was_not_held_to_anything(place: Place) -> None:
     why = last(place, Kind.TOOL_COMPLETED)
 
     assert (
-        f"allowed: {name_of(run)} called write a.py; no grant: observed, so nothing was enforced, "
-        "and nothing was flagged" == why.sentence
+        f"allowed: {name_of(run)} called write a.py; no grant: observed, so no grant, limit or constraint was "
+        "enforced, and nothing was flagged" == why.sentence
     )
     assert [((), name_of(lead)), ((), None)] == [(hop.may, hop.asked_by) for hop in why.hops]
     assert (["completed"], "Fix it") == (facts_of(why, "outcome"), why.intent and why.intent.words)
@@ -313,3 +314,62 @@ def test_approvals_on_the_way_are_told(place: Place) -> None:
         "held from the beginning",
         'approved by user:ana · unproven: no approver\'s key signed · was shown nothing: "fine"',
     ] == [f"{fact.label} {fact.text}" for fact in own.approvals]
+
+
+@tool(target="place", reversible=False)
+def deploy(place: str) -> str:
+    """Do what cannot be undone."""
+    return place
+
+
+def held_at_a_call(lead: LiveRun, *, hold: bool = False) -> LiveHandoff:
+    """Return a handoff whose first attempt waits before a call; if it waited at its offer as well, Ivy let it go on."""
+    task = "Ship it once asked" if hold else "Ship it"
+    handoff = lead.hand_off("shipper", task, may=["write:**"], hold=hold, run=lambda run: run.call(deploy, "prod"))
+    if hold:
+        handoff.approve(by="user:ivy")
+    assert handoff.wait().state == "held"
+    return handoff
+
+
+def test_who_approved_a_call_did_not_approve_its_handoff(place: Place, lead: LiveRun) -> None:
+    """Ivy let the handoff go on, and Jon one call of it; where only a call waited, nobody had to approve more."""
+    both, one = held_at_a_call(lead, hold=True), held_at_a_call(lead)
+    for handoff in (both, one):
+        handoff.approve(by="user:jon")
+
+    assert place.why(both.id).answer.startswith(f"user:ivy approved shipper {both.id[-4:]} (")
+    assert f"offered shipper {one.id[-4:]}, and nobody had to approve it" in place.why(one.id).answer
+    assert all("by user:jon" in facts_of(place.why(handoff.id), "approved")[-1] for handoff in (both, one))
+
+
+def test_a_call_that_waited_and_was_denied_is_denied(place: Place, lead: LiveRun) -> None:
+    """It does not wait any more: whoever decided is in the answer, with the reason."""
+    handoff = held_at_a_call(lead)
+    waiting = last(place, Kind.TOOL_HELD)
+    handoff.deny(by="user:ben", reason="not today")
+
+    why = last(place, Kind.TOOL_HELD)
+
+    assert f'denied: {waiting.answer}; user:ben denied it: "not today"' == why.sentence
+    assert Verdict.HELD is waiting.verdict
+
+
+def test_who_had_revoked_a_grant_is_told_with_what_it_refused(place: Place) -> None:
+    """Also of a grant further up; not with what was refused before that."""
+    lead = place.relay().start("Ship it", by=ANA, may_delegate=["write:**"])
+    middle = lead.hand_off("middle", "Ship it", may_delegate=["write:a.py"])
+    above = middle.accept()
+    run = above.hand_off("shipper", "Ship it", may=["write:a.py"]).accept()
+    tried(lambda: run.call(write, "b.py"))
+    before = last(place, Kind.TOOL_DENIED)
+    place.clock.tick()
+    place.relay().revoke_grant(middle.id, by=ANA, reason="enough")
+    place.clock.tick()
+    tried(lambda: run.call(write, "a.py"))
+
+    why = last(place, Kind.TOOL_DENIED)
+
+    assert [] == facts_of(before, "revoked")
+    assert [f'what {name_of(above)} was granted · by user:ana: "enough"'] == facts_of(why, "revoked")
+    assert ['by user:ana: "enough"'] == facts_of(place.why(middle.id), "revoked")

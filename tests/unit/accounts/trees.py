@@ -104,7 +104,9 @@ def calls_of(trail: Trail, run: LiveRun) -> list[Called]:
 
 def kinds_of(told: RunTold) -> list[str]:
     """Return what is in a run, by kind."""
-    return [str(event.body.kind) if isinstance(event, Happened) else f"call {event.tool}" for event in told.events]
+    return [
+        str(event.body.kind) if isinstance(event, Happened) else f"call {event.record.tool}" for event in told.events
+    ]
 
 
 def lines_of(trail: Trail, *, calls: bool = True) -> list[str]:

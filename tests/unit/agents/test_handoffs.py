@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from batonpass.agents import Crew, HandoffPolicy
+from batonpass.agents import Crew, HandoffPolicy, create_handoff_tool
 from batonpass.agents.results import show_result
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.handoff.transfer.result import Result
@@ -239,3 +239,22 @@ def test_a_crew_that_is_refused_has_failed() -> None:
     with pytest.raises(Exception, match="handed to nobody"):
         run_async(crew.run("Go"))
     assert 1 == len(house.told("handoff.failed"))
+
+
+def test_a_child_under_a_grant_reads_its_own_briefing() -> None:
+    """What was handed over with the task is its own: no grant names it, none is needed, and nothing else opens."""
+    house = House()
+    told: list[str] = []
+
+    def billing(turn: Any) -> Any:  # noqa: ANN401 - a turn
+        told.extend(text for _, text in turn.returned)
+        refs = ["task", "/etc/passwd"]
+        return "ok" if len(turn.returned) == 2 else {"read_artifact": {"ref": refs[len(turn.returned)]}}
+
+    house.agent("billing", billing)
+    tool = create_handoff_tool("billing", "Hand to billing", house.executor, may=["write:invoices/**"])
+    house.agent("support", hands("billing"), tool)
+    house.ask("support", "where?")
+
+    assert (True, True) == ("Look it up" in told[0], "InvalidValueError" in told[-1])
+    assert [] == house.told("tool.")

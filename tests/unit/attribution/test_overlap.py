@@ -8,6 +8,7 @@ import pytest
 
 from batonpass.attribution.change import digest_of
 from batonpass.attribution.differing import Difference, Look
+from batonpass.attribution.intent import Intent, Write
 from batonpass.attribution.overlap import Claim, Ended, Underway, unclaimed
 from tests.unit.attribution.trees import a_tree
 
@@ -35,7 +36,7 @@ def test_calls_that_overlap_name_each_other() -> None:
     underway.begin("third", at=AT)
     ended += [underway.end("first"), underway.end("third")]
 
-    assert [("first",), ("second", "third"), ("first",)] == [each.overlapping for each in ended]
+    assert [["first"], ["second", "third"], ["first"]] == [list(each.others) for each in ended]
     assert [None, look, None] == [each.look for each in ended]
 
 
@@ -65,7 +66,7 @@ def test_a_call_without_an_end_is_over_some_day() -> None:
     underway.begin("killed", at=AT)
     underway.begin("next", at=AT + timedelta(hours=2))
 
-    assert () == underway.end("next").overlapping
+    assert {} == underway.end("next").others
 
 
 def test_a_claim_is_told_to_those_who_run_at_that_moment() -> None:
@@ -112,7 +113,8 @@ def test_a_command_beside_an_edit_gets_what_the_edit_does_not_explain(tmp_path: 
     looking, underway = tree.looking(), Underway()
     underway.begin("bash", at=AT)
     underway.keep("bash", looking.look())
-    underway.begin("edit", at=AT)
+    underway.begin("edit", at=AT, intent=Intent(writes=(Write(path="c.py"),), only=True))
+    underway.begin("make", at=AT)
     tree.write("a.py", "edited\n")
     underway.claim("edit", "a.py", before=b"1\n", after=b"edited\n")
     tree.write("b.py", "formatted\n")
@@ -127,8 +129,9 @@ def test_a_command_beside_an_edit_gets_what_the_edit_does_not_explain(tmp_path: 
         call="bash",
         run="run_a",
         at=AT,
-        overlapping=ended.overlapping,
+        intent=ended.intent,
+        others=ended.suspects,
         claims=ended.claims,
     )
 
-    assert [("b.py", ("edit",))] == [(change.path, change.overlapping) for change in recorded.changes]
+    assert [("b.py", ("make",))] == [(change.path, change.overlapping) for change in recorded.changes]

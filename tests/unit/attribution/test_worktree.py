@@ -11,6 +11,7 @@ import pytest
 
 from batonpass.attribution import differing, seen, worktree
 from batonpass.attribution.change import digest_of
+from batonpass.attribution.intent import UNTOLD
 from batonpass.attribution.worktree import WorkTree
 from tests.unit.attribution.trees import ENVIRONMENT, Tree, a_tree
 
@@ -231,7 +232,8 @@ def test_any_name_and_any_bytes_are_recorded(tree: Tree, looking: WorkTree) -> N
     make()
     after = looking.look()
 
-    changes = looking.changes(before, after, call="call_a", run="run_a", at=AT, overlapping={"call_c", "call_b"})
+    others = {"call_c": UNTOLD, "call_b": UNTOLD}
+    changes = looking.changes(before, after, call="call_a", run="run_a", at=AT, others=others)
 
     assert sorted(names) == [each.path for each in looking.differences(before, after)]
     assert {"\\xff.bin", *names} - {os.fsdecode(b"\xff.bin")} == {change.path for change in changes.changes}

@@ -3,8 +3,10 @@
 The forger holds every key: signatures are good unless a test spoils them, so that what is found is what is wrong.
 """
 
-from dataclasses import replace
+import dataclasses
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
@@ -41,7 +43,7 @@ class Forger:
         scribe = a_scribe(self.store, clock=FrozenClock())
         self.keys = KeptKeys()
         recording = PlainRecording(self.store, scribe.ledger, self.keys, FrozenClock())
-        self.scribe: Scribe = replace(scribe, run_keys=self.keys, recording=recording)
+        self.scribe: Scribe = dataclasses.replace(scribe, run_keys=self.keys, recording=recording)
         self.tables = self.store._tables
         self.lead: Working = self.scribe.start()
         self.handoff: HandoffId = self.scribe.offer(self.lead)

@@ -1,9 +1,9 @@
 """Intent, constraints and exclusions arrive byte for byte, and receipts alone prove it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.carriage import Carriage, Fault, Words, prove_carriage
 from batonpass.errors import EditedError

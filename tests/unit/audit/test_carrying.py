@@ -1,9 +1,10 @@
 """What travels with handoffs: the same item, the same digest, the same part, from its recording through every hop."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import UnlinkedError

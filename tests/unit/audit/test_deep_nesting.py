@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from batonpass.audit.bundle import export_bundle, read_bundle, verify_bundle
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 from batonpass.errors import BatonpassError, EditedError, GrantMalformedError, InvalidValueError
 from batonpass.model.grant import Terms
 from batonpass.store.memory import MemoryStore

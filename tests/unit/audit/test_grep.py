@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from batonpass.audit.grep import Match, Pattern, find_matches
-from batonpass.audit.lookup import find_erasable
+from batonpass.audit.meant import find_erasable
 from batonpass.errors import InvalidValueError
 from batonpass.model.ids import AgentId
 from batonpass.store.memory import MemoryStore

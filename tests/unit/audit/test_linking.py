@@ -1,10 +1,10 @@
 """Links between streams: what a receipt says of parents, children, calls and keys is what their own receipts say."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import UnlinkedError

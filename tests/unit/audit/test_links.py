@@ -1,9 +1,10 @@
 """What one receipt says of others: revisions, countersigned batons, late outcomes and adopted children."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import UnlinkedError
@@ -11,6 +12,7 @@ from batonpass.handoff.transfer.receipts import Acceptance, close_out
 from batonpass.ledger.standing import Working, child_head
 from batonpass.model.bodies import (
     Body,
+    CheckpointSaved,
     ChildHead,
     ErrorType,
     HandoffAccepted,
@@ -18,19 +20,31 @@ from batonpass.model.bodies import (
     HandoffAsked,
     HandoffContextSanitized,
     HandoffFailed,
+    HandoffInitiated,
     HandoffLate,
     HandoffRetried,
     Kind,
     Outcome,
     Sanitising,
 )
-from batonpass.model.ids import CallId, Digest, HandoffId, RunId, StreamId, new_call_id, new_handoff_id, new_run_id
+from batonpass.model.ids import (
+    CallId,
+    Digest,
+    HandoffId,
+    ReceiptId,
+    RunId,
+    StreamId,
+    new_call_id,
+    new_handoff_id,
+    new_run_id,
+)
 from batonpass.model.label import SourceType
-from batonpass.model.lifecycle import Carrier
+from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.reasoning import ReasoningPointer
 from batonpass.testing.builders import ANA
 from batonpass.testing.clock import NOON
 from tests.unit.audit.forging import Forger
-from tests.unit.model.examples import DIGEST, EDITOR
+from tests.unit.model.examples import DIGEST, EDITOR, an_id
 
 
 @dataclass
@@ -97,6 +111,48 @@ class Hand:
     def close(self, run: Working, *children: ChildHead) -> None:
         """Close a run that lists these children."""
         self.forger.scribe.recording.end(run, close_out(run.run, Outcome.COMPLETED, children), ())
+
+
+def offers_with(hand: Hand, parent: Working, checkpoint: ReceiptId) -> None:
+    """Offer a task whose sender is said to have thought what stands in a receipt."""
+    body = HandoffInitiated(
+        handoff=new_handoff_id(NOON),
+        run=parent.run.id,
+        to=EDITOR,
+        carrier=Carrier.CALLER,
+        state=State.OFFERED,
+        reasoning=ReasoningPointer(checkpoint=checkpoint),
+    )
+    hand.forger.scribe.recording.record(parent, body)
+
+
+def saves(hand: Hand, run: Working) -> ReceiptId:
+    """Keep a checkpoint of a run."""
+    return hand.forger.scribe.recording.record(run, CheckpointSaved(run=run.run.id)).receipt.id
+
+
+def thinks_what_another_run_thought(hand: Hand) -> None:
+    """Point to the checkpoint of a run that has nothing to do with it."""
+    other = saves(hand, hand.forger.scribe.start())
+    offers_with(hand, hand.forger.scribe.start(), other)
+
+
+def thinks_what_its_parent_thought(hand: Hand) -> None:
+    """Point to the checkpoint of whoever handed it the work."""
+    parent = hand.forger.scribe.start()
+    thought = saves(hand, parent)
+    offers_with(hand, hand.accept(hand.forger.scribe.offer(parent)), thought)
+
+
+def thinks_what_is_no_checkpoint(hand: Hand) -> None:
+    """Point to its own first receipt."""
+    run = hand.forger.scribe.start()
+    offers_with(hand, run, hand.forger.receipt(run.run.id, 1).id)
+
+
+def thinks_what_is_nowhere(hand: Hand) -> None:
+    """Point to a receipt that is not there."""
+    offers_with(hand, hand.forger.scribe.start(), ReceiptId(an_id("receipt")))
 
 
 def skips_the_first_revision(hand: Hand) -> None:
@@ -301,6 +357,10 @@ CASES: dict[str, tuple[Callable[[Hand], None], Kind, str]] = {
     "a refusal of what was offered": (refuses_what_it_offered, Kind.HANDOFF_FAILED, "handoff"),
     "a scan of another's offer": (tells_of_the_context_of_another, Kind.HANDOFF_CONTEXT_SANITIZED, "handoff"),
     "a scan of no offer": (tells_of_the_context_of_nothing, Kind.HANDOFF_CONTEXT_SANITIZED, "handoff"),
+    "a checkpoint of another run": (thinks_what_another_run_thought, Kind.HANDOFF_INITIATED, "reasoning"),
+    "a checkpoint of its parent": (thinks_what_its_parent_thought, Kind.HANDOFF_INITIATED, "reasoning"),
+    "what is no checkpoint": (thinks_what_is_no_checkpoint, Kind.HANDOFF_INITIATED, "reasoning"),
+    "a checkpoint of nobody": (thinks_what_is_nowhere, Kind.HANDOFF_INITIATED, "reasoning"),
     "an adopted child at another head": (adopts_at_another_head, Kind.HANDOFF_COMPLETED, "children"),
 }
 
@@ -316,6 +376,20 @@ def test_what_contradicts_others_is_found(act: Callable[[Hand], None], kind: Kin
 
     place = [row for row in hand.forger.tables.receipts if row.kind == kind][-1]
     assert (place.stream, place.seq, name) == (found.value.stream, found.value.seq, found.value.field)
+
+
+def test_a_checkpoint_of_its_own_or_of_an_earlier_attempt_holds() -> None:
+    """An attempt goes on from what the one before kept, and points to that until it keeps something itself."""
+    hand = Hand()
+    handoff = hand.offer_to_workers()
+    before = hand.accept(handoff)
+    kept = saves(hand, before)
+    hand.forger.scribe.recording.lapse(handoff)
+    after = hand.accept(handoff)
+    offers_with(hand, after, kept)
+    offers_with(hand, after, saves(hand, after))
+
+    assert 5 == verify_ledger(hand.forger.store).runs
 
 
 def test_a_refusal_and_a_scan_hold() -> None:

@@ -1,11 +1,11 @@
 """Rows beside the receipts: contents are what was committed to, derived rows what the receipts add up to."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import fields, replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import ContentMismatchError, DerivedStateError, MissingError

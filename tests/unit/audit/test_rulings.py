@@ -1,10 +1,11 @@
 """Decisions that are proven, and whoever forges one while holding every key but the approver's."""
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import fields, replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import fields, replace
 
 from batonpass.audit.bundle import verify_bundle
 from batonpass.errors import (
@@ -15,7 +16,6 @@ from batonpass.errors import (
     UnlinkedError,
     VerificationError,
 )
-from batonpass.handoff.transfer.holds import get_held_call
 from batonpass.ledger.enrolment import Enrolment
 from batonpass.ledger.standing import need
 from batonpass.model.bodies import (
@@ -30,6 +30,7 @@ from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId
 from batonpass.model.kinds import Gate
 from batonpass.model.rules import Policy, Rule, Subject, Tier
 from batonpass.model.ruling import Decided, hold_of_offer, ruling_of
+from batonpass.records.hold import get_held_call
 from batonpass.signing.approver import Approver
 from tests.unit.handoff.approvers import ANA, BEN, Desk, a_desk, an_approver, deploy
 from tests.unit.handoff.places import bodies
@@ -65,7 +66,7 @@ def signed_again(desk: Desk, handoff: HandoffId, **changed: object) -> HandoffAp
         )
         body = HandoffApproved(handoff=handoff, by=ANA, shown=Digest("ab" * 32), looked_ms=9)
         proof = desk.ana.prove(ruling_of(view.info().id, hold, body, desk.relay.desk.clock.now()))
-    return replace(body, proof=proof, **changed)  # type: ignore[arg-type]
+    return replace(body, proof=proof, **changed)
 
 
 def flips_a_bit(desk: Desk) -> None:
@@ -80,7 +81,7 @@ def flips_a_bit(desk: Desk) -> None:
 def takes_it_to_another_handoff(desk: Desk) -> None:
     """Use a good approval once more, for another handoff."""
     one, two = desk.held_handoff("one").id, desk.held_handoff("two").id
-    say(desk, two, replace(approval(desk, one), handoff=two))
+    say(desk, two, replace(approval(desk, one), handoff=two, hold=None))
 
 
 def takes_it_to_the_next_hold(desk: Desk) -> None:
@@ -88,7 +89,7 @@ def takes_it_to_the_next_hold(desk: Desk) -> None:
     handoff = desk.held_attempt()
     good = approval(desk, handoff.id)
     handoff.run(lambda run: run.call(deploy, "staging"))
-    say(desk, handoff.id, good)
+    say(desk, handoff.id, replace(good, hold=None))
 
 
 def takes_it_to_another_call(desk: Desk) -> None:
@@ -96,7 +97,13 @@ def takes_it_to_another_call(desk: Desk) -> None:
     one, two = desk.held_call("prod"), desk.held_call("staging")
     desk.relay.held_call(one).approve(by=desk.ana)
     (good,) = bodies(desk.relay, "tool.approved")
-    desk.relay.desk.recording.note(replace(good, call=two))
+    desk.relay.desk.recording.note(replace(good, call=two, hold=None))
+
+
+def names_the_hold_of_another(desk: Desk) -> None:
+    """Say that an approval answers what another handoff waited for."""
+    one, two = desk.held_handoff("one").id, desk.held_handoff("two").id
+    say(desk, two, replace(approval(desk, one), handoff=two))
 
 
 def turns_a_denial_around(desk: Desk) -> None:
@@ -104,7 +111,7 @@ def turns_a_denial_around(desk: Desk) -> None:
     one, two = desk.held_handoff("one"), desk.held_handoff("two")
     one.deny(by=desk.ana, reason="never")
     (denied,) = bodies(desk.relay, "handoff.denied")
-    say(desk, two.id, as_other(HandoffApproved, replace(denied, handoff=two.id)))
+    say(desk, two.id, as_other(HandoffApproved, replace(denied, handoff=two.id, hold=None)))
 
 
 def turns_a_refusal_around(desk: Desk) -> None:
@@ -155,7 +162,7 @@ def signs_as_somebody_else(desk: Desk) -> None:
     """Let Ben's key sign, and say that it was Ana."""
     ben = an_approver(desk.relay, BEN)
     handoff = desk.held_handoff().id
-    good = signed_again(replace(desk, ana=Approver(ANA, ben.signer)), handoff)
+    good = signed_again(dataclasses.replace(desk, ana=Approver(ANA, ben.signer)), handoff)
     say(desk, handoff, good)
 
 
@@ -170,14 +177,14 @@ def signs_with_the_relay_s_key(desk: Desk) -> None:
     """Let the relay sign for Ana."""
     handoff = desk.held_handoff().id
     signer = desk.relay._membership._keyring.relay().signer
-    say(desk, handoff, signed_again(replace(desk, ana=Approver(ANA, signer)), handoff))
+    say(desk, handoff, signed_again(dataclasses.replace(desk, ana=Approver(ANA, signer)), handoff))
 
 
 def signs_with_a_run_s_key(desk: Desk) -> None:
     """Let the root's own key sign for Ana: it is at hand where the agent works."""
     handoff = desk.held_handoff().id
     signer, _ = desk.relay._run_keys.get(desk.lead.id)
-    say(desk, handoff, signed_again(replace(desk, ana=Approver(ANA, signer)), handoff))
+    say(desk, handoff, signed_again(dataclasses.replace(desk, ana=Approver(ANA, signer)), handoff))
 
 
 def decides_after_the_revocation(desk: Desk) -> None:
@@ -323,6 +330,7 @@ FORGERIES: list[tuple[Callable[[Desk], None], type[VerificationError], str | Non
     (takes_it_to_another_handoff, SignatureError, "signature"),
     (takes_it_to_the_next_hold, SignatureError, "signature"),
     (takes_it_to_another_call, SignatureError, "signature"),
+    (names_the_hold_of_another, UnlinkedError, "hold"),
     (turns_a_denial_around, SignatureError, "signature"),
     (turns_a_refusal_around, SignatureError, "signature"),
     (decides_twice, UnlinkedError, None),

@@ -1,10 +1,10 @@
 """Seals: one that is kept here, or was kept elsewhere, must be of this ledger, by its relays, and of these receipts."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import SealError
@@ -38,7 +38,7 @@ def a_note(forger: Forger, *, size: int = 8, root: bytes | None = None, by: Sign
 def spoil(forger: Forger, **columns: object) -> None:
     """Seal, and change columns of the row that is kept."""
     size = sealed(forger).size
-    forger.tables.seals[size] = replace(forger.tables.seals[size], **columns)  # type: ignore[arg-type]
+    forger.tables.seals[size] = replace(forger.tables.seals[size], **columns)
 
 
 def remove_the_middle_one(forger: Forger) -> None:

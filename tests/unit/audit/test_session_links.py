@@ -1,10 +1,10 @@
 """What a session says of the trees it comes from is held against what those recorded."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.bundle import export_bundle, import_bundle
 from batonpass.audit.verify import verify_ledger

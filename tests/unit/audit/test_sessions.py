@@ -2,7 +2,8 @@
 
 import pytest
 
-from batonpass.audit.sessions import before, find_roots, find_sessions, find_stops, get_session
+from batonpass.audit.meant import get_session
+from batonpass.audit.sessions import before, find_roots, find_sessions, find_stops
 from batonpass.errors import NotFoundError
 from batonpass.handoff.run import LiveRun
 from batonpass.model.ids import SessionId

@@ -204,3 +204,14 @@ def test_another_check_can_be_put_in_place_of_ours() -> None:
         return next(asked) >= 0
 
     assert 15 == verify_ledger(forger.store, check=check).signatures == next(asked)
+
+
+def test_helpers_do_not_hear_ctrl_c() -> None:
+    """A terminal tells all of its group; helpers would answer with tracebacks. Ours end with us, also in the middle."""
+    queue = SignatureQueue(processes=2)
+    groups = {os.getpgid(helper.pid) for helper in queue._all}
+    give(queue, 3 * BATCH)
+    queue.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+
+    assert os.getpgid(0) not in groups
+    assert [0, 0] == [helper.poll() for helper in queue._all]

@@ -1,8 +1,7 @@
 """What a person is shown: the same baton, as Markdown that nothing in it can turn into something else."""
 
-from dataclasses import replace
-
 from hypothesis import given
+from msgspec.structs import replace
 
 from batonpass.briefing.hops import compare, describe_difference
 from batonpass.briefing.person import describe, escaped

@@ -60,7 +60,7 @@ def test_a_whole_report_is_read() -> None:
         ({"result": "x", "completed": "all"}, "completed: is a list, and not 'all'"),
         ({"result": "x", "completed": [3]}, "completed.1: is a text or an object, and not 3"),
         ({"result": "x", "completed": [{"what": "a", "verified_by": "me"}]}, "'verified_by' is no field of it"),
-        ({"result": "x", "decisions": [{"why": "because"}]}, "missing 1 required positional argument: 'what'"),
+        ({"result": "x", "decisions": [{"why": "because"}]}, "Missing required argument 'what'"),
         ({"result": "x", "confidence": 85}, "is between 0 and 1, and not 85"),
         ({"result": "x", "assumptions": [{"what": "a", "confidence": True}]}, "assumptions.1.confidence"),
         ({"result": 3}, "result"),

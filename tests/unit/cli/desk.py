@@ -7,7 +7,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 from batonpass.ledger.recording import Recording
 from batonpass.ledger.standing import Working
 from batonpass.model.ids import AgentId, PrincipalId

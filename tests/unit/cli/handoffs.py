@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.tools import ToolCall, declared_of, tool
 from batonpass.handoff.handoff import LiveHandoff
@@ -72,3 +74,9 @@ def a_desk(directory: Path) -> Desk:
     desk = Desk(directory)
     desk.ledger.parent.mkdir(exist_ok=True)
     return desk
+
+
+def look_at_screen(monkeypatch: pytest.MonkeyPatch, columns: int = 100) -> None:
+    """Let sheets be made for a screen of so many columns, as if somebody looked at one."""
+    for command in ("handoff_account", "handoff_acting", "handoff_proving"):
+        monkeypatch.setattr(f"batonpass.cli.{command}.room", lambda: columns)

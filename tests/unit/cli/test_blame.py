@@ -75,11 +75,12 @@ def test_programs_get_everything(desk: Desk) -> None:
     ]
 
 
-SHAPE = "asked path from sessions gone total_lines recorded_changes lines places made_by makers notes"
+SHAPE = "asked path from sessions gone total_lines recorded_changes lines places made_by makers notes ways"
 LINE = "line text known run calls unexplained_since or_nobody reformatted_by commit"
 MAKER = (
-    "call tool in_doubt at receipt run agent attempt principal mode task chain said said_at grant granted_by approvals "
-    "standing judgements changes hearsay source proof"
+    "call tool in_doubt command at receipt run agent attempt principal mode task chain said said_at grant granted_by "
+    "permits approval handoff_approvals credential work label untrusted standing judgements changes hearsay source "
+    "proof"
 )
 
 
@@ -103,8 +104,8 @@ def test_an_unexplained_line_is_a_no(desk: Desk) -> None:
         pytest.param(["a.py:3-2"], 2, "3-2 is no line and no range", id="no range"),
         pytest.param(["nothing.py"], 2, "there is no 'nothing.py'", id="no such file"),
         pytest.param(["."], 2, "is a directory; name a file", id="a directory"),
-        pytest.param([], 2, "give one of PATH, --effect", id="nothing asked"),
-        pytest.param(["a.py", "--text", "x"], 2, "give one of PATH", id="two questions"),
+        pytest.param([], 2, "give one of TARGET, --effect", id="nothing asked"),
+        pytest.param(["a.py", "--text", "x"], 2, "give one of TARGET", id="two questions"),
         pytest.param(["--all", "--text", "x"], 2, "--all goes with PATH", id="all of no file"),
         pytest.param(["--digest", "abc"], 2, "is not 64", id="no digest"),
         pytest.param(["--text", " "], 2, "is empty", id="no words"),

@@ -32,7 +32,7 @@ def test_without_a_ledger_transcripts_answer(desk: Desk, history: History) -> No
     rows = out.splitlines()
 
     assert (0, True) == (code, rows[0].startswith("claude-code 5555 · "))
-    assert ["unverified · grant: none set · approval: none set", True] == [
+    assert ["unverified · grant: none set · approval: none recorded", True] == [
         rows[1],
         "unsigned: a transcript says so" in rows[2],
     ]

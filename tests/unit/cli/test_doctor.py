@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from batonpass.cli import doctor
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 from batonpass.config import find_settings
 from batonpass.errors import EditedError
 from tests.unit.cli.desk import Desk
@@ -33,6 +33,32 @@ def test_all_is_well(desk: Desk) -> None:
 
     assert (0, "all is well") == (done.exit_code, done.stdout.splitlines()[-1])
     assert {"ok"} == {line.split()[0] for line in done.stdout.splitlines()[:-2]}
+
+
+def test_a_policy_that_cannot_be_read_is_bad(desk: Desk) -> None:
+    """No run would begin here, and nobody would notice before one does."""
+    (desk.directory / "batonpass.toml").write_text("[[[", encoding="utf-8")
+    found = checks(desk)["policy"]
+
+    assert ("bad", True) == (found["level"], "batonpass.toml" in found["found"])
+    assert 1 == desk.run("doctor").exit_code
+
+
+def test_a_policy_that_holds_is_named(desk: Desk) -> None:
+    """Whoever looks sees which file it is; without one the shipped policy holds."""
+    shipped = checks(desk)["policy"]["found"]
+    (desk.directory / "batonpass.toml").write_text("", encoding="utf-8")
+
+    assert (True, str(desk.directory / "batonpass.toml")) == ("shipped" in shipped, checks(desk)["policy"]["found"])
+
+
+def test_no_ledger_is_not_well(tmp_path: Path) -> None:
+    """A place where nothing is recorded is said to be one, first of all."""
+    nowhere = Desk(tmp_path / "nowhere")
+    done = nowhere.run("doctor")
+
+    assert (3, True) == (done.exit_code, done.stdout.startswith("bad  ledger     there is no ledger at "))
+    assert not nowhere.ledger.exists()
 
 
 def test_what_nobody_sealed_is_a_warning(desk: Desk) -> None:

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batonpass import errors
+from batonpass.cli.door import Door
 from batonpass.cli.exits import answer_in_json, exit_code
-from batonpass.cli.main import Door
 
 SEALED = errors.SealError("it covers 9 receipts and 5 are here", stream="seal 9", field="size")
 EDITED = errors.EditedError("the row is not what was signed", stream="run_1", seq=3, field="kind")
@@ -27,7 +27,7 @@ def door(act: Callable[[], None]) -> Door:
     def command(*, as_json: bool) -> None:  # noqa: ARG001 - the callback has taken it
         act()
 
-    return OneRoom("batonpass")
+    return OneRoom("batonpass", homes={})
 
 
 def after(error: BaseException, *arguments: str) -> Result:

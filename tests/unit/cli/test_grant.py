@@ -13,6 +13,7 @@ from batonpass.handoff.run import LiveRun
 from batonpass.model.bodies import Kind
 from batonpass.model.call import Call
 from batonpass.model.grant_toml import read_grants
+from batonpass.model.ids import AgentId
 from batonpass.model.receipt import StoredReceipt
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
@@ -305,6 +306,16 @@ class TestSuggest:
         answer = desk.answer("grant", "suggest", "--agent", "lead", "--since", "7d")
 
         assert (2, 1) == (answer["grants"]["lead"]["may"]["write:src/a.py"], answer["uncovered"])
+
+    def test_more_places_than_a_grant_holds_are_told(self, desk: Desk, observed: LiveRun) -> None:
+        """The table can be pasted, and what it leaves out is said beside it."""
+        disk = Disk()
+        for number in range(300):
+            observed.call(disk.write, f"f{number}", "")
+        done = desk.run("grant", "suggest")
+
+        assert (0, 256) == (done.exit_code, len(read_grants(done.stdout)[AgentId("lead")].may.permits))
+        assert "left out for lead: 48 permits for the fewest calls, as a grant holds 256 of each" in done.stderr
 
     def test_agents_are_apart(self, desk: Desk, observed: LiveRun) -> None:
         """Each has a table of its own, and all of it is one document."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 from batonpass.handoff.calls.tools import tool
 from batonpass.policy.reading import read_policy
 from batonpass.relay import Relay

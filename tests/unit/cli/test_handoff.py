@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.audit.lookup import get_handoff
+from batonpass.audit.meant import get_handoff
 from batonpass.errors import AmbiguousIdError, NotFoundError
 from batonpass.handoff.calls.tools import tool
 from batonpass.model.items import OpenQuestion
@@ -15,7 +15,7 @@ from batonpass.model.lifecycle import Carrier
 from batonpass.relay import Relay
 from batonpass.testing.recording import plainly
 from tests.unit.cli.desk import Desk, record_in
-from tests.unit.cli.handoffs import a_desk, read_file, send_mail, tell, write_file
+from tests.unit.cli.handoffs import a_desk, leave_in_doubt, look_at_screen, read_file, send_mail, tell, write_file
 
 DOUBT = r"in doubt: send_mail \w{4}: repeat or skip\? `batonpass handoff settle \w{4} \w{4}`"
 
@@ -43,7 +43,7 @@ def section(shown: str, label: str) -> list[str]:
 def test_a_handoff_is_found_by_what_people_type(relay: Relay) -> None:
     """A whole id, its last characters, what we print before them, `last`, and the agent's name lead to a handoff."""
     handoff = tell(relay).drafter.id
-    given = [handoff, handoff[-8:], handoff[-8:].upper(), f"…{handoff[-8:]}", f" {handoff[-8:]} ", "last", "drafter"]
+    given = [handoff, handoff[-8:], f"…{handoff[-8:]}", f" {handoff[-8:]} ", "last", "drafter"]
     with relay.store.view() as view:
         assert [handoff] * len(given) == [get_handoff(view, each).id for each in given]
 
@@ -66,8 +66,8 @@ def test_several_handoffs_to_one_agent_are_told_apart(relay: Relay) -> None:
         get_handoff(view, "drafter")
 
     first, *_, last = raised.value.candidates
-    assert (6, "… and older ones") == (len(raised.value.candidates), last)
-    assert re.fullmatch(r'\w{4,} · drafter · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d · offered · "again 6"', first)
+    assert (6, "… and more") == (len(raised.value.candidates), last)
+    assert re.fullmatch(r'\w{4,} · handoff to drafter · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d · offered · "again 6"', first)
 
 
 def test_handoffs_are_listed_the_latest_first(desk: Desk, relay: Relay) -> None:
@@ -124,8 +124,9 @@ def test_a_run_and_a_tree_are_two_questions(desk: Desk, relay: Relay) -> None:
     assert 2 == desk.run("handoff", "list", "--run", "last", "--root", "last").exit_code
 
 
-def test_a_failed_handoff_fits_one_screen(desk: Desk, relay: Relay) -> None:
+def test_a_failed_handoff_fits_one_screen(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that a receipt of a handoff must show is there: who, for whom, what exactly, and what stays open."""
+    look_at_screen(monkeypatch)
     tell(relay)
     shown = desk.words("handoff", "show", "drafter")
     lines = shown.splitlines()
@@ -138,7 +139,7 @@ def test_a_failed_handoff_fits_one_screen(desk: Desk, relay: Relay) -> None:
         ["as inherited: nothing was asked for"],
         ["read_file path=src/invoice.py", "write_file src/invoice.py", "send_mail to=all@example.org · in doubt"],
         ['because "it can write"'],
-        ["none set"],
+        ["none needed"],
         ["1 statement, 1 constraint, 1 decision, 1 question"],
         ["criteria, exclusion, rejected"],
         ['"RuntimeError: connection lost"'],
@@ -290,8 +291,9 @@ def test_a_question_and_its_answer_are_shown(desk: Desk, relay: Relay) -> None:
     )
 
 
-def test_a_long_chain_is_shortened(desk: Desk, relay: Relay) -> None:
+def test_a_long_chain_is_shortened(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who it is for is said however deep it is."""
+    look_at_screen(monkeypatch)
     run = relay.start("Fix", by="user:ana")
     for number in range(12):
         run = run.hand_off(f"agent-{number}", "further").accept()
@@ -392,3 +394,23 @@ def test_what_was_granted_is_set_against_what_was_used(desk: Desk, relay: Relay)
         *(section(one, label) for one in (shown, idle) for label in ("used", "unused", "enough")),
     ]
     assert [{"permit": "write:src/a.py", "calls": 2}] == facts["scope"]["use"]["least"]
+
+
+def test_a_call_in_doubt_may_have_changed_something(desk: Desk, relay: Relay) -> None:
+    """Where nothing is known to have changed, and nobody knows about a call, nobody is told that nothing changed."""
+    lead = relay.start("Charge them", by="user:ana")
+    run = lead.hand_off("cashier", "Charge the customer").accept()
+    leave_in_doubt(run)
+    run.fail(RuntimeError("connection lost"))
+    shown = desk.words("handoff", "show", "cashier")
+
+    assert "changed nothing" not in shown
+    assert "nothing is known to have changed; in doubt: send_mail to=all@example.org" in shown
+
+
+def test_nothing_is_cut_in_a_pipe(desk: Desk, relay: Relay) -> None:
+    """Where nobody looks at a screen, its width cuts nothing; whoever reads it with a program gets whole lines."""
+    long = "please " * 40 + "end"
+    relay.start("x", by="user:ana").hand_off("editor", long)
+
+    assert f"  │ {long}\n" in desk.words("handoff", "show", "editor")

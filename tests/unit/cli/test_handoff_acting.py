@@ -117,7 +117,7 @@ def test_settling_names_one_call(desk: Desk, relay: Relay) -> None:
     child.fail(RuntimeError("again"))
     ambiguous = desk.run("handoff", "settle", "drafter", "send_mail", "--skip")
     call = desk.answer("handoff", "show", "drafter")["open"]["in_doubt"][1]["id"]
-    settled = desk.run("handoff", "settle", "drafter", call[-6:].upper(), "--repeat", "--by", "user:bob")
+    settled = desk.run("handoff", "settle", "drafter", call[-6:], "--repeat", "--by", "user:bob")
 
     assert (1, 3) == (ambiguous.exit_code, len(ambiguous.stderr.splitlines()))
     assert (0, f"drafter {handoff.id[-4:]} · failed · repeat {call[-4:]}: user:bob\n") == (
@@ -335,3 +335,55 @@ def test_the_ledger_stays_whole(desk: Desk, relay: Relay) -> None:
 
 def _state(desk: Desk) -> str:
     return str(desk.answer("handoff", "show", "editor")["state"])
+
+
+BY = ("--by", "user:ana", "--reason", "r")
+ACTS = {
+    "approve": ("--yes", *BY),
+    "deny": ("--yes", *BY),
+    "answer": ("yes",),
+    "verify": ("--verdict", "fine"),
+    "refute": BY,
+    "waive": BY,
+    "retry": (),
+    "replace": ("another",),
+    "cancel": BY,
+    "decline": BY,
+}
+
+
+def stand(relay: Relay, state: str) -> str:
+    """Let a handoff come to a state; return its last characters."""
+    lead = relay.start("Fix it", by="user:ana")
+    handoff = lead.hand_off("editor", "Make it", hold=state == "held")
+    if state in {"completed", "failed", "running"}:
+        run = handoff.accept()
+        if state == "completed":
+            run.report("done")
+            run.close()
+        elif state == "failed":
+            run.fail(RuntimeError("no"))
+    if state == "cancelled":
+        handoff.cancel(by="user:ana", reason="no")
+    return handoff.id[-6:]
+
+
+@pytest.mark.parametrize("state", ["held", "offered", "running", "completed", "failed", "cancelled"])
+def test_what_is_possible_is_said_and_true(desk: Desk, relay: Relay, state: str) -> None:
+    """An act that the state does not allow says which state that is, and which commands are possible; they are."""
+    refused, possible = {}, set()
+    for act, more in ACTS.items():
+        given = stand(relay, state)
+        done = desk.run("handoff", act, given, *more)
+        if f"  it is {state}; " in done.stderr:
+            refused[act] = re.findall(r"`batonpass handoff (\w+) \w{4}`", done.stderr)
+            assert (1, not refused[act]) == (done.exit_code, "nothing is left to do about it" in done.stderr)
+        else:
+            assert 0 == done.exit_code, (act, done.output)
+            possible.add(act)
+
+    assert refused
+    assert [] == [(act, said) for act, said in refused.items() if not set(said) <= possible]
+    assert [possible - {"cancel", "decline"}] * len(refused) == [
+        set(said) - {"cancel", "decline"} for said in refused.values()
+    ]

@@ -67,3 +67,22 @@ def test_a_hop_is_compared_with_the_one_before(desk: Desk) -> None:
 def test_the_first_hop_has_none_before_it(desk: Desk) -> None:
     """A root was handed nothing, and that is said."""
     assert "no hop before" in desk.run("handoff", "brief", "drafter", "--for", "hop").output
+
+
+def test_a_model_s_briefing_says_what_it_may(tmp_path: Path) -> None:
+    """As its provider gets it; programs get the whole grant beside it, and an observed one that nothing is blocked."""
+    desk = a_desk(tmp_path)
+    with desk.relay() as relay:
+        lead = relay.start("Fix rounding", by="user:ana", may_delegate=["write:**"], limits="at most 9 calls")
+        lead.hand_off("drafter", "Draft it", may=["write:src/**"])
+        relay.start("Look", by="user:ana").hand_off("looker", "Look at it")
+    text = desk.words("handoff", "brief", "drafter")
+    grant = desk.answer("handoff", "brief", "drafter")["grant"]
+
+    assert "You may: write:src/**" in text
+    assert (["write:src/**"], [9], ["user:ana", "lead"]) == (
+        [one["permit"] for one in grant["may"]],
+        [one["left"] for one in grant["limits"]],
+        [step["by"] for step in grant["chain"]],
+    )
+    assert "You are observed" in desk.words("handoff", "brief", "looker")

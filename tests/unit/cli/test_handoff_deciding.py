@@ -245,3 +245,29 @@ def test_what_takes_two_people_waits_on_after_the_first(desk: Desk, tmp_path: Pa
         shown = desk.words("handoff", "show", handoff.id)
         assert ("by user:ben" in shown, "by user:eve" in shown) == (True, True)
         relay.verify()
+
+
+def test_a_call_that_only_waited_changes_nothing(desk: Desk, lead: LiveRun) -> None:
+    """It is not counted among those that changed something."""
+    handoff = lead.hand_off("shipper", "Ship it", run=lambda run: run.call(deploy, "prod"))
+    handoff.wait()
+    waiting = desk.words("handoff", "show", "shipper")
+    handoff.approve(by="user:ben")
+    handoff.wait()
+
+    assert "reversible: " not in waiting
+    assert "reversible: 0 of 1 changing call\n" in desk.words("handoff", "show", "shipper")
+
+
+def test_the_rule_that_held_an_offer_is_told(desk: Desk, tmp_path: Path) -> None:
+    """Whoever offered it did not hold it."""
+    rule = '[policy]\nenforce = true\n[[rules]]\nname = "mail"\non = "handoff"\ngate = "approve"\nagent = "mailer"\n'
+    (tmp_path / "batonpass.toml").write_text(rule, encoding="utf-8")
+    with desk.relay() as relay:
+        lead = relay.start("Fix", by="user:ana")
+        lead.hand_off("mailer", "Tell everybody")
+
+    said = desk.words("trail", "mailer")
+
+    assert " offered by lead " in said
+    assert " · held: rule mail · " in said

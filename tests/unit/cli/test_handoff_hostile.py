@@ -11,7 +11,7 @@ from batonpass.cli.printing import width
 from batonpass.model.items import OpenQuestion
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
-from tests.unit.cli.handoffs import a_desk, send_mail
+from tests.unit.cli.handoffs import a_desk, look_at_screen, send_mail
 
 ESCAPES = "\x1b]0;pwned\x07\x1b[2J\u202e\u2066 evil\r\nsecond\x9b31m line"
 HOSTILE = {
@@ -24,6 +24,12 @@ HOSTILE = {
     "words": "word " * 20_000,
     "empty lines": "x" + "\n" * 20_000 + "y",
 }
+
+
+@pytest.fixture(autouse=True)
+def screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let somebody look at a screen of 100 columns."""
+    look_at_screen(monkeypatch)
 
 
 @pytest.fixture

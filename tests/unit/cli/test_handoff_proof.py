@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from batonpass.audit.carriage import prove_carriage
+from batonpass.handoff.holding import MOST_CARRIED
 from batonpass.handoff.run import LiveRun
 from batonpass.handoff.transfer.receipts import Acceptance
 from batonpass.model.bodies import HandoffInitiated, Part
 from batonpass.model.content import new_content
 from batonpass.model.ids import AgentId, Digest, new_handoff_id
+from batonpass.model.items import Decision
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.relay import Relay
 from batonpass.testing.clock import NOON
@@ -181,3 +183,45 @@ def test_a_very_long_way_fits_the_screen(desk: Desk, relay: Relay) -> None:
     assert ("whole: 3 items over 40 hops, byte for byte", True) == (lines[-1], len(lines) <= 45)
     assert "… 10 hops in between are not shown; --json has all" in lines
     assert 40 == len(desk.answer("handoff", "show", "editor", "--proof")["hops"])
+
+
+def test_what_was_left_behind_is_named(desk: Desk, relay: Relay) -> None:
+    """A decision and a file that a caller chose not to carry: what binds arrived, and whole is not said."""
+    lead = relay.start("Fix", by="user:ana", constraints=["never touch the API"])
+    lead.record(Decision("round half-even", why="tax office"))
+    lead.attach("rates.csv", b"1,2")
+    lead.hand_off("editor", "Edit", carry=[]).accept().hand_off("below", "Further")
+    done = desk.run("handoff", "show", "editor", "--proof")
+    facts = desk.answer("handoff", "show", "below", "--proof")
+    left = [line for line in done.stdout.splitlines() if line.startswith("left behind at hop 1: ")]
+
+    assert (0, False) == (done.exit_code, "whole" in done.stdout)
+    assert "what binds everybody arrived: 2 items over 1 hop, byte for byte" in done.stdout
+    assert [True, True] == [f"lead {lead.id[-4:]} did not hand it on to editor, by its choice" in line for line in left]
+    assert [True, True] == [words in line for words, line in zip(("round half-even", "rates.csv"), left, strict=True)]
+    assert (True, False) == (facts["binds"], facts["whole"])
+    assert [("decision", 1, lead.id, True), ("artifact", 1, lead.id, True)] == [
+        (each["part"], each["hop"], each["by"], each["chosen"]) for each in facts["left"]
+    ]
+
+
+def test_a_middleman_who_leaves_something_is_named(desk: Desk, relay: Relay) -> None:
+    """It is told at the hop where it stayed, once, and not as the choice of whoever recorded it."""
+    lead = relay.start("Fix", by="user:ana")
+    lead.record(Decision("round half-even", why="tax office"))
+    middle = lead.hand_off("middle", "Pass it on").accept()
+    middle.hand_off("editor", "Edit", carry=[])
+    facts = desk.answer("handoff", "show", "editor", "--proof")
+
+    assert [("decision", 2, middle.id)] == [(each["part"], each["hop"], each["by"]) for each in facts["left"]]
+
+
+def test_what_there_was_no_room_for_is_nobodys_choice(desk: Desk, relay: Relay) -> None:
+    """More than travels by itself: the older ones stay, and that is said."""
+    lead = relay.start("Fix", by="user:ana")
+    lead.record(*(Decision(f"decision {number}") for number in range(MOST_CARRIED + 1)))
+    lead.hand_off("editor", "Edit")
+    done = desk.run("handoff", "show", "editor", "--proof")
+
+    assert "did not hand it on to editor, because there were too many" in done.stdout
+    assert [False] == [each["chosen"] for each in desk.answer("handoff", "show", "editor", "--proof")["left"]]

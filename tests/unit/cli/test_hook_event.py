@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from batonpass.adapters.claude_code.hooks.client import Call
 from batonpass.cli import hook_event
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 
 TEXT = """{
   "mcpServers": {

@@ -2,11 +2,14 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from batonpass.model.ids import AgentId
+from batonpass.relay import Relay
+from batonpass.testing.recording import plainly
 from tests.unit.cli.desk import ANA, Desk
 
 
@@ -45,6 +48,85 @@ def test_a_seal_is_printed_and_checked(desk: Desk, tmp_path: Path) -> None:
         done.stderr.partition(";")[0],
     )
     assert "  2 seals fit: nothing that was sealed is gone\n" in desk.words("ledger", "verify", *seals)
+
+
+def test_verification_goes_on_from_a_seal(desk: Desk, tmp_path: Path) -> None:
+    """From the latest, from one by its size, or from one in a file; it is said what was not verified again."""
+    (tmp_path / "seal").write_text(desk.words("ledger", "seal"), encoding="utf-8")
+    with desk.relay() as relay:
+        relay.recording.start("Look", agent=AgentId("scout"), by=ANA)
+    ways = [("--since-seal",), ("--since-seal", "10"), ("--since-seal", str(tmp_path / "seal"))]
+    lines = [desk.words("ledger", "verify", *words).splitlines() for words in ways]
+
+    assert (
+        "whole: 11 receipts, 2 of them verified in full in 2 streams, 4 signatures by 1 relay and their runs"
+        == (lines[0][0])
+    )
+    assert lines[0] == lines[1] == lines[2]
+    assert lines[0][2].startswith("  9 receipts in trees that have not changed since the seal")
+    assert 9 == desk.answer("ledger", "verify", "--since-seal")["evidence"]["sealed"]
+
+
+def test_a_seal_to_go_on_from_must_be_there(desk: Desk, tmp_path: Path) -> None:
+    """Before the first seal, with another size, and with what is no seal; a bundle has none."""
+    (tmp_path / "seal").write_text("hello\n", encoding="utf-8")
+    results = [
+        desk.run("ledger", "verify", "--since-seal"),
+        desk.run("ledger", "verify", "--since-seal", "7"),
+        desk.run("ledger", "verify", "--since-seal", str(tmp_path / "seal")),
+        desk.run("ledger", "verify", "--since-seal", "--bundle", "x"),
+    ]
+
+    assert [1, 1, 2, 2] == [done.exit_code for done in results]
+    assert "`batonpass ledger seal` makes one" in results[0].stderr
+
+
+def test_a_verification_that_is_stopped_says_how_far_it_came(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is no finding and no success; scripts see it by its exit code."""
+
+    def stopped(*_: object, progress: Callable[[int, int], None], **__: object) -> None:
+        progress(3_000, 9_000)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Relay, "verify", stopped)
+    done = desk.run("ledger", "verify")
+
+    assert (130, "", "batonpass: stopped after 3,000 of 9,000 receipts: nothing wrong was found so far, ") == (
+        done.exit_code,
+        done.stdout,
+        done.stderr.removesuffix("nothing is proven\n"),
+    )
+
+
+def test_programs_get_the_seal(desk: Desk, tmp_path: Path) -> None:
+    """With a file, the note is written there as well."""
+    made = desk.answer("ledger", "seal")
+    again = desk.answer("ledger", "seal", "-o", str(tmp_path / "seal"))
+
+    assert (10, 0, None, str(tmp_path / "seal")) == (made["size"], made["previous"], made["file"], again["file"])
+    assert made["note"] == again["note"] == (tmp_path / "seal").read_text(encoding="utf-8")
+
+
+def test_programs_are_told_what_was_exported(desk: Desk, tmp_path: Path) -> None:
+    """The bundle goes to a file then; on stdout there is one object."""
+    told = desk.answer("ledger", "export", "--run", "lead", "-o", str(tmp_path / "bundle"))
+
+    assert (len((tmp_path / "bundle").read_text(encoding="utf-8").splitlines()), True) == (told["lines"], told["words"])
+    assert 2 == desk.run("ledger", "export", "--run", "lead", "--json").exit_code
+
+
+def test_words_in_files_are_counted(desk: Desk) -> None:
+    """A body that is too large for a row is a file, and takes room as any other."""
+    before = desk.answer("ledger", "stats")
+    with desk.relay() as relay:
+        recording = plainly(relay.recording)
+        run = recording.start("Look", agent=AgentId("scout"), by=ANA)
+        recording.finish(run, recording.request(run, "read", "{}"), "x" * 3_000_000)
+    after = desk.answer("ledger", "stats")
+
+    assert (0, 0, 1, 3_000_000) == tuple(stats[name] for stats in (before, after) for name in ("blobs", "blob_bytes"))
+    assert 3_000_000 < after["content_bytes"] - before["content_bytes"] < 3_000_100
+    assert "blobs     1, 2.9 MiB in files\n" in desk.words("ledger", "stats")
 
 
 def test_a_file_that_is_no_seal_is_wrong_usage(desk: Desk, tmp_path: Path) -> None:
@@ -114,7 +196,7 @@ def test_a_bundle_takes_no_seal(desk: Desk) -> None:
 def test_words_are_erased_and_the_chain_stays(desk: Desk) -> None:
     """A run, a receipt and a content can be erased; the ledger is whole and counts them."""
     content = desk.answer("receipt", "show", "last")["content"]["report"]["id"]
-    failed = json.loads(desk.words("receipt", "grep", "^tool.failed$", "--json"))["receipt"]
+    failed = json.loads(desk.words("receipt", "grep", "^tool.failed$", "--json"))[0]["receipt"]
     results = [
         desk.run("ledger", "erase", content, "--reason", "privacy", "--by", "user:ana"),
         desk.run("ledger", "erase", failed[-10:], "--reason", "privacy"),

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batonpass.cli import mcp_proxy
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 from batonpass.cli.mcp_proxy import _name_of
 
 

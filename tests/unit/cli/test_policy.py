@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 from batonpass.handoff.calls.tools import tool
 from batonpass.relay import Relay
+from tests.unit.cli.desk import Desk
 
 RULES = """
 [[rules]]
@@ -153,3 +154,12 @@ def test_a_policy_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("BATONPASS_POLICY", "other.toml")
 
     assert by_option == answer("explain", "prod")
+
+
+def test_the_shipped_policy_is_a_file_to_begin_with(desk: Desk) -> None:
+    """Line by line, so that what is printed can be read as a policy."""
+    shown = desk.words("policy", "explain")
+    (desk.directory / "batonpass.toml").write_text(shown, encoding="utf-8")
+
+    assert "\\n" not in shown
+    assert desk.words("policy", "check").startswith("right: ")

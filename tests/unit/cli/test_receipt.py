@@ -26,7 +26,7 @@ def test_a_receipt_is_shown(desk: Desk) -> None:
 
 def test_receipts_about_relays_are_shown(desk: Desk) -> None:
     """A receipt of no run is named by its stream."""
-    first = json.loads(desk.words("receipt", "grep", "^relay.enrolled$", "--json"))["receipt"]
+    first = json.loads(desk.words("receipt", "grep", "^relay.enrolled$", "--json"))[0]["receipt"]
 
     assert re.match(r"relay\.enrolled \w{6} · \S+ \S+ · relay \w{4}\n", desk.words("receipt", "show", first))
 
@@ -85,9 +85,9 @@ def test_grep_prints_a_line_for_each_match(desk: Desk) -> None:
     )
 
 
-def test_grep_answers_programs_line_by_line(desk: Desk) -> None:
-    """Each match is one JSON object, with whole ids."""
-    (found,) = map(json.loads, desk.words("receipt", "grep", "-i", "TIMEOUT", "--json").splitlines())
+def test_grep_answers_programs_with_an_array(desk: Desk) -> None:
+    """Each match is one JSON object in it, with whole ids."""
+    (found,) = desk.answer("receipt", "grep", "-i", "TIMEOUT")
 
     assert ("tool.failed", "body.error", "smtp.", "timeout", "") == tuple(
         found[name] for name in ("kind", "field", "before", "found", "after")
@@ -100,7 +100,6 @@ def test_grep_answers_programs_line_by_line(desk: Desk) -> None:
         pytest.param("no receipt matches\n", ["zzzz"], id="nothing"),
         pytest.param("no receipt matches\n", ["done", "--since", "2100-01-01"], id="nothing since then"),
         pytest.param("no receipt matches\n", ["done", "--agent", "nobody"], id="nothing by nobody"),
-        pytest.param("", ["zzzz", "--json"], id="nothing for a program"),
         pytest.param(
             "no receipt matches, and tool.fialed is not a kind that this version knows\n",
             [".", "--kind", "tool.fialed"],
@@ -135,7 +134,7 @@ def test_a_proof_uses_the_newest_seal(desk: Desk, tmp_path: Path) -> None:
     desk.run("ledger", "seal")
     with desk.relay() as relay:
         relay.recording.start("Look", agent=AgentId("scout"), by=ANA)
-    covered = json.loads(desk.words("receipt", "grep", "^run.closed$", "--json"))["receipt"]
+    covered = json.loads(desk.words("receipt", "grep", "^run.closed$", "--json"))[0]["receipt"]
     done = desk.run("receipt", "proof", covered, "-o", str(tmp_path / "proof"))
 
     assert 10 == int((tmp_path / "proof").read_text(encoding="utf-8").split("\n\n")[1].split("\n")[1])

@@ -30,6 +30,19 @@ def test_a_list_can_be_narrowed_and_cut(desk: Desk) -> None:
     assert (2, "") == (len(narrow.stdout.splitlines()), narrow.stderr)
 
 
+def test_runs_are_listed_by_state_and_page_by_page(desk: Desk) -> None:
+    """The next page begins where the last one ended; a state that nobody is in is an empty list."""
+    first, *_ = desk.answer("run", "list", "--limit", "1")
+    (second,) = desk.answer("run", "list", "--limit", "1", "--before", first["id"])
+    completed = [run["id"] for run in desk.answer("run", "list", "--state", "completed")]
+    failed = desk.run("run", "list", "--state", "failed")
+
+    assert [first["id"], second["id"]] == completed
+    assert [] == desk.answer("run", "list", "--before", second["id"])
+    assert (0, "", "no such runs\n") == (failed.exit_code, failed.stdout, failed.stderr)
+    assert 2 == desk.run("run", "list", "--state", "asleep").exit_code
+
+
 def test_an_empty_list_says_so(desk: Desk) -> None:
     """Nobody wonders whether an empty output is an answer."""
     done = desk.run("run", "list", "--agent", "nobody")
@@ -74,7 +87,7 @@ def test_programs_get_everything_about_a_run(desk: Desk) -> None:
     shown = desk.answer("run", "show", "editor")
 
     assert [("write_file", "completed", None), ("send_mail", "failed", "smtp.timeout")] == [
-        (call["tool"], call["outcome"], call["error"]) for call in shown["calls"]
+        (call["tool"], call["outcome"], call["why"]) for call in shown["calls"]
     ]
     assert (["lead"], [], 6, "done\nnegative totals untested", "observed") == (
         [ancestor["agent"] for ancestor in shown["ancestors"]],

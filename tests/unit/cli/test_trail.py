@@ -71,7 +71,7 @@ def test_programs_get_it_flat(desk: Desk, told: Told) -> None:
         (event["tool"], event["in_doubt"]) for event in facts["runs"][1]["events"] if event["kind"] == "call"
     ]
     assert [{"run": facts["runs"][1]["id"]}] == facts["handoffs"][0]["story"]
-    assert "What about VAT? (blocking)" == facts["handoffs"][0]["offered"]["items"][0]["words"]["line"]
+    assert "What about VAT? (blocking)" == facts["handoffs"][0]["offered"]["items"][0]["words"]["text"]
 
 
 def test_programs_get_only_what_is_below(desk: Desk, told: Told) -> None:

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from batonpass.cli.words import counted, elapsed, exact, minute, moment, size
+from batonpass.cli.words import counted, elapsed, minute, moment, size
+from batonpass.records.shape import exact
 
 NOON = datetime(2026, 1, 2, 12, 3, 4, 5, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 from click.testing import CliRunner, Result
 
-from batonpass.cli.main import cli
+from batonpass.cli.door import cli
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.relay import Relay
 
@@ -22,6 +22,14 @@ LEDGER = f"sqlite:///{Path(__file__).parent / 'ledger.db'}"
 
 def editor(run):
     return f"did: {run.task}"
+
+def failing(run):
+    raise ConnectionError("the model is overloaded. Try again later")
+
+def unlucky():
+    relay = Relay.open(LEDGER)
+    relay.register("editor", failing)
+    return relay
 
 def lazy():
     relay = Relay.open(LEDGER)
@@ -94,7 +102,7 @@ def test_a_program_gets_lines(folder: Path) -> None:
     offer(folder, "the first part")
     facts = json.loads(work("--json", "--name", "nightly", "--lease", "5").stdout)
 
-    assert ["agent", "attempt", "id", "state", "took"] == sorted(facts)
+    assert ["agent", "attempt", "error", "id", "reason", "state", "took"] == sorted(facts)
     assert ("editor", 1, "completed", True) == (
         facts["agent"],
         facts["attempt"],
@@ -104,10 +112,23 @@ def test_a_program_gets_lines(folder: Path) -> None:
 
 
 def test_nothing_to_do_is_a_no(folder: Path) -> None:
-    """With `--once` the exit code says whether there was one; agents that were not asked for do not count."""
+    """With `--once` the exit code says whether there was one."""
     offer(folder, "the first part")
 
-    assert [1, 0, 1] == [work("--agents", "reviewer").exit_code, work().exit_code, work().exit_code]
+    assert [0, 1] == [work("--agents", "editor").exit_code, work().exit_code]
+
+
+def test_a_line_says_why_it_failed(folder: Path) -> None:
+    """The first sentence and the code; a program gets both."""
+    offer(folder, "the first part", "the second part")
+    told = work(app="app_of_test:unlucky").stderr
+    facts = json.loads(work("--json", app="app_of_test:unlucky").stdout)
+
+    assert told.endswith(" · ConnectionError: the model is overloaded. [connection]\n")
+    assert ("connection", "ConnectionError: the model is overloaded. Try again later") == (
+        facts["error"],
+        facts["reason"],
+    )
 
 
 @pytest.mark.usefixtures("folder")
@@ -115,16 +136,45 @@ def test_nothing_to_do_is_a_no(folder: Path) -> None:
     ("app", "words"),
     [
         pytest.param("app_of_test", "write MODULE:NAME", id="no name"),
-        pytest.param("no_such_app:relay", "No module named 'no_such_app'", id="no such module"),
-        pytest.param("app_of_test:relay", "has no attribute 'relay'", id="no such name"),
+        pytest.param("no_such_app:relay", "there is no module no_such_app in", id="no such module"),
+        pytest.param("app_of_test.inner:relay", "there is no module app_of_test.inner", id="no such module within one"),
+        pytest.param("app_of_test:relay", "the module app_of_test has no relay", id="no such name"),
+        pytest.param("app_of_test:Apps.nope", "the module app_of_test has no Apps.nope", id="no such name in a class"),
         pytest.param("app_of_test:answer", "int is not a Relay", id="something else"),
-        pytest.param("app_of_test:broken", "KeyError: 'no settings'", id="an app that raises"),
+        pytest.param("app_of_test:broken", "it broke off with KeyError: 'no settings'", id="an app that raises"),
         pytest.param("app_of_test:idle", "registers no agent", id="nobody to run"),
     ],
 )
 def test_an_app_that_is_none_is_wrong_usage(app: str, words: str) -> None:
     """Whatever is wrong with the app is said in a sentence, and is not a mistake of ours."""
     done = work(app=app)
+
+    assert (2, True) == (done.exit_code, words in done.stderr), done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_app_that_breaks_off_says_where() -> None:
+    """The lines of whoever wrote the app, and none of ours."""
+    done = work(app="app_of_test:broken")
+    where = [line for line in done.stderr.splitlines() if ", line " in line]
+
+    assert [True] == [line.endswith('in broken: raise KeyError("no settings")') for line in where]
+
+
+@pytest.mark.parametrize(
+    ("agents", "words"),
+    [
+        pytest.param("edtor", "the app registers editor, and not edtor; did you mean editor?", id="a typing mistake"),
+        pytest.param("editor,mailer", "the app registers editor, and not mailer", id="one of several"),
+        pytest.param("Editor", "not Editor; did you mean editor?", id="names are exact"),
+        pytest.param(" , ", "names nobody; the app registers editor", id="nobody"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_an_unknown_agent_is_wrong_usage(agents: str, words: str) -> None:
+    """A worker that would never find anything to do says so at once."""
+    done = work("--agents", agents)
 
     assert (2, True) == (done.exit_code, words in done.stderr), done.output
 

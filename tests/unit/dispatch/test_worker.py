@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.dispatch.worker import Worker
 from batonpass.errors import InvalidValueError, LeaseLostError, StoreBusyError, StoreFullError

@@ -3,10 +3,10 @@
 import random
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import BatonpassError
 from batonpass.guard.authority import authorise

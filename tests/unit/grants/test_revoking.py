@@ -1,9 +1,9 @@
 """Revocations: they cascade, they do not go back, and a list that is too old says nothing any more."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     GrantIntegrityError,

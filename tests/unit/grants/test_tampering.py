@@ -1,9 +1,9 @@
 """Chains that somebody tampered with: each way to do it has a code of its own, and none gets through."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     GrantBackdatedError,

@@ -1,9 +1,9 @@
 """Calls as a tool server sees them: each thing that can be wrong with one is refused with a code of its own."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     GrantBackdatedError,

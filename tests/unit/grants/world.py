@@ -1,11 +1,11 @@
 """A root key, two relays, a run and chains of any length: everything that grants need, without a ledger."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import GrantError
 from batonpass.grants.issuing import Issuer, enrol, prove, revoke, sign
@@ -134,17 +134,17 @@ class World:
 
 def resigned(part: Signed[Terms], signer: Signer = RELAY, **changed: object) -> Signed[Terms]:
     """Return terms that say something else, signed as if a relay meant it."""
-    return sign(replace(part.said, key=signer.key, **changed), signer)  # type: ignore[arg-type]
+    return sign(replace(part.said, key=signer.key, **changed), signer)
 
 
 def recertified(part: Signed[Certificate], signer: Signer = RELAY, **changed: object) -> Signed[Certificate]:
     """Return a certificate that says something else, signed as if a relay meant it."""
-    return sign(replace(part.said, key=signer.key, **changed), signer)  # type: ignore[arg-type]
+    return sign(replace(part.said, key=signer.key, **changed), signer)
 
 
 def relisted(part: Signed[Revocations], **changed: object) -> Signed[Revocations]:
     """Return a list that says something else, signed by the root key."""
-    return sign(replace(part.said, **changed), ROOT)  # type: ignore[arg-type]
+    return sign(replace(part.said, **changed), ROOT)
 
 
 def with_last(world: World, chain: Chain, **changed: object) -> Chain:

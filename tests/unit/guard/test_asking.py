@@ -1,11 +1,11 @@
 """One question, and only when it is needed."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batonpass.guard.asking import Asking, choose_question, may_ask
 from batonpass.guard.problem import BY_FREQUENCY, Problem

@@ -1,9 +1,9 @@
 """Authority: a call that is denied is denied in words that a model can act on."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import GrantDeniedError
 from batonpass.guard.authority import authorise

@@ -1,10 +1,10 @@
 """What arrived is what was sent, and agrees with itself, or it is found out."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.guard.corruption import (
     find_broken_enums,

@@ -1,9 +1,9 @@
 """What the receiver cannot do without is there, or is found to be missing."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.guard.gaps import (
     find_blocking_questions,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batonpass.errors import InvalidValueError
+from batonpass.errors import InvalidValueError, NotApproverError
 from batonpass.guard.gates import (
     CallFacts,
     Decision,
@@ -265,6 +265,21 @@ def test_long_chains_are_renewed_or_stop(renewal: Gate) -> None:
 def test_who_may_open_a_gate(gate: Gate, by: str, *, expected: bool) -> None:
     """To approve takes a person; to confirm, a person, an agent other than whoever is to do it, or who asked for it."""
     assert expected == may_let_go_on(gate, by, worker=EDITOR, principal="service:nightly")
+
+
+@pytest.mark.parametrize("gate", [Gate.NONE, Gate.CONFIRM, Gate.APPROVE, Gate.DENY])
+def test_a_refusal_names_whoever_may_open_the_gate(gate: Gate) -> None:
+    """Its words are those of the rule: who is named may, and who may is named."""
+    words = str(NotApproverError("handoff 1", "x", gate)).partition("it takes ")[2]
+    named = {
+        "user:ana": "a person" in words or "anybody" in words,
+        "agent:lead": "any agent but" in words or "anybody" in words,
+        "agent:editor": False,
+        "service:nightly": "whoever asked" in words or "anybody" in words,
+        "service:other": "anybody" in words,
+    }
+
+    assert named == {by: may_let_go_on(gate, by, worker=EDITOR, principal="service:nightly") for by in named}
 
 
 def test_more_people_are_stricter() -> None:

@@ -96,10 +96,15 @@ def test_a_breadth_that_makes_no_sense_is_refused() -> None:
             Breadth(siblings=siblings, fixed=fixed)
 
 
-def test_more_permits_than_anybody_reads_are_refused() -> None:
-    """A suggestion that nobody could check is none."""
-    with pytest.raises(InvalidValueError, match="300 permits for editor"):
-        seen(*(f"f{number}" for number in range(300)))
+def test_of_more_permits_than_a_grant_holds_those_for_most_calls_are_kept() -> None:
+    """What is left out is counted, and each of its calls is told."""
+    often = [f"f{number}" for number in range(100, 300)]
+    found = seen(*(f"f{number}" for number in range(300)), *often)
+    kept = {one.permit.text for one in found.suggested}
+
+    assert (256, 44, 44) == (len(found.suggested), found.left, len(found.outside))
+    assert {f"write:{name}" for name in often} <= kept
+    assert found.grant.may
 
 
 paths = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map("/".join), min_size=1, max_size=12)

@@ -1,9 +1,9 @@
 """Narrowing: what a child holds comes out of what its parent may delegate, and a refusal says what is too much."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import GrantDepthError, GrantExceededError
 from batonpass.guard.narrowing import narrow

@@ -1,9 +1,9 @@
 """One function for a tool server that knows the root key and nothing else."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     GrantContextError,

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from batonpass.errors import StoreFullError, StoreUnavailableError
 from batonpass.model.entry import Entry
+from batonpass.model.ids import HandoffId
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerView
 
@@ -24,9 +25,9 @@ class Outage(MemoryStore):
         super().append(entries)
 
     @contextmanager
-    def view(self) -> Iterator[LedgerView]:
+    def view(self, about: HandoffId | None = None) -> Iterator[LedgerView]:
         """Read, if it is there."""
         if self.away:
             raise StoreUnavailableError("nobody answers")
-        with super().view() as view:
+        with super().view(about) as view:
             yield view

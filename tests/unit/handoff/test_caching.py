@@ -1,11 +1,11 @@
 """Results that are kept for a while are given again, with a receipt that says so; what is stale is called again."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import ConstraintViolatedError, InvalidValueError, StoreUnavailableError
 from batonpass.handoff.calls.tools import tool

@@ -1,9 +1,10 @@
 """Decisions that are proven: who may decide, what their key signs, and what goes on because of it."""
 
-from dataclasses import replace
+import dataclasses
 from hashlib import sha256
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     CallDecidedError,
@@ -22,12 +23,13 @@ from batonpass.errors import (
 )
 from batonpass.handoff.handoff import LiveHandoff
 from batonpass.handoff.heldcall import LiveCall
-from batonpass.handoff.transfer.holds import find_hold, get_held_call, is_proven
+from batonpass.handoff.transfer.holds import is_proven
 from batonpass.handoff.transfer.showings import Showings
 from batonpass.model.bodies import Gate
 from batonpass.model.ids import CallId, PrincipalId
 from batonpass.model.lifecycle import State
 from batonpass.model.rules import Policy, Rule, Subject
+from batonpass.records.hold import find_hold, get_held_call
 from batonpass.relay import Relay
 from batonpass.signing.approver import Approver
 from batonpass.signing.ed25519 import Ed25519Signer
@@ -230,7 +232,7 @@ def test_what_another_relay_showed_is_only_claimed() -> None:
     desk.relay.desk.showings = Showings()  # this process has shown nothing yet
     one.approve(by=desk.ana, shown=elsewhere, looked_ms=7)
     two.approve(by=desk.ana)
-    changed = replace(three.material(), text="Water the plants?")
+    changed = dataclasses.replace(three.material(), text="Water the plants?")
     three.approve(by=desk.ana, shown=changed, looked_ms=9)
 
     assert [(None, 7), (None, None), (None, 9)] == [

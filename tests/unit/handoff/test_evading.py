@@ -147,6 +147,57 @@ class TestProtected:
 
         assert (Path.cwd() / ".batonpass" / "relay.key").exists()
 
+    @pytest.mark.parametrize(
+        ("command", "stdin"),
+        [
+            (["find", ".", "-name", "*.key", "-exec", "cat", "{}", ";"], None),
+            (["find", "..", "-type", "f", "-exec", "cat", "{}", "+"], None),
+            (["sh", "-c", "cat $0$1", ".batonpass/", "relay.key"], None),
+            (["sh", "-c", "cat $0$1", ".baton", "pass/relay.key"], None),
+            (["sh", "-c", "cat ${X:-.batonpass}/relay.key"], None),
+            (["wc", "--files0-from=-"], "README\0.batonpass/relay.key\0"),
+            (["sort", "--files0-from=-"], ".batonpass/relay.key"),
+            (["git", "hash-object", "--stdin-paths"], "src/a\n.batonpass/relay.key\n"),
+            (["tar", "-T", "-", "-cf", "x.tar"], ".batonpass/relay.key\n"),
+            (["tar", "cf", "x.tar", "."], None),
+            (["cp", "-r", ".", "../copy"], None),
+        ],
+        ids=lambda value: None if value is None or isinstance(value, str) else " ".join(value),
+    )
+    def test_an_enforced_command_takes_no_key_along_with_what_lies_around_it(
+        self, run: LiveRun, command: list[str], stdin: str | None
+    ) -> None:
+        """By the name of a directory, by names that it is fed, or by pieces that a shell puts together."""
+        with pytest.raises(CallProtectedError):
+            run.shell(command, stdin=stdin)
+
+    @pytest.mark.parametrize(
+        ("command", "stdin"),
+        [
+            (["find", ".", "-name", "*.py", "-exec", "cat", "{}", ";"], None),
+            (["find", ".", "-not", "-path", "./.batonpass/*", "-type", "f", "-exec", "cat", "{}", "+"], None),
+            (["grep", "-rc", "nothing", "src"], None),
+            (["wc", "--files0-from=-"], "src/a.py"),
+            (["wc", "-c"], ".batonpass/relay.key"),
+            (["tar", "cf", "x.tar", "--exclude=.batonpass", "."], None),
+        ],
+        ids=lambda value: None if value is None or isinstance(value, str) else " ".join(value),
+    )
+    def test_what_leaves_it_out_is_run(self, run: LiveRun, tree: Path, command: list[str], stdin: str | None) -> None:
+        """A guard that is in the way is switched off."""
+        (tree / "src" / "link").unlink()
+        (tree / "src" / "a.py").write_text("nothing\n", encoding="utf-8")
+
+        assert run.shell(command, stdin=stdin).ok
+
+    def test_a_watched_command_removes_no_key_that_it_only_finds(self, watched: LiveRun, tree: Path) -> None:
+        """To read what lies around the record is nobody's business there; to remove some of it is."""
+        with pytest.raises(CallProtectedError, match="leave it out"):
+            watched.shell(["find", ".", "-name", "*.key", "-delete"])
+
+        assert (tree / ".batonpass" / "relay.key").exists()
+        assert watched.shell(["tar", "cf", "x.tar", "."]).exit_code in {0, 1}
+
     def test_a_shell_is_not_fed_what_it_may_not_be_told(self, run: LiveRun) -> None:
         """What stands on its stdin is a program; to others it is text."""
         with pytest.raises(CallProtectedError):

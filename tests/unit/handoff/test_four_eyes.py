@@ -1,8 +1,7 @@
 """Four eyes: two different people who did not ask for it, and nothing goes on before the second."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import CallDecidedError, CallSuspendedError, FourEyesError, NotApproverError, UnprovenError
 from batonpass.handoff.handoff import LiveHandoff

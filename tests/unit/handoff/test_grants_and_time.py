@@ -1,10 +1,10 @@
 """What keeps a grant ended, and an offer taken: not a clock, and not the memory of one process."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     CallReplayError,

@@ -1,8 +1,7 @@
 """Reading an offer back: the baton as its receiver sees it, from receipts and contents alone."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.run import LiveRun

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass.accounts.reasoning import read_reasoning
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.tools import tool
 from batonpass.handoff.programs import Program
@@ -18,6 +19,8 @@ from batonpass.model.bodies import HandoffFailed
 from batonpass.model.ids import StreamId
 from batonpass.model.items import Decision
 from batonpass.model.lifecycle import State
+from batonpass.model.reasoning import ReasoningPlace
+from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.house.tree import document
@@ -397,3 +400,107 @@ def test_a_program_gets_the_environment_and_place_that_it_was_given(tmp_path: Pa
 
     assert f"agent in {tmp_path}" == run_program(program).value
     assert "Program(['/bin/sh', '-c'," in repr(program)
+
+
+def test_what_a_program_hands_off_points_to_what_it_thought(tmp_path: Path) -> None:
+    """Its last checkpoint by itself; and the message that it says, by a digest and a place of its own."""
+    lead = a_lead()
+    place: dict[str, Any] = {"sha256": "ab" * 32, "message": 7, "path": "/var/log/agent.jsonl", "uuid": "m-7"}
+    requests: list[dict[str, Any]] = [
+        {"id": 1, "type": "hand_off", "to": "a", "task": "Before", "carrier": "worker", "hold": True},
+        {"id": 2, "type": "checkpoint", "messages": ["thought"]},
+        {"id": 3, "type": "hand_off", "to": "a", "task": "After", "carrier": "worker", "hold": True},
+        {"id": 4, "type": "hand_off", "to": "a", "task": "Said", "carrier": "worker", "hold": True, "reasoning": place},
+    ]
+    assert [True] * 4 == [answer["ok"] for answer in answers_to(tmp_path, requests, lead)]
+    with lead._desk.store.view() as view:
+        found = [decode_receipt(one.payload) for one in view.find_receipts(ReceiptQuery(kind="handoff.initiated"))]
+        (saved,) = view.find_receipts(ReceiptQuery(kind="checkpoint.saved"))
+        first, before, after, said = (read_reasoning(view, offer) for offer in found)
+
+    assert (None, None, saved.id) == (first, before, after and after.pointer.checkpoint)
+    assert said is not None
+    assert (saved.id, 7, ReasoningPlace(**place)) == (said.pointer.checkpoint, said.pointer.message, said.place)
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        pytest.param({"message": 7}, "sha256", id="a place without a digest"),
+        pytest.param({"sha256": "AB" * 32}, "sha256", id="a digest in another spelling"),
+        pytest.param({"sha256": "ab" * 32, "message": 0}, "message", id="a message before the first"),
+        pytest.param({"sha256": "ab" * 32, "receipt": "x"}, "receipt", id="a field that nobody knows"),
+        pytest.param("ab" * 32, "reasoning", id="no object"),
+    ],
+)
+def test_a_place_that_cannot_be_right_is_refused_by_name(tmp_path: Path, place: object, named: str) -> None:
+    """Nothing is offered then: what is not understood is not half done."""
+    lead = a_lead()
+    request = {"id": 1, "type": "hand_off", "to": "a", "task": "Do it", "carrier": "worker", "reasoning": place}
+    (answer,) = answers_to(tmp_path, [request], lead)
+
+    assert (False, True) == (answer["ok"], named in answer["error"]["message"])
+    with lead._desk.store.view() as view:
+        assert 1 == len(list(view.find_handoffs()))  # the program's own
+
+
+def test_a_program_is_told_what_it_may_and_asks_again(tmp_path: Path) -> None:
+    """At its start with the task, and later by a request: what a call used up is missing then."""
+    heard = tmp_path / "heard"
+    lead = Relay.open("memory:").start(
+        "Count", by="user:ana", may_delegate=["call:count; at most 9 calls"], limits="at most 5 calls"
+    )
+    body = f"""
+    before = given["grant"]
+    ask(type="call", tool="count", arguments={{"text": "a b"}})
+    after = ask(type="grant")
+    json.dump([before, after], open({str(heard)!r}, "w"))
+    """
+    program = a_program(body, tools={"count": tool("count")(word_count)})
+    lead.hand_off("counter", "Count", may=["call:count"], run=program).wait(timedelta(seconds=60))
+    before, answer = json.loads(heard.read_text(encoding="utf-8"))
+    after = answer["result"]
+
+    assert (True, "enforced", True, "in force") == (
+        answer["ok"],
+        before["mode"],
+        before["blocked"],
+        before["standing"],
+    )
+    assert [(5, "lead"), (4, "lead")] == [
+        (told["limits"][0]["left"], told["limits"][0]["shared_with"]) for told in (before, after)
+    ]
+    assert [("call:count; at most 9 calls", 9), ("call:count; at most 9 calls", 8)] == [
+        (told["may"][0]["permit"], told["may"][0]["left"][0]["left"]) for told in (before, after)
+    ]
+    assert [("user:ana", "lead"), ("lead", "counter")] == [(step["by"], step["to"]) for step in after["chain"]]
+    assert (None, []) == (before["until"], before["may_delegate"])
+
+
+def test_an_observed_program_is_told_that_nothing_is_blocked(tmp_path: Path) -> None:
+    """No list of permits is no empty list: nothing is enumerated."""
+    given = tmp_path / "given"
+    run_program(a_program(f"open({str(given)!r}, 'w').write(json.dumps(given))"))
+    grant = json.loads(given.read_text(encoding="utf-8"))["grant"]
+
+    assert ("observed", False, None, None, None, []) == tuple(
+        grant[name] for name in ("mode", "blocked", "standing", "may", "may_delegate", "chain")
+    )
+
+
+def test_a_question_about_a_grant_takes_nothing(tmp_path: Path) -> None:
+    """A program cannot ask for somebody else's, and an unknown field is refused by name."""
+    (answer,) = answers_to(tmp_path, [{"id": 1, "type": "grant", "run": "run_x"}])
+
+    assert (False, True) == (answer["ok"], "run" in answer["error"]["message"])
+
+
+def test_asking_what_one_may_needs_no_grant_and_writes_nothing(tmp_path: Path) -> None:
+    """It acts on nothing: under a grant of one call it can be asked a hundred times."""
+    lead = a_lead()
+    answers = answers_to(tmp_path, [{"id": number, "type": "grant"} for number in range(20)], lead)
+    with lead._desk.store.view() as view:
+        kinds_there = {stored.kind for stored in view.find_receipts(ReceiptQuery())}
+
+    assert {True} == {answer["ok"] for answer in answers}
+    assert set() == {kind for kind in kinds_there if kind.startswith("tool.")}

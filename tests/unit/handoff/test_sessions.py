@@ -1,10 +1,10 @@
 """Sessions: what comes along, what is open again, what is left, and what is in flight."""
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import AmbiguousIdError, InvalidValueError, NotFoundError
 from batonpass.handoff.run import LiveRun

@@ -313,7 +313,7 @@ class TestEndings:
             with relay.store.view() as view:
                 account = read_account(view, view.get_handoff(handoff.id))
 
-            assert ["shell"] == [call.tool for call in account.doubts]
+            assert ["shell"] == [call.record.tool for call in account.doubts]
 
     def test_a_cancelled_command_is_ended_and_in_doubt(self, place: Path) -> None:
         """Asynchronously: whoever is cancelled does not wait for it, and it does not go on."""
@@ -331,3 +331,62 @@ class TestEndings:
                 return len(receipts(sync, Kind.TOOL_REQUESTED)), len(receipts(sync, Kind.TOOL_COMPLETED)), said
 
         assert (2, 1, "hello\n") == asyncio.run(main())
+
+
+def certainties(relay: Relay) -> dict[str, str]:
+    """Return for each file that changed how certain it is that the call did it, as the receipts keep it."""
+    documents = [
+        json.loads(words(relay, receipt, name))
+        for receipt in receipts(relay, Kind.TOOL_COMPLETED)
+        for name in receipt.content
+        if name.startswith("change.")
+    ]
+    return {one["path"]: one.get("certainty", "certain") for one in documents}
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        pytest.param(["sed", "-i", "s/a/b/", "a.txt"], {"a.txt": "certain"}, id="it is told the file"),
+        pytest.param(
+            ["sh", "-c", "echo x > a.txt; ./gen"], {"a.txt": "certain", "c.txt": "candidate"}, id="one of two"
+        ),
+        pytest.param(["./gen", "c.txt"], {"c.txt": "candidate"}, id="it names the file"),
+        pytest.param(["./gen"], {"c.txt": "candidate"}, id="it does not"),
+        pytest.param(["git", "checkout", "-q", "--", "."], {"a.txt": "brought"}, id="git brings it"),
+    ],
+)
+def test_a_command_wrote_what_it_writes_by_name(
+    relay: Relay, lead: LiveRun, place: Path, command: list[str], expected: dict[str, str]
+) -> None:
+    """As under the hooks of Claude Code: of whatever else changes while it runs it is a candidate."""
+    (place / "a.txt").write_text("a\n", encoding="utf-8")
+    gen = place / "gen"
+    gen.write_text("#!/bin/sh\necho y > c.txt\n", encoding="utf-8")
+    gen.chmod(0o755)
+    for given in (["add", "--all"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message=x"]):
+        subprocess.run(["git", *given], cwd=place, check=True)
+    if command[0] == "git":
+        (place / "a.txt").write_text("by hand\n", encoding="utf-8")
+
+    lead.shell(command)
+
+    assert expected == certainties(relay)
+
+
+def test_a_person_who_saves_during_a_command_is_no_command(relay: Relay, lead: LiveRun, place: Path) -> None:
+    """A function of ours stands for the person: it is called while the command waits for it."""
+    pipe = place.parent / "pipe"
+    os.mkfifo(pipe)
+
+    def save() -> None:
+        with pipe.open("w", encoding="utf-8") as waiting:
+            (place / "notes.txt").write_text("by hand\n", encoding="utf-8")
+            waiting.write("go\n")
+
+    person = threading.Thread(target=save)
+    person.start()
+    lead.shell(["cat", str(pipe)])
+    person.join()
+
+    assert {"notes.txt": "candidate"} == certainties(relay)

@@ -1,8 +1,7 @@
 """Grants from the tables of a policy: they hold where it is enforced, and block nobody elsewhere."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import GrantDeniedError, GrantExpiredError, GrantMissingError
 from batonpass.model.bodies import Kind

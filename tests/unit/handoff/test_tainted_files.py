@@ -132,6 +132,13 @@ def test_it_is_the_same_within_one_tree(tree: Path) -> None:  # noqa: ARG001
         lambda run: run.shell(["grep", "-r", "prices", "."], reads=True),
         lambda run: run.shell(["cat", "../notes.md"], reads=True, cwd="src"),
         lambda run: run.call(read, "hard.md"),
+        lambda run: run.shell(["sh", "-c", "cat $PWD/notes.md"], reads=True),
+        lambda run: run.shell(["sh", "-c", "cat ~+/notes.md; true"], reads=True),
+        lambda run: run.shell(["bash", "-c", "cat n{otes,o}.md; true"], reads=True),
+        lambda run: run.shell(["sh", "-c", "X=no; cat ${X}tes.md"], reads=True),
+        lambda run: run.shell(["sh", "-c", "X=$(pwd); cat $X/notes.md"], reads=True),
+        lambda run: run.shell(["sh", "-c", "cat `pwd`/notes.md"], reads=True),
+        lambda run: run.shell(["sh", "-c", "cat $0/$1", ".", "notes.md"], reads=True),
     ],
     ids=[
         "in a list",
@@ -145,6 +152,13 @@ def test_it_is_the_same_within_one_tree(tree: Path) -> None:  # noqa: ARG001
         "by its directory",
         "from where a command runs",
         "by a hard link",
+        "behind a variable of the shell",
+        "behind where the shell is",
+        "in braces",
+        "in pieces",
+        "behind what a shell computes",
+        "behind a substitution",
+        "as a word of a script",
     ],
 )
 def test_however_it_is_named(named: object, tree: Path) -> None:
@@ -157,6 +171,34 @@ def test_however_it_is_named(named: object, tree: Path) -> None:
         with starts(relay) as clean:
             named(clean)
             assert 1 == len(clean.taint)
+
+
+@pytest.mark.parametrize(
+    "command", ["git show HEAD:notes.md", "git show HEAD -- notes.md", "git cat-file -p HEAD:./notes.md"]
+)
+def test_what_git_keeps_launders_nothing(tree: Path, command: str) -> None:
+    """A run of its own committed it, and the file is gone."""
+    with opened(Policy()) as (relay, world):
+        launder(relay, world)
+        with starts(relay) as run:
+            run.call(commit, "notes")
+        (tree / NOTES).unlink()
+        with starts(relay) as clean:
+            clean.shell(command.split(), reads=True)
+            assert 1 == len(clean.taint)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ['echo "$HOME"', "git status", "git log --oneline", "cat $PWD/README.md", "cat RE{ADME,X}.md; true", "echo $(pwd)"],
+)
+def test_a_command_that_names_something_else_takes_nothing_in(tree: Path, command: str) -> None:  # noqa: ARG001
+    """What nobody can compute from here is no reason to suspect every file."""
+    with opened(Policy()) as (relay, world):
+        launder(relay, world, "src/notes.md")
+        with starts(relay) as clean:
+            clean.shell(["sh", "-c", command], reads=True)
+            assert () == clean.taint
 
 
 def test_a_copy_is_found_by_its_bytes(tree: Path) -> None:

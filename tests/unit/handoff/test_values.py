@@ -15,8 +15,10 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
+from batonpass.handoff.calls.path_spellings import texts_in
 from batonpass.handoff.calls.values import (
     BYTES,
     JSON,
@@ -56,6 +58,13 @@ class Order:
 
     id: int
     lines: tuple[str, ...]
+
+
+class Parcel(Struct):
+    """A struct of somebody else."""
+
+    path: Path
+    orders: list[Order]
 
 
 @dataclass
@@ -106,6 +115,7 @@ def named(value: object) -> str:
         (Level.HIGH, 3),
         (Path("a/b"), "a/b"),
         (Order(1, ("a",)), {"id": 1, "lines": ["a"]}),
+        (Parcel(Path("a/b"), [Order(1, ())]), {"path": "a/b", "orders": [{"id": 1, "lines": []}]}),
         (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
         ({2, 1}, [1, 2]),
         (frozenset({"b", "a"}), ["a", "b"]),
@@ -118,6 +128,16 @@ def named(value: object) -> str:
 def test_values_have_a_plain_form(value: object, expected: object) -> None:
     """What programs usually pass is described by its content, the same in every process."""
     assert expected == plain(value)
+
+
+def test_a_path_is_found_in_whatever_has_parts() -> None:
+    """A tool that takes a struct is as well guarded as one that takes a dataclass."""
+    arguments = {"parcel": [Parcel(Path(".batonpass/root.key"), [Order(1, ("src/a.py",))])]}
+
+    assert ([".batonpass/root.key", "src/a.py"], True) == (
+        sorted(texts_in(arguments, lambda _: False)[0]),
+        texts_in(arguments, lambda _: False)[1],
+    )
 
 
 def test_bytes_are_described_by_their_digest() -> None:

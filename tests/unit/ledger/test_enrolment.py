@@ -1,8 +1,7 @@
 """Which relays may record: the root key says so, in receipts."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import DuplicateReceiptError, KeyRefusedError, NotFoundError, UnknownKeyError, UnknownRelayError

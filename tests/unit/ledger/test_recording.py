@@ -11,6 +11,7 @@ from batonpass.errors import (
     FencedError,
     KeyMissingError,
     NotFoundError,
+    StreamClosedError,
 )
 from batonpass.handoff.transfer.receipts import Acceptance
 from batonpass.ledger.standing import Working
@@ -178,7 +179,7 @@ def test_a_closed_run_has_no_key_any_more() -> None:
     lead = scribe.start()
     scribe.recording.close(lead)
 
-    with pytest.raises(KeyMissingError):
+    with pytest.raises(StreamClosedError):
         scribe.call(lead)
     with pytest.raises(KeyMissingError):
         scribe.run_keys.get(lead.run.id)

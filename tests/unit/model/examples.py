@@ -1,8 +1,10 @@
 """One valid example of everything, with fixed ids: a test changes the one part that it is about."""
 
-from dataclasses import MISSING, fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
 from batonpass.model.bodies import (
     ApproverEnrolled,
@@ -97,10 +99,8 @@ from batonpass.model.ids import (
 )
 from batonpass.model.label import Label, SourceType
 from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.reasoning import ReasoningPointer
 from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Mode, Receipt
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 
 def an_id(prefix: str, number: int = 1) -> str:
@@ -148,6 +148,7 @@ _BOUND: Final[Any] = {"policy": DIGEST, "certificate": DIGEST}
 _GRANTED: Final[Any] = {**_BOUND, "terms": DIGEST}
 _HELD: Final[Any] = {"gate": Gate.CONFIRM, "until": LATER, "proven": True, "approvals": 2}
 _SHOWN: Final[Any] = {
+    "hold": DIGEST,
     "shown": DIGEST,
     "looked_ms": 1200,
     "measured_ms": 1500,
@@ -205,6 +206,7 @@ BODIES: Final[dict[Kind, Body]] = {
             unverified=(DECLINED,),
             **_TAINTED,
             **_HELD | {"terms": DIGEST, "flags": ("would_hold.renew",), "rule": "renew"},
+            reasoning=ReasoningPointer(checkpoint=ReceiptId(an_id("receipt")), digest=DIGEST, message=3),
         ),
         HandoffContextSanitized(
             **_ON,
@@ -226,11 +228,14 @@ BODIES: Final[dict[Kind, Body]] = {
             **_LABELLED,
             **_BOUND,
         ),
-        HandoffCompleted(**_OF_CHILD, **_CLOSED, kept=2, gives=(DECIDED,), flags=("expects.untouched",), **_TAINTED),
+        HandoffCompleted(
+            **_OF_CHILD, **_CLOSED, kept=2, keeps=(CALL,), gives=(DECIDED,), flags=("expects.untouched",), **_TAINTED
+        ),
         HandoffFailed(
             **_OF_CHILD,
             **_CLOSED,
             kept=2,
+            keeps=(CALL,),
             gives=(DECIDED,),
             flags=("expects.untouched",),
             **_TAINTED,
@@ -356,7 +361,7 @@ BODIES: Final[dict[Kind, Body]] = {
 # The same kinds with nothing but what they cannot do without.
 BARE: Final[dict[Kind, Body]] = {
     kind: type(body)(
-        **{field.name: getattr(body, field.name) for field in fields(body) if field.default is MISSING},
+        **{field.name: getattr(body, field.name) for field in fields(body) if field.default is NODEFAULT},
     )
     for kind, body in BODIES.items()
 }
@@ -402,6 +407,6 @@ def a_receipt(body: Body, **changed: Any) -> Receipt:  # noqa: ANN401 - any fiel
     return Receipt(**values | changed)
 
 
-def names_of(value: "DataclassInstance") -> list[str]:
+def names_of(value: Struct) -> list[str]:
     """Return the names of a value's fields."""
     return [field.name for field in fields(value)]

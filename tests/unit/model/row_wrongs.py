@@ -1,7 +1,9 @@
 """What each field of a receipt's envelope, of a row and of a smaller value refuses."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from msgspec import Struct
 
 from batonpass.model.bodies import Kind, UnknownBody
 from tests.unit.model.examples import (
@@ -40,11 +42,8 @@ from tests.unit.model.wrongs import (
     Wrong,
 )
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 STARTED: Final = a_receipt(BODIES[Kind.RUN_STARTED])
-WRONG: Final[Sequence[tuple["DataclassInstance", Wrong]]] = (
+WRONG: Final[Sequence[tuple[Struct, Wrong]]] = (
     *((BODIES[kind], wrong) for kind, wrong in WRONG_IN_BODIES.items()),
     (UnknownBody("memory.taken"), {"kind": ("", "two words", "\x1b[2J", "é", "k" * 65, 7, None)}),
     (HEAD, {"run": NOT_IDS, "seq": NOT_COUNTS, "head": NOT_DIGESTS}),

@@ -1,9 +1,9 @@
 """The baton: everything that travels with a handoff, and what is missing from it."""
 
-from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import fields, replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.baton import EXPECTED, INHERITED, PARTS, Answer, Baton, Brief, Budget, missing_parts, within
@@ -139,7 +139,7 @@ def test_a_budget_is_whole_and_not_negative(name: str) -> None:
     """Each limit is a whole number from 0 on, or not given."""
     for wrong in NOT_OPTIONAL_NUMBERS:
         with pytest.raises(InvalidValueError) as refused:
-            replace(BUDGET, **{name: wrong})  # type: ignore[arg-type]
+            replace(BUDGET, **{name: wrong})
         assert f"budget.{name}" == refused.value.field
 
     assert (0, None) == (getattr(replace(BUDGET, **{name: 0}), name), getattr(Budget(), name))
@@ -233,7 +233,7 @@ def test_a_baton_cannot_be_changed() -> None:
 
     assert ((answer,), ("rationale",), LATER) == (baton.answers, baton.missing, baton.deadline)
     for value, name in ((baton, "task"), (answer, "answer"), (BRIEF, "may"), (BUDGET, "calls")):
-        with pytest.raises(FrozenInstanceError):
+        with pytest.raises(AttributeError):
             setattr(value, name, None)
 
 

@@ -1,9 +1,9 @@
 """A card: what an agent says about itself."""
 
-from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import fields, replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.card import Card
@@ -39,7 +39,7 @@ def test_an_invalid_field_is_refused_by_name(name: str) -> None:
     """Whatever is wrong, the field is named; a single text where a list belongs is a mistake."""
     for wrong in WRONG[name]:
         with pytest.raises(InvalidValueError) as refused:
-            replace(CARD, **{name: wrong})  # type: ignore[arg-type]
+            replace(CARD, **{name: wrong})
         assert name == refused.value.field
 
 
@@ -58,6 +58,6 @@ def test_lists_are_kept_as_they_were() -> None:
     skills.append("rust")
 
     assert ("python",) == card.skills
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         card.skills = ()  # type: ignore[misc]
     assert CARD == replace(CARD)

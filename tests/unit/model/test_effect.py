@@ -1,9 +1,9 @@
 """Effects as receipts name them."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
 from tests.unit.model.examples import SENT

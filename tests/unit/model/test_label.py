@@ -1,11 +1,11 @@
 """Labels: how far something is trusted follows from where it came from."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batonpass.model.ids import CallId, PrincipalId
 from batonpass.model.items import Artifact, Decision, Item, Statement, label_of, part_of

@@ -1,9 +1,9 @@
 """A lease: the right to work on a handoff, for a while."""
 
-from dataclasses import FrozenInstanceError, fields, replace
 from typing import Final
 
 import pytest
+from msgspec.structs import fields, replace
 
 from batonpass.errors import InvalidValueError
 from tests.unit.model.examples import (
@@ -34,7 +34,7 @@ def test_an_invalid_field_is_refused_by_name(name: str) -> None:
     """A lease of a thing that cannot be leased, by nobody, or until no time, is never made."""
     for wrong in WRONG[name]:
         with pytest.raises(InvalidValueError) as refused:
-            replace(LEASE, **{name: wrong})  # type: ignore[arg-type]
+            replace(LEASE, **{name: wrong})
         assert name == refused.value.field
 
 
@@ -45,7 +45,7 @@ def test_the_first_token_is_zero() -> None:
 
 def test_a_renewed_lease_is_another() -> None:
     """A lease is a value: whoever holds it for longer holds a new one, and the old one does not change."""
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         LEASE.until = LATER  # type: ignore[misc]
 
     assert LEASE != replace(LEASE, token=4)

@@ -1,10 +1,10 @@
 """What each kind of receipt changes, and nothing else."""
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.model.bodies import (
     Carried,

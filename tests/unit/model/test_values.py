@@ -1,11 +1,12 @@
 """Every value refuses, by name, a field that cannot be right; and none can be changed afterwards."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, FrozenInstanceError, fields, replace
 from datetime import UTC, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields, replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.bodies import (
@@ -48,9 +49,6 @@ from tests.unit.model.row_examples import (
 from tests.unit.model.row_wrongs import NAMES, STARTED, WRONG
 from tests.unit.model.wrongs import WRONG_IN_BODIES
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 CASES: Final = [
     pytest.param(value, name, wrongs, id=f"the {name} of a {type(value).__name__}")
     for value, table in WRONG
@@ -81,7 +79,7 @@ def refused(value: Any, name: str, wrong: object) -> str:  # noqa: ANN401
 @pytest.mark.parametrize(
     ("value", "table"), WRONG, ids=[f"every field of {type(value).__name__}" for value, _ in WRONG]
 )
-def test_no_field_goes_unchecked(value: "DataclassInstance", table: Mapping[str, Sequence[object]]) -> None:
+def test_no_field_goes_unchecked(value: Struct, table: Mapping[str, Sequence[object]]) -> None:
     """The table above has wrong values for every field that a value has."""
     assert sorted(names_of(value)) == sorted(table)
 
@@ -92,12 +90,12 @@ def test_every_kind_of_body_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("value", [value for value, _ in WRONG], ids=lambda value: f"{type(value).__name__}, frozen")
-def test_a_value_cannot_be_changed(value: "DataclassInstance") -> None:
+def test_a_value_cannot_be_changed(value: Struct) -> None:
     """No field of a value can be set, and none can be added."""
     for name in names_of(value):
-        with pytest.raises(FrozenInstanceError):
+        with pytest.raises(AttributeError):
             setattr(value, name, None)
-    with pytest.raises((FrozenInstanceError, TypeError)):
+    with pytest.raises((AttributeError, TypeError)):
         value.surprise = 1  # type: ignore[attr-defined]
 
 
@@ -111,7 +109,7 @@ def test_a_valid_value_is_equal_to_its_copy(body: Body) -> None:
 def test_what_has_a_default_may_be_left_out(kind: Kind) -> None:
     """A receipt needs to say only what its kind cannot do without; the example says something else everywhere."""
     full, bare = BODIES[kind], BARE[kind]
-    defaults = {field.name for field in fields(bare) if field.default is not MISSING}
+    defaults = {field.name for field in fields(bare) if field.default is not NODEFAULT}
 
     assert defaults == {name for name in names_of(bare) if getattr(full, name) != getattr(bare, name)}
     assert a_receipt(bare).body == bare
@@ -217,7 +215,7 @@ def test_utc_by_any_name_is_utc() -> None:
 def test_an_error_shows_no_more_than_a_line() -> None:
     """A megabyte in the wrong field does not become a megabyte of message."""
     with pytest.raises(InvalidValueError) as refused:
-        replace(STREAM, head="x" * 1_000_000)  # type: ignore[arg-type]
+        replace(STREAM, head="x" * 1_000_000)
 
     assert len(str(refused.value)) < 200
 

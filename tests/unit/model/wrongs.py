@@ -75,6 +75,7 @@ _CLOSE_OUT: Final[Wrong] = {
     "run": NOT_IDS,
     "attempt": NOT_COUNTS,
     "kept": NOT_NUMBERS,
+    "keeps": NOT_LISTS_OF_CALLS,
     "gives": NOT_ITEMS,
     **_ROOT_CLOSED,
     **_TAINTED,
@@ -108,6 +109,7 @@ _ENDED: Final[Wrong] = {
 _ENROLMENT: Final[Wrong] = {"relay": NOT_IDS, "public_key": NOT_DIGESTS}
 _APPROVER: Final[Wrong] = {"principal": (*NOT_PRINCIPALS, "agent:editor"), "public_key": NOT_DIGESTS}
 _DECISION: Final[Wrong] = {
+    "hold": NOT_OPTIONAL_DIGESTS,
     "shown": NOT_OPTIONAL_DIGESTS,
     "looked_ms": NOT_OPTIONAL_NUMBERS,
     "measured_ms": NOT_OPTIONAL_NUMBERS,
@@ -166,6 +168,7 @@ WRONG_IN_BODIES: Final[Mapping[Kind, Wrong]] = {
         "approvals": NOT_COUNTS,
         **_TAINTED,
         "terms": NOT_OPTIONAL_DIGESTS,
+        "reasoning": (DIGEST, 7, ()),
     },
     Kind.HANDOFF_CONTEXT_SANITIZED: {
         "handoff": NOT_IDS,

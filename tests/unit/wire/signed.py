@@ -1,7 +1,8 @@
 """Receipts of every kind, signed with keys that are always the same."""
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from batonpass.model.bodies import (
     Body,

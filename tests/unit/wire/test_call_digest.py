@@ -1,7 +1,6 @@
 """The digest of a call: as RFC 8785 has it, numbers with a fraction included, and of everything that matters."""
 
 import math
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.call import Call

@@ -3,13 +3,13 @@
 import json
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from google.protobuf.json_format import Parse  # type: ignore[import-untyped]
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
+from msgspec.structs import replace
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import Key, SSlibKey  # type: ignore[attr-defined]

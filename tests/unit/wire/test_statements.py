@@ -1,7 +1,6 @@
 """The statements of grants as bytes: one spelling, closed, with a version, and signed as DSSE."""
 
 import json
-from dataclasses import MISSING, fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +8,8 @@ import pytest
 import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import NODEFAULT
+from msgspec.structs import fields, replace
 from securesystemslib.dsse import Envelope
 
 from batonpass.errors import GrantMalformedError, GrantVersionError
@@ -75,7 +76,7 @@ def test_an_unknown_field_is_refused_by_name(kind: type[Statement]) -> None:
 def test_every_field_that_is_needed_is_needed(kind: type[Statement]) -> None:
     """Leaving one out makes it something else, and no default is made up."""
     for field in fields(kind):
-        if field.default is MISSING:
+        if field.default is NODEFAULT:
             with pytest.raises(GrantMalformedError):
                 decode_statement(edited(kind, **{field.name: None}), kind)
 

@@ -1,12 +1,14 @@
 """A session as a tree: what the human said, what the main conversation did, and what each sub-agent did for it."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from batonpass.adapters.claude_code.moved_files import Moved, find_moved
+from batonpass.adapters.claude_code.patches import added
 from batonpass.adapters.claude_code.places import Transcript, relative_path
 from batonpass.adapters.claude_code.recalling import Recall
 from batonpass.adapters.claude_code.records import (
@@ -46,6 +48,7 @@ class FileChange:
     told: bool  # by the result; else it follows from what the call was asked to do, what it had read, and its success
 
     written: bool = False  # whole, by a call that says all of its text
+    renamed_from: str | None = None
 
     @property
     def before_digest(self) -> str | None:
@@ -255,10 +258,27 @@ class _Building:
         if call is None:
             return
         call.result = result
-        patch = self.recalled.setdefault(result.agent, Recall()).take(call.use, result)
+        recall = self.recalled.setdefault(result.agent, Recall())
+        patch = recall.take(call.use, result)
         if patch is not None:
             written = call.use.tool == "Write"
             call.changes = (change_from(patch, self.project, told=result.patch is not None, written=written),)
+        else:
+            call.changes = tuple(self._moved(recall, find_moved(call.use, result, self.project)))
+
+    def _moved(self, recall: Recall, moves: Iterable[Moved]) -> Iterator[FileChange]:
+        """Yield what a command did that moved files, or copied those whose text its run knows."""
+        for moved in moves:
+            text = recall.follow(moved.source, moved.path, copied=moved.copied)
+            path = relative_path(moved.path, self.project)
+            if not moved.copied:
+                source = relative_path(moved.source, self.project)
+                yield FileChange(
+                    path=path, created=False, before=None, after=None, hunks=(), told=False, renamed_from=source
+                )
+            elif text is not None:
+                patch = FilePatch(path=moved.path, created=True, before=None, after=text, hunks=(added(text),))
+                yield change_from(patch, self.project, told=False, written=True)
 
     def _take_link(self, link: SubagentLink) -> None:
         known = self.links.get(link.agent, link)

@@ -1,15 +1,17 @@
 """One session as receipts: a root for the human, a handoff for each sub-agent, request and outcome for each call."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from batonpass.adapters.claude_code.batches import Batch
 from batonpass.adapters.claude_code.conversation import Call, Conversation, Run
+from batonpass.adapters.claude_code.messages import find_messages
 from batonpass.adapters.claude_code.newness import Newness, end_key
 from batonpass.adapters.claude_code.records import Prompt, Task
-from batonpass.adapters.claude_code.sources import PROGRAM, SOURCE, describe_source, key_of, series_of, session_id_of
+from batonpass.adapters.claude_code.sources import PROGRAM, describe_source, key_of, series_of, session_id_of
 from batonpass.adapters.claude_code.telling import (
     NOT_THERE,
     as_agent,
@@ -22,6 +24,7 @@ from batonpass.adapters.claude_code.telling import (
     within_limit,
 )
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.transfer.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.receipts import close_out
 from batonpass.ledger.draft import Draft
 from batonpass.model.bodies import (
@@ -39,6 +42,7 @@ from batonpass.model.bodies import (
     ToolRequested,
 )
 from batonpass.model.content import Content
+from batonpass.model.content_names import SOURCE
 from batonpass.model.entry import Touch
 from batonpass.model.ids import (
     AgentId,
@@ -55,6 +59,7 @@ from batonpass.model.ids import (
 from batonpass.model.key import Signer
 from batonpass.model.kinds import ChildHead
 from batonpass.model.lifecycle import WAITING, Carrier
+from batonpass.model.reasoning import ReasoningPlace, Thought
 from batonpass.model.receipt import SIGNED_BY_RUN
 from batonpass.model.run import Run as Recorded
 from batonpass.model.run import RunState
@@ -97,6 +102,7 @@ class SessionDrafts:
         by: PrincipalId,
         newness: Newness | None = None,
         continues: RunId | None = None,
+        files: Sequence[Path] = (),
     ) -> None:
         self.tally = Tally()
         self._desk = desk
@@ -105,6 +111,8 @@ class SessionDrafts:
         self._by = by
         self._newness = newness or Newness()
         self._continues = continues
+        self._files = files
+        self._messages: Mapping[str, ReasoningPlace] | None = None  # by call; read when the first one is asked for
         self._session = session_id_of(conversation.info.id)
         self._stated: list[Carried] = []
         self._said_first: Prompt | Task | None = None  # what stands in the first receipt
@@ -241,6 +249,7 @@ class SessionDrafts:
         handoff, run, signer = new_handoff_id(at), new_run_id(at), Ed25519Signer.generate()
         to = as_agent(child.agent_type or "subagent")
         stated = tuple(self._stated)
+        thought = None if call is None else self._thought(call)
         offer = HandoffInitiated(
             handoff=handoff,
             run=parent.run.id,
@@ -248,6 +257,7 @@ class SessionDrafts:
             carrier=Carrier.CALLER,
             state=WAITING[Carrier.CALLER],
             carries=stated,
+            reasoning=point_to(self._desk, parent.run.root, thought),
         )
         task = child.task
         asked = None if call is None else call.task
@@ -263,6 +273,7 @@ class SessionDrafts:
         ]
         if asked is not None and asked != task:
             contents.append(self._desk.text("asked", within_limit(asked)))
+        contents += keep_thought(self._desk, thought)
         initiated = self._batch.sign(self._draft(parent, offer, contents))
         accepted = HandoffAccepted(
             handoff=handoff,
@@ -283,6 +294,13 @@ class SessionDrafts:
         parent.handoffs.append(handoff)
         parent.children.append(self._batch.head(run))
         self.tally.subagents += 1
+
+    def _thought(self, call: Call) -> Thought | None:
+        """Return the message that asked for a sub-agent, by its place in the transcript."""
+        if self._messages is None:
+            self._messages = find_messages(self._files)
+        place = self._messages.get(call.use.tool_use_id)
+        return None if place is None else Thought(place=place)
 
     def _close(self, opened: _Open, outcome: Outcome, run: Run, **facts: object) -> None:
         report = run.report

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -130,7 +130,7 @@ class _Import:
         forked = None if conversation.copied is None else self._owners[conversation.copied]
         continues = self._roots.get(transcript.session) or self._roots.get(forked or "")
         try:
-            self._record(conversation, sizes, newness, continues)
+            self._record(conversation, sizes, newness, continues, files=transcript.files)
         except InvalidValueError as error:
             self._problem(transcript.main, f"cannot be recorded: {error}")
 
@@ -140,6 +140,8 @@ class _Import:
         sizes: dict[str, int],
         newness: Newness,
         continues: RunId | None,
+        *,
+        files: Sequence[Path],
     ) -> None:
         batch = Batch(self._relay.recording)
         drafts = SessionDrafts(
@@ -149,6 +151,7 @@ class _Import:
             by=self._by,
             newness=newness,
             continues=continues,
+            files=files,
         )
         if not drafts.is_anything_new():
             return

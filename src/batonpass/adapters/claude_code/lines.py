@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,16 @@ _USED: Final = frozenset({"user", "assistant", "attachment"})
 
 
 _FIRST_LINES: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedLine:
+    """A line with its place in its file; `data` is all of it but its end."""
+
+    line: "Line"
+    data: bytes
+    offset: int  # where it begins, in bytes
+    number: int | None = None  # from 1; None: only the end of the file was read
 
 
 class _Kind(msgspec.Struct):
@@ -129,6 +140,11 @@ def find_lines(path: Path) -> Iterator[tuple[int, Line] | Problem]:
 
 def find_last_lines(path: Path, size: int) -> Iterator[Line]:
     """Yield those lines that we use of the last so many bytes of a transcript; what cannot be read is passed over."""
+    return (placed.line for placed in find_last_placed(path, size))
+
+
+def find_last_placed(path: Path, size: int) -> Iterator[PlacedLine]:
+    """Yield those lines that we use of the last so many bytes of a transcript, with where they begin."""
     try:
         with path.open("rb") as file:
             length = file.seek(0, os.SEEK_END)
@@ -137,10 +153,31 @@ def find_last_lines(path: Path, size: int) -> Iterator[Line]:
     except OSError:
         return
     # The first one is cut, unless all of the file was read.
-    for data in tail.split(b"\n")[length > size :]:
-        with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
-            if data.strip() and (line := _read(data)) is not None:
-                yield line
+    offset = max(0, length - size)
+    for number, data in enumerate(tail.split(b"\n")):
+        if number or length <= size:
+            with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
+                if data.strip() and (line := _read(data)) is not None:
+                    yield PlacedLine(line=line, data=data, offset=offset)
+        offset += len(data) + 1
+
+
+def find_placed(path: Path, mention: bytes) -> Iterator[PlacedLine]:
+    """Yield those lines of a transcript that we use and that mention something; what cannot be read is passed over."""
+    try:
+        with path.open("rb") as file:
+            number = offset = 0
+            while data := file.readline(_LONGEST):
+                number += 1
+                if len(data) == _LONGEST and not data.endswith(b"\n"):
+                    _skip(file)
+                elif mention in data:
+                    with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
+                        if (line := _read(data)) is not None:
+                            yield PlacedLine(line=line, data=data.removesuffix(b"\n"), offset=offset, number=number)
+                offset = file.tell()
+    except OSError:
+        return
 
 
 def find_uuids(path: Path) -> Iterator[str]:

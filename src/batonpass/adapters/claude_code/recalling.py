@@ -41,6 +41,12 @@ class Recall:
         self._keep(path, None if patch is None else patch.after)
         return patch
 
+    def follow(self, source: str, path: str, *, copied: bool) -> str | None:
+        """Learn that a file was moved or copied; return its text, if it is known."""
+        text = self._texts.get(source) if copied else self._texts.pop(source, None)
+        self._keep(path, text)
+        return text
+
     def _keep(self, path: str, text: str | None) -> None:
         if text is None:
             self._texts.pop(path, None)

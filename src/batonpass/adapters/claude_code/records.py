@@ -96,6 +96,7 @@ class ToolUse:
     at: datetime
     uuid: str
     parent: str | None
+    cwd: str | None = None  # where it was made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

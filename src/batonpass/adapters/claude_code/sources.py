@@ -17,16 +17,15 @@ from batonpass.model.bodies import (
     Part,
     RunRecorded,
     RunStarted,
-    ToolDenied,
-    ToolRequested,
 )
 from batonpass.model.content import StoredContent
+from batonpass.model.content_names import SOURCE
 from batonpass.model.ids import SESSION, ContentId, RunId, SessionId, StreamId
 from batonpass.model.receipt import Receipt
+from batonpass.records.call import Outcome, call_asked
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
-SOURCE: Final = "source"
 PROGRAM: Final = "claude-code"
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -147,7 +146,7 @@ class _Hearing:
                     self.prompts.add(key)
             case HandoffAccepted():
                 self.agents |= {key} if isinstance(key, str) else set()
-            case ToolRequested() | ToolDenied() | HandoffInitiated():
+            case body if isinstance(body, HandoffInitiated) or _is_asked(receipt):
                 self.calls |= {key} if isinstance(key, str) else set()
             case _:
                 return
@@ -160,6 +159,11 @@ class _Hearing:
             prompts=frozenset(self.prompts),
             words=frozenset(body.decode("utf-8", "replace") for body in bodies if body is not None),
         )
+
+
+def _is_asked(receipt: Receipt) -> bool:
+    call = call_asked(receipt)
+    return call is not None and (call.is_made or call.outcome is Outcome.DENIED)
 
 
 def _documents(view: LedgerView, receipts: Sequence[Receipt]) -> Iterator[tuple[Receipt, dict[str, Any] | None]]:

@@ -33,6 +33,7 @@ _OF_OTHERS: Final = "mcp__"
 # They change nothing that outlives the session. Bash may do anything, and is not here.
 _READERS: Final = frozenset(
     {
+        "AgentOutput",
         "AskUserQuestion",
         "BashOutput",
         "ExitPlanMode",
@@ -42,6 +43,7 @@ _READERS: Final = frozenset(
         "ListAgents",
         "NotebookRead",
         "Read",
+        "TaskOutput",
         "TodoRead",
         "TodoWrite",
         "ToolSearch",
@@ -156,13 +158,14 @@ def change_of(change: FileChange, call: CallId, run: RunId, at: datetime) -> Rec
         path=readable(change.path).replace("\0", "\\0"),  # PostgreSQL keeps no such character in a text
         after=None if after is None else Digest(after),
         hunks=hunks,
+        renamed_from=None if change.renamed_from is None else readable(change.renamed_from).replace("\0", "\\0"),
     )
 
 
 def _hunks(change: FileChange) -> tuple[RecordedHunk, ...] | None:
     """Return the lines that changed, with their places; None if not all have one."""
     if not change.hunks and not change.created:
-        return None
+        return None if change.renamed_from is None else ()
     if any(None in {hunk.old_start, hunk.new_start} for hunk in change.hunks):
         return None
     try:

@@ -205,6 +205,7 @@ def _read_answer(line: Line, reading: _Reading, stamp: _Stamp) -> Iterator[Recor
                     at=stamp.at,
                     uuid=stamp.uuid,
                     parent=line.parent_uuid,
+                    cwd=line.cwd,
                 )
             case {"type": "text", "text": str(text)} if text.strip():
                 words.append(text)

@@ -1,11 +1,13 @@
 """Asking the person at the client whether a held call may be made, in the protocol's own way."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.adapters.mcp.deciding import Held
 from batonpass.adapters.mcp.messages import INPUT_REQUIRED, Message
-from batonpass.handoff.transfer.decision_sheet import Material
+
+if TYPE_CHECKING:
+    from batonpass.handoff.transfer.decision_sheet import Material
 
 ELICIT: Final = "elicitation/create"
 ASKED: Final = "batonpass-approval"  # our question among those that an answer may bring along
@@ -23,7 +25,7 @@ def can_be_asked(capabilities: Mapping[str, Any], version: str) -> bool:
     return "form" in asks or "url" not in asks
 
 
-def question(material: Material) -> dict[str, Any]:
+def question(material: "Material") -> dict[str, Any]:
     """Return what the person is asked: all that is material, to the last character, and a yes or a no."""
     return {"message": material.text, "requestedSchema": {"type": "object", "properties": {}}}
 

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.adapters.mcp.wrapping import Entry, Keys, Wrapper, find_entries, unwrap, wrap
 from batonpass.adapters.settings_edit import Edit, read_settings
@@ -25,8 +26,7 @@ class Client(StrEnum):
     VSCODE = "vscode"
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """A file of a client's, and the keys under which it has its servers."""
 
     path: Path
@@ -67,8 +67,7 @@ def find_configs(project: Path, home: Path, client: Client | None = None, *, use
             yield config
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backup:
+class Backup(Struct, frozen=True, kw_only=True):
     """Settings as they were, and what became of them when we changed them."""
 
     path: Path

@@ -1,8 +1,9 @@
 """Whether a call goes on to the server: the one place that every call passes, and where rights are asked for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
 from batonpass.errors import (
@@ -13,31 +14,30 @@ from batonpass.errors import (
     GrantError,
     HandoffError,
 )
-from batonpass.handoff.calls.begun import Begun, Replayed
 from batonpass.handoff.calls.call_reach import find_touched
 from batonpass.handoff.calls.protected_paths import Protected
 from batonpass.handoff.calls.sentences import not_made, sentence_for
 from batonpass.model.ids import CallId
 
+if TYPE_CHECKING:
+    from batonpass.handoff.calls.begun import Begun
+
 _SHOWN: Final = "shown"  # stands in the place of what was too large to keep
 
 
-@dataclass(frozen=True, slots=True)
-class GoOn:
+class GoOn(Struct, frozen=True):
     """The call may be made; its request is on record, unless nothing could be written and the proxy only watches."""
 
-    begun: Begun | None
+    begun: "Begun | None"
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """The call was made by an earlier attempt, and is not made again: this is what the server answered then."""
 
     result: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """The call waits for somebody to let it be made."""
 
     call: CallId
@@ -46,8 +46,7 @@ class Held:
     sentence: str  # what a model is told
 
 
-@dataclass(frozen=True, slots=True)
-class Denied:
+class Denied(Struct, frozen=True):
     """The call must not be made."""
 
     sentence: str  # what a model is told
@@ -80,6 +79,8 @@ class Guard:
 
     def _judge(self, call: ProxiedCall) -> Decision:
         """Ask one thing after the other. What the relay asks, constraints and gates, comes last, with the record."""
+        from batonpass.handoff.calls.begun import Replayed  # noqa: PLC0415 - with the first call, as the recorder does it
+
         begun = self._recorder.begin(call)
         if begun is None and self._protected is not None:
             # Nothing can be recorded, so nobody has judged it yet; and whoever could change the record then, would.

@@ -6,10 +6,11 @@ counts for nothing until `batonpass.toml` says so too.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.patterns import fits
@@ -33,8 +34,7 @@ _LONGEST_TOOL: Final = 60
 _DIGITS: Final = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class Server(Struct, frozen=True, kw_only=True):
     """What the user says of one server: whose it is, and which of its tools do what. Patterns are over tools' names."""
 
     name: str
@@ -80,8 +80,7 @@ class Server:
         return Declared(name=f"{what}__{self.name}", external=not self.local)
 
 
-@dataclass(slots=True)
-class Hints:
+class Hints(Struct):
     """What a server has said against its own tools; it cannot take that back."""
 
     destructive: set[str] = field(default_factory=set)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn, Self, TypeAlias
 
+from msgspec import Struct
+
 # What is recorded of arguments shows 60 levels. Nobody may hide a difference, or a path, below those.
 DEEPEST: Final = 50
 
@@ -56,13 +58,13 @@ class JsonFaultError(ValueError):
     """A text that is no JSON, or that two readers may read as two things."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonLine:
+class JsonLine(Struct, frozen=True):
     """What one line holds, and what its reader noticed."""
 
     value: Any
     spelled: bool = True  # a number in it has a spelling of its own
     repeated: bool = False  # a key in it stands twice, letter by letter
+    twins: bool = True  # some object in it is one of `TwinKeys`
 
     def write(self, part: object) -> bytes:
         """Return a part of it on a line of its own, each number as it was spelled."""
@@ -94,7 +96,7 @@ def read_json(line: bytes, *, constants: bool = False) -> JsonLine:
         raise JsonFaultError("something follows after the message" if follows else "it is not JSON") from None
     except RecursionError:
         raise JsonFaultError("it is nested too deep") from None
-    return JsonLine(value, noticed.spelled, noticed.repeated)
+    return noticed.line(value)
 
 
 def read_generously(line: bytes, *, first: bool = False) -> Iterator[JsonLine]:
@@ -118,7 +120,7 @@ def read_generously(line: bytes, *, first: bool = False) -> Iterator[JsonLine]:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             return
-        yield JsonLine(value, noticed.spelled, noticed.repeated)
+        yield noticed.line(value)
         at = _skip(text, at)
 
 
@@ -140,7 +142,7 @@ def find_fault(value: object) -> str | None:
         if isinstance(each, str):
             if not _is_unicode(each):
                 return "a text in it is not Unicode"
-        elif isinstance(each, Mapping):
+        elif isinstance(each, dict):
             waiting += [(part, depth + 1) for pair in each.items() for part in pair]
         elif isinstance(each, list):
             waiting += [(part, depth + 1) for part in each]
@@ -184,22 +186,26 @@ def write_json(document: object) -> bytes:
     return b"".join(written)
 
 
-@dataclass(slots=True)
-class _Noticed:
+class _Noticed(Struct):
     """Reads parts of one line, and notices what Python would not tell."""
 
     spelled: bool = False
     repeated: bool = False
+    twins: bool = False
     first: bool = False  # of a key that stands twice, the first counts
+
+    def line(self, value: object) -> JsonLine:
+        return JsonLine(value, self.spelled, self.repeated, self.twins)
 
     def read_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(reversed(pairs)) if self.first else dict(pairs)
-        if len(found) < len(pairs):
-            self.repeated = True
-            return TwinKeys(found)
+        self.repeated = self.repeated or len(found) < len(pairs)
         # Keys are unescaped here: `n\u0061me` is `name`. To some readers `Name` is as well, and so is one with a
         # Kelvin sign or a long s for its letter.
-        return found if len({name.casefold() for name in found}) == len(pairs) else TwinKeys(found)
+        if len({name.casefold() for name in found}) == len(pairs):
+            return found
+        self.twins = True
+        return TwinKeys(found)
 
     def read_number(self, spelling: str) -> Number:
         number = _number(spelling)

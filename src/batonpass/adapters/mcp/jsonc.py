@@ -3,16 +3,16 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 _BLANK: Final = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR: Final = re.compile(r"[^\s,\]}/]+")
 _STRING: Final = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A value, where it stands in its text, and the values in it, if it is an object."""
 
     value: Any

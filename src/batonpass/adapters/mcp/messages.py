@@ -1,8 +1,9 @@
 """JSON-RPC messages: what one says, and how ours are written."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.adapters.mcp.json_text import UnfitNumber, write_json
 
@@ -35,8 +36,7 @@ OWN_PARAMS: Final = frozenset(
 Key = tuple[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message, the line that it goes on as, and what is wrong with it."""
 
     line: bytes

@@ -1,26 +1,28 @@
 """What comes of calls: an answer, an error, a question of the server's, or a task whose result comes later."""
 
 import threading
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from batonpass.adapters.mcp.messages import INPUT_REQUIRED, Message
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
-from batonpass.handoff.calls.begun import Begun
+
+if TYPE_CHECKING:
+    from batonpass.handoff.calls.begun import Begun
 
 _MOST_CHARACTERS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A request that the server has not answered; if it is about a call that is on record, which."""
 
     message: Message
     call: ProxiedCall | None = None
-    begun: Begun | None = None
+    begun: "Begun | None" = None
 
 
-@dataclass(slots=True)
-class Outcomes:
+class Outcomes(Struct):
     """Follows calls until they have an outcome. One that gets none is in doubt, which is the truth about it."""
 
     recorder: Recorder

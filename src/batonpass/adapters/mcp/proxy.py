@@ -9,9 +9,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from batonpass.adapters.mcp import messages
 from batonpass.adapters.mcp.asking import (
@@ -26,27 +27,28 @@ from batonpass.adapters.mcp.asking import (
 from batonpass.adapters.mcp.calls import CALL, find_wrong_params, is_call, read_call
 from batonpass.adapters.mcp.deciding import Denied, GoOn, Guard, Held, Known
 from batonpass.adapters.mcp.declaring import Server, name_for
-from batonpass.adapters.mcp.hidden_messages import find_hidden, read_messages
+from batonpass.adapters.mcp.hidden_messages import read_all_messages
 from batonpass.adapters.mcp.messages import Key, Message
 from batonpass.adapters.mcp.outcomes import Outcomes, Waiting
 from batonpass.adapters.mcp.recorder import ProxiedCall, Recorder
 from batonpass.adapters.mcp.strict_messages import read_from_client, read_from_server
 from batonpass.adapters.mcp.toolbox import Toolbox
 from batonpass.errors import BatonpassError
-from batonpass.handoff.transfer.decision_sheet import Material
 from batonpass.model.ids import AgentId
+
+if TYPE_CHECKING:
+    from batonpass.handoff.transfer.decision_sheet import Material
 
 _OLDEST: Final = "2024-11-05"  # of the protocol: what a client speaks that has not said so yet
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """A held call about which somebody was asked."""
 
     message: Message
     call: ProxiedCall
     held: Held
-    material: Material
+    material: "Material"
     since: float  # of the monotonic clock
 
     @property
@@ -55,8 +57,7 @@ class _Asked:
         return int((time.monotonic() - self.since) * 1000)
 
 
-@dataclass(slots=True)
-class _Client:
+class _Client(Struct):
     """What the client said of itself."""
 
     capabilities: dict[str, Any] = field(default_factory=dict)
@@ -115,7 +116,8 @@ class Proxy:
 
     def _watch(self, line: bytes) -> None:
         """Record every call that a server may find in a line. The line passes as it is, unless one must not be made."""
-        found = [*read_messages(line), *filter(is_call, find_hidden(line))]
+        told, hidden = read_all_messages(line)
+        found = [*told, *filter(is_call, hidden)]
         for message in found:
             self._take_from_client(message)
         keys = Counter(message.key for message in found if message.is_request and message.key is not None)
@@ -261,7 +263,8 @@ class Proxy:
     def from_server(self, line: bytes) -> None:
         """Take a line from the server. What came of a call is recorded before the client learns it."""
         if not self._recorder.enforced:
-            for message in (*read_messages(line), *find_hidden(line)):
+            told, hidden = read_all_messages(line)
+            for message in (*told, *hidden):
                 self._learn(message)
             self._to_client(line)
             return

@@ -7,26 +7,26 @@ makes no call that is not on record.
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from batonpass.errors import BatonpassError, CallError, CallSuspendedError, GrantError
-from batonpass.handoff.calls.begin import begin_call
-from batonpass.handoff.calls.begun import Begun, Replayed
-from batonpass.handoff.calls.finish import fail_call, finish_call
 from batonpass.handoff.calls.foreign import ForeignCall
 from batonpass.handoff.calls.tools import Declared
 from batonpass.handoff.calls.values import describe
-from batonpass.handoff.holding import Holding
-from batonpass.handoff.noting import attach
-from batonpass.handoff.starting import start_run
-from batonpass.handoff.transfer.accept import accept
-from batonpass.handoff.transfer.close import close_run
-from batonpass.handoff.transfer.decision_sheet import Material
 from batonpass.model.bodies import Outcome
 from batonpass.model.grant import Grant
 from batonpass.model.ids import AgentId, CallId, HandoffId, SessionId
 from batonpass.model.receipt import Mode
-from batonpass.relay import Relay
+
+if TYPE_CHECKING:
+    from batonpass.handoff.calls.begun import Begun, Replayed
+    from batonpass.handoff.holding import Holding
+    from batonpass.handoff.transfer.decision_sheet import Material
+    from batonpass.relay import Relay
+
+# A client starts all of its servers and calls few of them. What acts is loaded with the first call, not with the proxy.
 
 # Larger results are passed on whole and recorded by digest: a store keeps no larger content.
 LARGEST = 16 * 1024 * 1024
@@ -69,8 +69,7 @@ class CallRefusedError(Exception):
     code = "mcp.failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     """On whose behalf a proxy records, and where its run belongs."""
 
     by: str
@@ -85,7 +84,7 @@ class Recorder:
     """Writes what one client does with one server. Safe to use from several threads."""
 
     def __init__(
-        self, open_relay: Callable[[], Relay], origin: Origin, *, enforced: bool, tell: Callable[[str], None]
+        self, open_relay: "Callable[[], Relay]", origin: Origin, *, enforced: bool, tell: Callable[[str], None]
     ) -> None:
         self._open = open_relay
         self._origin = origin
@@ -117,12 +116,14 @@ class Recorder:
         """Return whether a held call can wait for the person at the client: an attempt at a handoff ends with it."""
         return self._origin.handoff is None
 
-    def begin(self, call: ProxiedCall) -> Begun | Replayed | None:
+    def begin(self, call: ProxiedCall) -> "Begun | Replayed | None":
         """Record that a call is about to be made; None if it could not be recorded and is made all the same.
 
         An attempt at a handoff gets what the one before it finished. Raises `CallError` and `GrantError` for a call
         that must not be made, and `BatonpassError` if it cannot be recorded and has to be.
         """
+        from batonpass.handoff.calls.begin import begin_call  # noqa: PLC0415 - as above
+
         try:
             relay, holding = self._run()
             return begin_call(relay.desk, holding, call)
@@ -139,23 +140,27 @@ class Recorder:
             self.miss(error)
             return None
 
-    def finish(self, begun: Begun, call: ProxiedCall, result: Mapping[str, Any], line: bytes) -> None:
+    def finish(self, begun: "Begun", call: ProxiedCall, result: Mapping[str, Any], line: bytes) -> None:
         """Record what a call returned."""
+        from batonpass.handoff.calls.finish import finish_call  # noqa: PLC0415 - as above
+
         kept: object = result if len(line) <= LARGEST else {"shown": f"{len(line):,} bytes"}
         relay, holding = self._run()
         self.attempt(lambda: finish_call(relay.desk, holding, begun, call, kept))
 
-    def fail(self, begun: Begun, call: ProxiedCall, sentence: str) -> None:
+    def fail(self, begun: "Begun", call: ProxiedCall, sentence: str) -> None:
         """Record that the server said that a call failed."""
+        from batonpass.handoff.calls.finish import fail_call  # noqa: PLC0415 - as above
+
         relay, holding = self._run()
         self.attempt(lambda: fail_call(relay.desk, holding, begun, call, CallRefusedError(sentence)))
 
-    def material(self, held: CallId) -> Material:
+    def material(self, held: CallId) -> "Material":
         """Return what somebody has to be shown before they decide about a held call."""
         relay, _ = self._run()
         return relay.held_call(held).material()
 
-    def settle(self, held: CallId, *, approved: bool, shown: Material, looked_ms: int) -> None:
+    def settle(self, held: CallId, *, approved: bool, shown: "Material", looked_ms: int) -> None:
         """Record what the person at the client decided about a held call, as said and not proven.
 
         Raises `BatonpassError` if that is not theirs to decide, or not enough.
@@ -168,6 +173,8 @@ class Recorder:
 
     def keep(self, name: str, body: bytes) -> None:
         """Keep something that the server said, as data from outside."""
+        from batonpass.handoff.noting import attach  # noqa: PLC0415 - as above
+
         relay, holding = self._run()
         attach(relay.desk, holding, name, body, media_type="application/json", untrusted=True)
 
@@ -178,11 +185,13 @@ class Recorder:
         if relay is None:
             return
         if holding is not None:
+            from batonpass.handoff.transfer.close import close_run  # noqa: PLC0415 - as above
+
             outcome = Outcome.COMPLETED if error is None else Outcome.FAILED
             self.attempt(lambda: close_run(relay.desk, holding, outcome, error=error))
         relay.close()
 
-    def _run(self) -> tuple[Relay, Holding]:
+    def _run(self) -> "tuple[Relay, Holding]":
         with self._lock:
             if self._relay is None:
                 self._relay = self._open()
@@ -191,9 +200,13 @@ class Recorder:
                 self._holding.unrecorded, self._missed = self._missed, 0
             return self._relay, self._holding
 
-    def _begin(self, relay: Relay) -> Holding:
+    def _begin(self, relay: "Relay") -> "Holding":
         if self._origin.handoff is not None:
+            from batonpass.handoff.transfer.accept import accept  # noqa: PLC0415 - as above
+
             return accept(relay.desk, self._origin.handoff)
+        from batonpass.handoff.starting import start_run  # noqa: PLC0415 - as above
+
         return start_run(
             relay.desk,
             None,

@@ -4,12 +4,14 @@ A line goes on written anew, and not as the bytes that came: what is judged and 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from batonpass.adapters.mcp.json_text import JsonFaultError, TwinKeys, find_fault, read_generously, read_json
 from batonpass.adapters.mcp.messages import OWN_KEYS, OWN_PARAMS, Message, is_number
 
-_NONE = "it is no message"
+_NONE: Final = "it is no message"
+_FOLDED_KEYS: Final = frozenset(name.casefold() for name in OWN_KEYS)
+_FOLDED_PARAMS: Final = frozenset(name.casefold() for name in OWN_PARAMS)
 
 
 def read_from_client(line: bytes) -> Iterator[Message]:
@@ -58,7 +60,7 @@ def _faults_of(found: object) -> Iterator[str]:
     if not isinstance(found, dict):
         yield _NONE
         return
-    if _differs_by_case(found, OWN_KEYS):
+    if _differs_by_case(found, OWN_KEYS, _FOLDED_KEYS):
         yield "a key in it is one of the protocol but for its case"
     if ("method" in found) is ("result" in found or "error" in found):
         yield "it is neither a request nor an answer, or both"
@@ -70,12 +72,11 @@ def _faults_of(found: object) -> Iterator[str]:
         yield "its id is neither a text nor a number"
     if not isinstance(params := found.get("params", {}), dict):
         yield "its params are no object"
-    elif _differs_by_case(params, OWN_PARAMS):
+    elif _differs_by_case(params, OWN_PARAMS, _FOLDED_PARAMS):
         yield "a key in it is one of the protocol but for its case"
 
 
-def _differs_by_case(table: Mapping[str, Any], own: frozenset[str]) -> bool:
-    folded = {name.casefold() for name in own}
+def _differs_by_case(table: Mapping[str, Any], own: frozenset[str], folded: frozenset[str]) -> bool:
     return any(name not in own and name.casefold() in folded for name in table)
 
 

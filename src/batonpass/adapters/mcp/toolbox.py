@@ -1,8 +1,9 @@
 """The tools of a server as it lists them: what it says against them, and whether it changes what it said."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from batonpass.adapters.mcp.declaring import Hints
 from batonpass.adapters.mcp.messages import encode
@@ -12,8 +13,7 @@ from batonpass.errors import BatonpassError
 _MOST_KEPT: Final = 100  # of changed definitions, which a server could make without end
 
 
-@dataclass(slots=True)
-class Toolbox:
+class Toolbox(Struct):
     """What is known of a server's tools. A definition that changes under its name is kept, before and after."""
 
     recorder: Recorder

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from batonpass.adapters.mcp import jsonc
 from batonpass.adapters.mcp.declaring import distinct_name
@@ -28,16 +29,14 @@ Keys = tuple[str, ...]
 Span = tuple[int, int, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrapper:
+class Wrapper(Struct, frozen=True, kw_only=True):
     """How servers are started behind the proxy."""
 
     program: str
     options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A server in a client's settings."""
 
     name: str

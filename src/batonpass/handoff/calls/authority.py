@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from batonpass.errors import GrantDeniedError, GrantError, InvalidValueError, StoreError
 from batonpass.guard.authority import explain
@@ -126,6 +127,8 @@ def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call:
     place = call.declared.place
     # Where a command runs was followed when it was planned, and is not relative to itself.
     paths = _paths(desk, holding) - (set() if place is None else {PLACE})
+    if not paths and not call.acts_on_path:
+        return tried  # a tool by its own name leads nowhere
     found = resolved(tried, desk.resolve if place is None else partial(_from, desk, place), paths=paths)
     return found if call.acts_on_path else replace(tried, arguments=found.arguments)
 

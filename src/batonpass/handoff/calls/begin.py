@@ -1,8 +1,9 @@
 """The one way of a call, from every door: judged in one order, and durable before it is made."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from batonpass.handoff.calls.authority import authorise
 from batonpass.handoff.calls.begun import Begun, Replayed
@@ -22,6 +23,8 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.model.content import Content
 
+_NOTHING: Final[Mapping[str, str]] = {}
+
 
 def begin_call(
     desk: Desk,
@@ -30,15 +33,19 @@ def begin_call(
     *,
     beside: tuple[Content, ...] = (),
     made: bool = False,
+    noted: Mapping[str, str] = _NOTHING,
 ) -> Begun | Replayed:
     """Record that a call is about to be made, or return what it returned in an earlier attempt.
 
     Every door comes here: Python, async, programs, commands, native agents, hooks and proxies. A door adds contents of
-    its own with `beside`; with `made` it says that nobody was asked before the call was made.
+    its own with `beside`. With `made` it says that the call was made already: it is judged as it would have been
+    before, and what speaks against it is told on its receipt. `noted` says what else is wrong with it: codes, in words.
     Raises a `CallError` or a `GrantError` for a call that must not be made, once that is on record. Where nothing can
     be written, a run that is only watched goes on; but what may be done already is never done again.
     """
     pending = PendingCall(desk=desk, holding=holding, call=call, beside=beside, made=made)
+    pending.flags += noted
+    pending.reasons += noted.values()
     pending.identify()
     try:
         begun = _pass(pending)
@@ -46,7 +53,9 @@ def begin_call(
         pending.take_back()
         raise
     if isinstance(begun, Begun) and begun.looked:
-        desk.files.begin(begun.call, desk.clock.now())
+        from batonpass.handoff.calls.call_intent import call_intent  # noqa: PLC0415 - most programs never look
+
+        desk.files.begin(begun.call, desk.clock.now(), call_intent(call, begun.watched, desk.files.root))
         return replace(begun, began=time.perf_counter_ns())
     return begun
 

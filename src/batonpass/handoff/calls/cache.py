@@ -6,7 +6,6 @@ from typing import Any
 
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
 from batonpass.handoff.calls.begun import Replayed
-from batonpass.handoff.calls.past_calls import ARGUMENTS, RESULT
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.room import write_counted
 from batonpass.handoff.calls.tools import Declared
@@ -14,6 +13,7 @@ from batonpass.handoff.calls.values import give_back
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.transfer.read_offer import is_intact
 from batonpass.model.bodies import ToolCached, ToolCompleted
+from batonpass.model.content_names import ARGUMENTS, RESULT
 from batonpass.model.ids import CallId, Digest, ReceiptId, RunId, new_call_id
 from batonpass.model.run import Cached
 from batonpass.store.port import LedgerView

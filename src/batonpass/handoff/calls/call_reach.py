@@ -30,6 +30,7 @@ _CONTENT: Final = frozenset(
 )
 _EXCLUDED: Final = re.compile(r"(?:exclude|ignore)(?:d|s|_?patterns?|_?dirs?|_?globs?)?", re.IGNORECASE)
 _SCRIPTS: Final = ("command", "cmd", "script")
+_FED: Final = "stdin"
 _WORDS: Final = ("argv", "command", "cmd")
 _PLACES: Final = ("cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory")
 # A pattern is looked at where it names something hidden: `*` is given to every search, and means no harm.
@@ -66,7 +67,7 @@ def _is_left_out(name: str, declared: Declared) -> bool:
 def _bases(declared: Declared, given: Mapping[str, Any], work_tree: str) -> tuple[str, ...]:
     """Return the directories in which paths may begin: where it runs if that is known, else here and the work tree."""
     known = [*_here(), work_tree] if declared.place is None else [real_path(declared.place)]
-    said = [value for name in _PLACES if isinstance(value := given.get(name), str | os.PathLike)]
+    said = [value for name in _PLACES if name in given and isinstance(value := given[name], str | os.PathLike)]
     more = [path for value in said for path in leads_to(os.fsdecode(value), known) if os.path.isdir(path)]  # noqa: PTH112 - of any text
     return tuple(dict.fromkeys([*known, *more]))
 
@@ -98,15 +99,21 @@ def _named(declared: Declared, texts: list[str], bases: tuple[str, ...], *, enfo
             yield from (Reach(os.path.normpath(os.path.join(base, text)), access, pattern=True) for base in bases)  # noqa: PTH118 - as written
 
 
+def _fed(text: str) -> tuple[str, ...]:
+    """Return what a program may read in its input: names are listed between zeros, and a shell leaves those out."""
+    return (text.replace("\0", "\n"), text.replace("\0", "")) if "\0" in text else (text,)
+
+
 def _told(
     protected: Protected, declared: Declared, given: Mapping[str, Any], bases: tuple[str, ...], *, enforced: bool
 ) -> Found | None:
     """Return why a shell must not be told what it is; None if it may, or if there is none."""
     for name in declared.scripts or _SCRIPTS:
         if isinstance(text := given.get(name), str) and name not in declared.content:
-            found = find_in_shell(text, bases, protected, enforced=enforced, reads=declared.reads)
-            if found is not None:
-                return found
+            for way in _fed(text) if name == _FED else (text,):
+                found = find_in_shell(way, bases, protected, enforced=enforced, reads=declared.reads)
+                if found is not None:
+                    return found
     for name in () if declared.scripts else _WORDS:
         words = given.get(name)
         if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):

@@ -1,18 +1,20 @@
 """Constraints that bind a run: with what a call is made, and with what it returned."""
 
-from dataclasses import asdict, is_dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from batonpass.errors import ConstraintViolatedError
 from batonpass.guard.constraints import find_broken_by_call, find_broken_by_return
-from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.holding import Holding
+from batonpass.model.parts import parts_of
+
+if TYPE_CHECKING:
+    from batonpass.handoff.calls.pending import PendingCall
+    from batonpass.handoff.holding import Holding
 
 BROKEN: Final = "result.constraint"
 CONSTRAINT: Final = "constraint"
 
 
-def check_constraints(pending: PendingCall) -> None:
+def check_constraints(pending: "PendingCall") -> None:
     """Refuse a call whose arguments break what binds its run. Raises `ConstraintViolatedError`."""
     # Working out the names of the arguments costs more than all the rest here, and most constraints bind to none.
     bound = tuple(one for one in pending.holding.constraints if one.binds_to is not None)
@@ -23,11 +25,19 @@ def check_constraints(pending: PendingCall) -> None:
             pending.refuse(CONSTRAINT, ConstraintViolatedError(broken.constraint.sentence, broken.found))
 
 
-def find_broken(holding: Holding, tool: str, value: object) -> ConstraintViolatedError | None:
+def find_broken(holding: "Holding", tool: str, value: object) -> ConstraintViolatedError | None:
     """Return the first constraint that what a tool returned breaks, in words; None if it keeps to all."""
     bound = [one for one in holding.constraints if one.binds_to is not None]
     if not bound:
         return None
-    found = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    broken = next(find_broken_by_return(bound, tool, found), None)
+    broken = next(find_broken_by_return(bound, tool, _opened(value)), None)
     return None if broken is None else ConstraintViolatedError(broken.constraint.sentence, broken.found)
+
+
+def _opened(value: object) -> object:
+    """Return a value whose records, at any depth, are mappings: a constraint may bind to a part of one."""
+    if (parts := parts_of(value)) is not None:
+        return {name: _opened(part) for name, part in parts.items()}
+    if isinstance(value, dict):
+        return {name: _opened(part) for name, part in value.items()}
+    return [_opened(part) for part in value] if isinstance(value, list | tuple) else value

@@ -1,7 +1,5 @@
 """Acting as somebody: a tool's credential is fetched for one call, and only whose it is gets written down."""
 
-from typing import Final
-
 from batonpass.credentials import Credential, CredentialRequest
 from batonpass.errors import CredentialError
 from batonpass.handoff.calls.pending import PendingCall
@@ -10,9 +8,8 @@ from batonpass.handoff.calls.values import describe
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.model.content import Content
+from batonpass.model.content_names import CREDENTIAL
 from batonpass.model.ids import Digest
-
-CREDENTIAL: Final = "credential"
 
 
 def fetch_credential(pending: PendingCall) -> Credential | None:

@@ -5,6 +5,7 @@ else it changes is found where the whole work tree is compared (files.py).
 """
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,7 @@ from typing import Final
 
 from batonpass.attribution.arrived_commits import History, see_history
 from batonpass.attribution.change import FileChange, digest_of
-from batonpass.attribution.sides import find_root, hunks_of
+from batonpass.attribution.sides import find_repository, find_root, hunks_of
 from batonpass.handoff.calls.arguments import PATHS
 from batonpass.model.ids import CallId, RunId
 from batonpass.store.home import HOME_NAME
@@ -40,7 +41,8 @@ NOTHING: Final = Watched(Path(), {})
 def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Watched:
     """Look at the files that the arguments of a call name, as far as they lie in the repository of a directory."""
     place = directory or Path.cwd()
-    root = find_root(place)
+    # Where this process stands the system says without links.
+    root = find_root(place) if directory is not None else find_repository(place) or place
     before: dict[Path, bytes | None] = {}
     for path in _named(arguments, place, root):
         if len(before) == _MOST_FILES:
@@ -120,9 +122,9 @@ def _may_be_a_name(word: str) -> bool:
 def _read(path: Path) -> bytes | None:
     """Return a file's bytes; None if there is none. Raises `OSError` for what is no file, or too large to look at."""
     try:
-        status = path.lstat()
+        status = os.lstat(path)
     except FileNotFoundError:
         return None
-    if not path.is_file() or status.st_size > _LARGEST_FILE:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE:
         raise IsADirectoryError(path)
     return path.read_bytes()

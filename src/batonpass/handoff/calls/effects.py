@@ -10,8 +10,8 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.model.bodies import Effect
 from batonpass.model.content import Content
+from batonpass.model.content_names import EFFECT
 
-EFFECT: Final = "effect."
 CUT: Final = "effects.cut"
 
 _VERSION: Final = 0

@@ -15,18 +15,21 @@ from batonpass.handoff.calls.edited_files import find_edited
 from batonpass.handoff.calls.effects import CUT, find_effects
 from batonpass.handoff.calls.limits import after_call
 from batonpass.handoff.calls.receipts import write_about_call
-from batonpass.handoff.calls.shell import OUTSIDE, find_outside
+from batonpass.handoff.calls.shell import find_outside
 from batonpass.handoff.calls.spend import cost_of
 from batonpass.handoff.calls.tainted_call import add_text
 from batonpass.handoff.calls.tainted_files import say_taint
 from batonpass.handoff.calls.tools import ToolCall
 from batonpass.handoff.calls.values import SHOWN, keep_result
 from batonpass.handoff.calls.work_tree import Seen
-from batonpass.handoff.desk import MESSAGE, Desk
+from batonpass.handoff.calls.written_files import OUTSIDE
+from batonpass.handoff.desk import Desk
 from batonpass.handoff.faults import Fault
+from batonpass.handoff.going_on import GOES_ON, HISTORY, head_of
 from batonpass.handoff.holding import Holding
 from batonpass.model.bodies import Changed, Effect, HandoffLate, ToolCompleted, ToolFailed
 from batonpass.model.content import Content
+from batonpass.model.content_names import MESSAGE
 from batonpass.model.entry import Touch
 from batonpass.model.receipt import Mode, SignedReceipt
 
@@ -123,8 +126,9 @@ def _see(
 ) -> _Ended:
     """Look at what a call changed, unless its door did, and take what it says about that."""
     if seen is None:
-        seen = _look(desk, holding, begun)
+        seen = _look(desk, holding, begun, is_command=bool(call.declared.scripts))
     holding.changed.update(change.path for change in seen.changes)
+    going = (desk.text(HISTORY, head_of(desk.files.root) or ""),) if seen.goes_on else ()
     outside = find_outside(desk, holding, seen.changes) if call.declared.any_file else ()
     holding.went_outside = holding.went_outside or bool(outside)
     said, cut = begun.sayings.take()
@@ -135,16 +139,22 @@ def _see(
             Changed(change=kept.ref.id, before=change.before, after=change.after) for change, kept in changes
         ),
         effects=tuple(effect for effect, _ in effects),
-        flags=(*seen.flags, *((OUTSIDE,) if outside else ()), *((CUT,) if cut else ())),
-        contents=(*(kept for _, kept in changes), *(kept for _, kept in effects)),
+        flags=(
+            *seen.flags,
+            *((GOES_ON,) if seen.goes_on else ()),
+            *((OUTSIDE,) if outside else ()),
+            *((CUT,) if cut else ()),
+        ),
+        contents=(*(kept for _, kept in changes), *(kept for _, kept in effects), *going),
         touches=tuple(Touch(path=change.path, content=kept.ref.id) for change, kept in changes),
         outside=outside,
         commits=find_arrived(begun.watched.history),
     )
 
 
-def _look(desk: Desk, holding: Holding, begun: Begun) -> Seen:
-    edited = tuple(find_edited(begun.watched))
+def _look(desk: Desk, holding: Holding, begun: Begun, *, is_command: bool) -> Seen:
+    # That a command names a file says nothing: `pytest a.py` does. Its text tells what it writes.
+    edited = () if is_command and begun.looked else tuple(find_edited(begun.watched))
     at = desk.clock.now()
     if begun.looked:
         return desk.files.end(begun.call, holding.id, at, edited, begun.watched)

@@ -4,8 +4,9 @@ from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.guard.gates import Decision
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.transfer.decision import refuse_overdue
-from batonpass.handoff.transfer.holds import find_decision, get_held_call, require_opened
+from batonpass.handoff.transfer.holds import require_opened
 from batonpass.model.bodies import ToolApproved, ToolHeld
+from batonpass.records.hold import find_decision, get_held_call
 
 
 def heed(desk: Desk, held: ToolHeld, decision: Decision) -> CallDeniedError | None:

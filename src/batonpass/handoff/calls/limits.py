@@ -50,6 +50,8 @@ class Counting:
 
     def counted(self) -> tuple[Counted, ...]:
         """Return what the call counts against now, each account once."""
+        if not self.accounts and not self.permits:
+            return ()
         found = [Counted(account.id, account.limits) for account in self.accounts]
         for (account, _), permit in zip(self.permits, self.chosen(), strict=True):
             if permit.limits != UNLIMITED:
@@ -67,6 +69,8 @@ class Counting:
 
     def watched(self) -> set[StreamId]:
         """Return all accounts that may decide about the call."""
+        if not self.accounts and not self.permits and not self.line:
+            return set()
         limited = {account.id for account in self.accounts}
         limited.update(
             permit_account(account, permit)
@@ -78,7 +82,10 @@ class Counting:
 
     def within(self) -> tuple[Within, ...]:
         """Return what has to hold once the call is counted: nothing above it is revoked, and everything has room."""
-        return (*revocations(self.line), *(limit for one in self.counted() for limit in _within(one)))
+        counted = self.counted()
+        if not counted and not self.line:
+            return ()
+        return (*revocations(self.line), *(limit for one in counted for limit in _within(one)))
 
     def has_other(self, refused: BudgetExhaustedError) -> bool:
         """Return whether a permit was full and another one of its hop may have room; then that is tried next."""
@@ -113,7 +120,7 @@ def find_revoked(bounds: Bounds, counting: Counting, used: Used) -> GrantRevoked
 
 def before_call(counted: Iterable[Counted]) -> tuple[Charge, ...]:
     """Return what a request uses up."""
-    return _charges((one.account, Unit.CALLS, 1) for one in counted if one.limits.calls is not None)
+    return _charges([(one.account, Unit.CALLS, 1) for one in counted if one.limits.calls is not None])
 
 
 def after_call(counted: Iterable[Counted], *, cost: int, rows: int, size: int) -> tuple[Charge, ...]:
@@ -124,10 +131,12 @@ def after_call(counted: Iterable[Counted], *, cost: int, rows: int, size: int) -
 def used_up(counted: Iterable[Counted], amounts: Mapping[Unit, int]) -> tuple[Charge, ...]:
     """Return these amounts as charges, each where somebody counts it."""
     return _charges(
-        (one.account, unit, amount)
-        for one in counted
-        for unit, amount in amounts.items()
-        if amount and getattr(one.limits, unit) is not None
+        [
+            (one.account, unit, amount)
+            for one in counted
+            for unit, amount in amounts.items()
+            if amount and getattr(one.limits, unit) is not None
+        ]
     )
 
 
@@ -145,9 +154,12 @@ def read_used(desk: Desk, counting: Counting) -> Used:
 
 def find_overspent(counting: Counting, used: Used, *, calls: bool = True) -> Iterator[BudgetExhaustedError]:
     """Yield what has no room any more, revocations first; by default, if one call more were made."""
+    within = counting.within()
+    if not within:
+        return
     wanted = before_call(counting.counted()) if calls else ()
     charged = {(charge.account, charge.unit): charge.amount for charge in wanted}
-    for limit in counting.within():
+    for limit in within:
         name = (limit.account, limit.unit)
         then = used.get(name, 0) + charged.get(name, 0)
         if then > limit.most:
@@ -182,7 +194,9 @@ def revoked(bounds: Bounds, account: StreamId) -> GrantRevokedError:
     return GrantRevokedError(f"{what} was revoked; stop, and say what is done and what is not")
 
 
-def _charges(wanted: Iterable[tuple[StreamId, Unit, int]]) -> tuple[Charge, ...]:
+def _charges(wanted: list[tuple[StreamId, Unit, int]]) -> tuple[Charge, ...]:
+    if not wanted:
+        return ()
     # A grant and a budget may limit the same handoff; what is used is used once.
     unique = {(account, unit): amount for account, unit, amount in wanted}
     return tuple(Charge(account=account, unit=unit, amount=amount) for (account, unit), amount in unique.items())

@@ -1,57 +1,31 @@
 """What earlier attempts at a handoff did: finished calls are kept, calls in doubt are put before whoever goes on."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
 
-from batonpass.handoff.transfer.holds import find_backers, hold_at, is_opened
+from batonpass.handoff.transfer.holds import is_opened
 from batonpass.model.bodies import (
     CheckpointSaved,
-    HandoffApproved,
-    HandoffHeld,
-    HandoffLate,
-    HandoffSettled,
-    RunSettled,
+    HandoffInitiated,
     Settlement,
     ToolCached,
-    ToolCompleted,
-    ToolFailed,
     ToolHeld,
-    ToolRequested,
 )
 from batonpass.model.content import ContentRef
-from batonpass.model.ids import CallId, Digest, ReceiptId, RunId, StreamId
+from batonpass.model.content_names import MESSAGES, RESULT
+from batonpass.model.ids import HANDOFF, CallId, Digest, HandoffId, ReceiptId, StreamId
+from batonpass.model.kinds import Kind
 from batonpass.model.label import Source
-from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.model.receipt import Receipt
 from batonpass.model.run import Handoff, Run
 from batonpass.model.taint import brought_by, endorsed_by
+from batonpass.records.call import CallRecord, Calls, Settled
+from batonpass.records.hold import find_handoff_holds
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
-from batonpass.wire.codec import decode_receipt
-
-RESULT: Final = "result"
-ARGUMENTS: Final = "arguments"
-MESSAGES: Final = "messages"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastCall:
-    """A call of an earlier attempt."""
-
-    id: CallId
-    run: RunId
-    tool: str
-    key: Digest | None
-    target: Digest | None
-    reads: bool
-    idempotent: bool
-    arguments: ContentRef | None
-    requested_at: datetime
-    ended_at: datetime | None = None
-    completed: bool = False
-    result: ContentRef | None = None
-    cost: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +33,13 @@ class Resumption:
     """All that a new attempt starts from: what was finished, what is in doubt, and where the last one stopped."""
 
     attempts: tuple[Run, ...] = ()
-    finished: tuple[PastCall, ...] = ()
-    in_doubt: tuple[PastCall, ...] = ()
-    late: tuple[PastCall, ...] = ()  # their outcome came after their attempt was over
+    finished: tuple[CallRecord, ...] = ()
+    in_doubt: tuple[CallRecord, ...] = ()
+    late: tuple[CallRecord, ...] = ()  # their outcome came after their attempt was over
     children: tuple[Handoff, ...] = ()  # handed off by earlier attempts; taken up again by key
     settled: Mapping[CallId, Settlement] = field(default_factory=lambda: MappingProxyType({}))
     messages: ContentRef | None = None
+    checkpoint: ReceiptId | None = None  # the receipt that names those messages
     held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, and waiting
     approved: frozenset[Digest] = frozenset()  # the keys of those that somebody let be made
     taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # what came from outside
@@ -73,7 +48,7 @@ class Resumption:
     @property
     def kept_for(self) -> timedelta:
         """Return how long the finished calls took, all together."""
-        took = (call.ended_at - call.requested_at for call in self.finished if call.ended_at is not None)
+        took = (call.ended_at - call.at for call in self.finished if call.ended_at is not None)
         return sum((max(part, timedelta(0)) for part in took), timedelta(0))
 
     @property
@@ -83,6 +58,17 @@ class Resumption:
 
 
 NOTHING: Final = Resumption()
+
+# They say nothing of calls, of taint, or of where an attempt stopped. All other kinds are read, those to come as well.
+# A handoff that is tried again and again has three of these for each attempt, and reading bytes is what costs.
+_SILENT: Final = (
+    Kind.HANDOFF_ACCEPTED,
+    Kind.HANDOFF_COMPLETED,
+    Kind.HANDOFF_FAILED,
+    Kind.HANDOFF_LAPSED,
+    Kind.HANDOFF_REPLACED,
+    Kind.HANDOFF_RETRIED,
+)
 
 
 def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
@@ -97,39 +83,49 @@ def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
 def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resumption:
     """Return what some runs did, in their order; decisions about their calls stand in `stream`."""
     attempts = tuple(runs)
-    calls: dict[CallId, PastCall] = {}
+    # Whoever goes on does not wait for what these runs began, so none of them counts as open.
+    calls = Calls()
     held: dict[CallId, ToolHeld] = {}
     messages: ContentRef | None = None
+    checkpoint: ReceiptId | None = None
     taint: dict[Source, ReceiptId] = {}
     endorsed: set[Source] = set()
+    parents: set[StreamId] = set()
+    told = _told(view, attempts)
     for run in attempts:
-        for receipt in _receipts(view, StreamId(run.id)):
-            _take(calls, receipt)
+        for receipt in told.get(StreamId(run.id), ()):
+            calls.take(receipt)
+            if isinstance(receipt.body, HandoffInitiated):
+                parents.add(receipt.stream)
             taint.update(dict.fromkeys(brought_by(receipt), receipt.id))
             endorsed.update(source for source in (endorsed_by(receipt),) if source is not None)
-            if isinstance(receipt.body, ToolCached):
-                calls[receipt.body.call] = _cached(view, receipt, receipt.body)
             if isinstance(receipt.body, CheckpointSaved):
-                messages = receipt.content.get(MESSAGES)
-            elif isinstance(receipt.body, ToolHeld):
-                held[receipt.body.call] = receipt.body
-            elif isinstance(receipt.body, ToolRequested) and not receipt.body.idempotent:
-                # An approval is used up by the call that it let be made, whatever became of that call.
-                held = {call: body for call, body in held.items() if body.key != receipt.body.key}
-    late, settled = _decisions(view, stream, calls)
+                messages, checkpoint = receipt.content.get(MESSAGES), receipt.id
+    for receipt in _receipts(view, stream):
+        calls.take(receipt)
+    found = calls.all()
+    for call in found.values():
+        if isinstance(call.asked, ToolHeld):
+            held[call.id] = call.asked
+        elif call.is_made and not call.idempotent:
+            # An approval is used up by the call that it let be made, whatever became of that call.
+            held = {known: body for known, body in held.items() if body.key != call.key}
     let = set(_approved(view, stream))
     return Resumption(
         attempts=attempts,
-        finished=tuple(call for call in calls.values() if call.completed),
+        finished=tuple(_with_result(view, call) for call in found.values() if call.is_finished),
         in_doubt=tuple(
             call
-            for call in calls.values()
-            if call.ended_at is None and settled.get(call.id) is not Settlement.REPEAT and not call.reads
+            for call in found.values()
+            if call.outcome is None and call.settlement is not Settlement.REPEAT and not call.reads
         ),
-        late=late,
-        children=tuple(child for run in attempts for child in view.find_handoffs(parent=run.id)),
-        settled=MappingProxyType(settled),
+        late=tuple(call for call in found.values() if call.late is not None),
+        children=tuple(
+            child for run in attempts if StreamId(run.id) in parents for child in view.find_handoffs(parent=run.id)
+        ),
+        settled=MappingProxyType({call.id: call.settlement for call in found.values() if call.settlement is not None}),
         messages=messages,
+        checkpoint=checkpoint,
         held=MappingProxyType(held),
         approved=frozenset(body.key for call, body in held.items() if call in let),
         taint=MappingProxyType(taint),
@@ -139,87 +135,38 @@ def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resump
 
 def _approved(view: LedgerView, stream: StreamId) -> Iterator[CallId]:
     """Yield the calls for which attempts at a handoff were suspended and that somebody let be made."""
-    waiting: StoredReceipt | None = None
-    for stored in view.find_receipts(ReceiptQuery(stream=stream)):
-        body = decode_receipt(stored.payload).body
-        if isinstance(body, HandoffHeld):
-            waiting = stored
-        elif isinstance(body, HandoffApproved) and waiting is not None:
-            hold = hold_at(view, view.get_handoff(body.handoff), waiting)
-            # A store may say that it goes on; whoever had to let it, and with which keys, has to say so too.
-            if hold is not None and hold.call is not None and is_opened(view, hold, (*find_backers(view, hold), body)):
-                yield hold.call
+    if not stream.startswith(HANDOFF):
+        return
+    for record in find_handoff_holds(view, view.get_handoff(HandoffId(stream))):
+        said = [approval.body for approval in record.approvals if approval.is_for]
+        # A store may say that it goes on; whoever had to let it, and with which keys, has to say so too.
+        if record.is_let and record.hold.call is not None and is_opened(view, record.hold, said):
+            yield record.hold.call
 
 
 def read_settlement(store: LedgerStore, stream: StreamId, call: CallId) -> Settlement | None:
     """Return what somebody decided about a call in doubt by now; None if nobody has."""
     with store.view() as view:
-        return _decisions(view, stream, {})[1].get(call)
-
-
-def _decisions(
-    view: LedgerView,
-    stream: StreamId,
-    calls: Mapping[CallId, PastCall],
-) -> tuple[tuple[PastCall, ...], dict[CallId, Settlement]]:
-    late: list[PastCall] = []
-    settled: dict[CallId, Settlement] = {}
-    for receipt in _receipts(view, stream):
-        match receipt.body:
-            case HandoffSettled() | RunSettled() as body:
-                settled[body.call] = body.settlement
-            case HandoffLate() as body if body.call in calls:
-                late.append(calls[body.call])
-            case _:
-                continue
-    return tuple(late), settled
+        settled = (receipt.body for receipt in _receipts(view, stream))
+        said = [body for body in settled if isinstance(body, Settled) and body.call == call]
+    return said[-1].settlement if said else None
 
 
 def _receipts(view: LedgerView, stream: StreamId) -> Iterator[Receipt]:
-    return (decode_receipt(stored.payload) for stored in view.find_receipts(ReceiptQuery(stream=stream)))
+    return map(read_receipt, view.find_receipts(ReceiptQuery(stream=stream, but=_SILENT)))
 
 
-def _cached(view: LedgerView, receipt: Receipt, body: ToolCached) -> PastCall:
+def _told(view: LedgerView, runs: Sequence[Run]) -> dict[StreamId, list[Receipt]]:
+    """Return what some runs recorded, read in one go: most attempts at a handoff that keeps failing told nothing."""
+    told: dict[StreamId, list[Receipt]] = {}
+    streams = tuple(StreamId(run.id) for run in runs)
+    for receipt in map(read_receipt, view.find_receipts(ReceiptQuery(streams=streams, but=_SILENT))):
+        told.setdefault(receipt.stream, []).append(receipt)
+    return told
+
+
+def _with_result(view: LedgerView, call: CallRecord) -> CallRecord:
     """Return a call that was not made because an earlier one's result was fresh: the next attempt gets the same."""
-    return PastCall(
-        id=body.call,
-        run=body.run,
-        tool=body.tool,
-        key=body.key,
-        target=None,
-        reads=True,
-        idempotent=False,
-        arguments=receipt.content.get(ARGUMENTS),
-        requested_at=receipt.at,
-        ended_at=receipt.at,
-        completed=True,
-        result=decode_receipt(view.get_receipt(body.result).payload).content.get(RESULT),
-    )
-
-
-def _take(calls: dict[CallId, PastCall], receipt: Receipt) -> None:
-    match receipt.body:
-        case ToolRequested() as body:
-            calls[body.call] = PastCall(
-                id=body.call,
-                run=body.run,
-                tool=body.tool,
-                key=body.key,
-                target=body.target,
-                reads=body.reads,
-                idempotent=body.idempotent,
-                arguments=receipt.content.get(ARGUMENTS),
-                requested_at=receipt.at,
-            )
-        case ToolCompleted() as body if body.call in calls:
-            calls[body.call] = replace(
-                calls[body.call],
-                ended_at=receipt.at,
-                completed=True,
-                result=receipt.content.get(RESULT),
-                cost=body.cost,
-            )
-        case ToolFailed() as body if body.call in calls:
-            calls[body.call] = replace(calls[body.call], ended_at=receipt.at)
-        case _:
-            return
+    if not isinstance(call.asked, ToolCached):
+        return call
+    return replace(call, given=read_receipt(view.get_receipt(call.asked.result)).content.get(RESULT))

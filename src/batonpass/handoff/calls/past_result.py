@@ -12,12 +12,13 @@ from batonpass.errors import (
     StreamClosedError,
 )
 from batonpass.handoff.calls.begun import Replayed
-from batonpass.handoff.calls.past_calls import PastCall, read_settlement
+from batonpass.handoff.calls.past_calls import read_settlement
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.values import give_back
 from batonpass.model.bodies import Settlement
 from batonpass.model.ids import StreamId
 from batonpass.model.run import RunState
+from batonpass.records.call import CallRecord
 
 IN_DOUBT = "call.in-doubt"
 TARGET_CHANGED = "target-changed"
@@ -56,14 +57,14 @@ def find_finished(pending: PendingCall) -> Replayed | None:
     past = pending.holding.find_past(pending.key)
     if past is None:
         return None
-    if past.completed:
-        _keep(pending)
+    if past.is_finished:
+        _keep(pending, past)
         return Replayed(_result(pending, past))
     if pending.declared.idempotent:
         return None
     settled = read_settlement(pending.desk.store, pending.holding.scope, past.id)
     if settled is Settlement.SKIP:
-        _keep(pending)
+        _keep(pending, past)
         return Replayed(None)
     if settled is None and not pending.made:
         # Also where the run is only watched: nobody may find out by doing it twice.
@@ -85,14 +86,14 @@ def check_changed_target(pending: PendingCall) -> None:
         pending.refuse(TARGET_CHANGED, CallHeldError(pending.declared.name, changed.id), would="would_hold")
 
 
-def _keep(pending: PendingCall) -> None:
-    """Count a call whose effect an earlier attempt had."""
-    pending.holding.kept += 1
+def _keep(pending: PendingCall, past: CallRecord) -> None:
+    """Remember a call whose effect an earlier attempt had: this attempt answers for it from now on."""
+    pending.holding.kept.append(past.id)
     if (target := pending.target) is not None:
         pending.holding.changed.add(target)
 
 
-def _result(pending: PendingCall, past: PastCall) -> Any:  # noqa: ANN401 - a tool's own result
+def _result(pending: PendingCall, past: CallRecord) -> Any:  # noqa: ANN401 - a tool's own result
     if past.result is None:
         raise InvalidValueError("result", f"of {past.id} was not kept")
     with pending.desk.store.view() as view:

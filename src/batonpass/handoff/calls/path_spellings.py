@@ -8,13 +8,17 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
+from types import NoneType
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
+from batonpass.model.parts import parts_of
+
 LONGEST_PATH: Final = 4096  # bytes; no system takes a longer one
 MOST_TEXTS: Final = 10_000
+_NO_TEXTS: Final = frozenset({NoneType, bool, int, float})
 
 # Most texts have nothing in them that could be read in two ways.
 _PLAIN: Final = re.compile(r"(?![\s-])[\w./+ -]*(?<!\s)", re.ASCII)
@@ -24,6 +28,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _DOUBLED: Final = re.compile(r"/(?:\.?/)+")
 _BY_PROCESS: Final = re.compile(r"/proc/[^/]+(?:/task/[^/]+)?/(cwd|root)(?:/(.*))?", re.DOTALL)
 _LONGEST_DETOUR: Final = 1024 * 1024
+_OFTEN: Final = 256  # characters of a text whose readings are kept
 _SHORT: Final = 2  # `-C`: a letter and what comes before it
 
 
@@ -39,6 +44,8 @@ def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> 
     around: set[int] = set()
     while pending:
         value = pending.pop()
+        if type(value) in _NO_TEXTS:
+            continue
         if (text := _text(value)) is not None:
             if (path := as_path(text)) is not None:
                 found[path] = None
@@ -72,8 +79,8 @@ def _parts(value: object, leave_out: Callable[[str], bool]) -> Iterator[object]:
         yield from value
     elif isinstance(value, Enum):
         yield value.value
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield from (getattr(value, one.name, None) for one in fields(value) if not leave_out(one.name))
+    elif (parts := parts_of(value)) is not None:
+        yield from (part for name, part in parts.items() if not leave_out(name))
 
 
 def as_path(text: str) -> str | None:
@@ -86,11 +93,21 @@ def as_path(text: str) -> str | None:
     return None if too_long else text
 
 
-def spellings(text: str) -> Iterator[str]:
-    """Yield the paths that a program may read in a text: the text itself first."""
+def spellings(text: str) -> Iterable[str]:
+    """Return the paths that a program may read in a text: the text itself first."""
     if _PLAIN.fullmatch(text):
-        yield text
-        return
+        return (text,)
+    # A call is asked several times what its texts may mean, and agents say the same again and again. Where somebody's
+    # home is may change.
+    return _known_spellings(text) if len(text) <= _OFTEN and "~" not in text else _spellings(text)
+
+
+@lru_cache(maxsize=1024)
+def _known_spellings(text: str) -> tuple[str, ...]:
+    return tuple(_spellings(text))
+
+
+def _spellings(text: str) -> Iterator[str]:
     # As it is written: a name may end in a newline. And without blanks around it, as many a tool takes it.
     whole = dict.fromkeys((text, text.strip(), text.partition("=")[2], text.rpartition("=")[2]))
     # `type=bind,src=x`, `x:y:ro`; in prose a comma is a comma.
@@ -112,7 +129,9 @@ def _in_part(part: str) -> Iterator[str]:
     yield part
     if part[:1] in {"@", "<"}:
         yield part[1:]  # what curl and others read from a file
-    if part.startswith("~"):
+    if part == "~+" or part.startswith("~+/"):
+        yield f".{part[2:]}"  # where the shell is
+    elif part.startswith("~"):
         yield os.path.expanduser(part)  # noqa: PTH111 - a text is wanted
     elif part.startswith("-"):
         yield part[_SHORT:]

@@ -1,7 +1,5 @@
 """A call on its way: who makes it, what it would do, and what was found out about it so far."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -64,7 +62,12 @@ class PendingCall:
     @property
     def enforced(self) -> bool:
         """Return whether what speaks against it stops it."""
-        return self.holding.working.mode is Mode.ENFORCED and not self.made
+        return self.held_to_rules and not self.made
+
+    @property
+    def held_to_rules(self) -> bool:
+        """Return whether its run is enforced: then the same speaks against it, made already or not."""
+        return self.holding.working.mode is Mode.ENFORCED
 
     def identify(self) -> None:
         """Describe it once, and give it its number and its key. Raises `GuardFailedError`."""
@@ -77,7 +80,7 @@ class PendingCall:
             if not self.enforced:
                 raise
             self.described = describe({"tool": self.declared.name})
-            self.deny(GUARD, self._failed(error))
+            self.deny(GUARD, self.failed(error))
         digest, root = self.desk.secrets.digest, self.holding.root
         scope = self.holding.scope.encode()
         while True:
@@ -91,15 +94,9 @@ class PendingCall:
         """Let the next call like it have its number: it was not made."""
         self.holding.uncount(self.described, self.number)
 
-    @contextmanager
-    def judged(self) -> Iterator[None]:
+    def judged(self) -> "_Judged":
         """Stop an enforced call that cannot be judged; one that is only watched goes on to the next question."""
-        try:
-            yield
-        except BatonpassError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a guard that fails stops what is enforced, whatever it met
-            self.refuse(GUARD, self._failed(error))
+        return _Judged(self)
 
     def refuse(self, rule: str, error: CallError | GrantError, *, would: str = "would_deny") -> None:
         """Stop it if it is enforced, as `deny` does; else note what would have stopped it."""
@@ -129,5 +126,25 @@ class PendingCall:
         except Exception:  # noqa: BLE001 - a tool's own function says what is changed; a denial is written without it
             return None
 
-    def _failed(self, error: Exception) -> GuardFailedError:
+    def failed(self, error: Exception) -> GuardFailedError:
+        """Return in words that a guard failed."""
         return GuardFailedError(self.declared.name, f"{type(error).__name__}: {error}")
+
+
+class _Judged:
+    """A question to a guard: one that fails stops what is enforced, whatever it met."""
+
+    __slots__ = ("_pending",)
+
+    def __init__(self, pending: PendingCall) -> None:
+        self._pending = pending
+
+    def __enter__(self) -> None:
+        """Ask."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        """Let through what a guard says itself, and what nobody may stop; refuse the call for all else."""
+        if error is None or isinstance(error, BatonpassError) or not isinstance(error, Exception):
+            return False
+        self._pending.refuse(GUARD, self._pending.failed(error))
+        return True

@@ -3,15 +3,14 @@
 from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.guard.gates import CallFacts, Decision, decide, judge_call, tiers_of_call
 from batonpass.handoff.calls.held_call import heed
-from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.calls.receipts import TARGET, fill_gap
+from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.calls.tainted_call import judge_taint
 from batonpass.handoff.calls.tools import Declared
 from batonpass.handoff.transfer.policy_gates import depth_of, hold_takes_proof, hold_until
-from batonpass.handoff.using import SCOPE
 from batonpass.ledger.standing import need
 from batonpass.model.bodies import Body, ChildHead, HandoffHeld, ToolHeld
+from batonpass.model.content_names import ARGUMENTS, SCOPE, TARGET
 from batonpass.model.ids import new_call_id
 from batonpass.model.kinds import Gate
 from batonpass.model.rules import Tier
@@ -36,11 +35,24 @@ def pass_gates(pending: PendingCall) -> None:
         pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, decision.sentence))
     held = holding.find_held(pending.key)
     if held is None:
+        _refuse_denied_before(pending, decision)
         fill_gap(desk, holding)
         raise _hold(pending, decision)
     if (refusal := heed(desk, held, decision)) is not None:
         pending.deny(held.rule, refusal)
     pending.gates = ()
+
+
+def _refuse_denied_before(pending: PendingCall, decision: Decision) -> None:
+    """Refuse what a person denied in an earlier root of the same session, before anybody is asked once more."""
+    denied, tool = pending.holding.denied_before, pending.declared.name
+    if not denied:
+        return
+    by = denied.get((tool, pending.desk.json(ARGUMENTS, pending.described).body))
+    if by is not None:
+        sentence = f"{by} did not let {tool} be made earlier in this session"
+        where = pending.desk.gates.where(decision.rule)
+        pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, sentence))
 
 
 def _find_decisions(pending: PendingCall) -> tuple[Decision, ...]:
@@ -51,6 +63,7 @@ def _find_decisions(pending: PendingCall) -> tuple[Decision, ...]:
     facts = CallFacts(
         agent=holding.agent,
         tool=declared.name,
+        kin=declared.kin,
         reads=declared.reads,
         action=declared.action,
         target=pending.target,

@@ -15,7 +15,7 @@ def refuse_protected(pending: PendingCall) -> None:
     Whoever can change the record could make everything else here worthless. Raises `CallProtectedError`.
     """
     with pending.judged():
-        found = find_touched(pending.desk.protected, pending.call, enforced=pending.enforced)
+        found = find_touched(pending.desk.protected, pending.call, enforced=pending.held_to_rules)
         if found is None:
             return
         error = CallProtectedError(pending.declared.name, found.does, found.instead)

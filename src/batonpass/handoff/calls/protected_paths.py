@@ -8,13 +8,15 @@ import os
 import stat
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
+from batonpass.handoff.calls.find_expression import File
 from batonpass.signing.approver import find_approvers_home
 from batonpass.store.home import HOME_NAME, home_of
 
@@ -37,6 +39,10 @@ _KEYS: Final = ("relay.key", "relay.next.key", "root.key")
 _KEPT_SECRET: Final = ("runs", "mcp")  # in a home: the keys of runs, and settings with their secrets as they were
 # A disk of Apple's old kind does not see these in a name: `.baton\u200cpass` is `.batonpass` there.
 _UNSEEN: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+_MOST_MEMBERS: Final = 500
+LEAVE_OUT: Final = (
+    "leave it out (`find . -not -path '*/.batonpass/*' …`, `--exclude=.batonpass`), or name what you mean more exactly"
+)
 _LEAVE: Final = "leave it as it is and go on without it; if the task cannot be done so, say that to the user"
 
 
@@ -56,6 +62,17 @@ class Reach:
     path: str
     access: Access
     pattern: bool = False
+
+
+class Tree(Protocol):
+    """A directory that a command uses as a whole."""
+
+    @property
+    def start(self) -> str:
+        """Return how the command names it."""
+
+    def meets(self, file: File, above: Sequence[File]) -> bool:
+        """Return whether the command may come to a file that lies there, below these directories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +176,24 @@ class Protected:
                 return Found(f"touch {place.what} ({place.path})", what=place.what)
         return None
 
+    def find_around(self, use: Tree, root: str, access: Access, *, enforced: bool) -> Found | None:
+        """Return the record, if it lies somewhere below a directory that a command uses, and it may come to it."""
+        below = f"{root.rstrip('/')}/"
+        for place in self.places:
+            if place.what != RECORD or not place.path.startswith(below):
+                continue
+            for path, directory in _members(place):
+                if not place.refuses(fold(path), access, enforced=enforced):
+                    continue
+                parts = path.removeprefix(below).split("/")
+                files = [
+                    File(f"{use.start.rstrip('/')}/{'/'.join(parts[:depth])}", depth, directory=depth < len(parts))
+                    for depth in range(1, len(parts) + 1)
+                ]
+                if use.meets(replace(files[-1], directory=directory, empty=_is_empty(path)), files[:-1]):
+                    return Found(f"use a directory with {place.what} in it ({place.path})", LEAVE_OUT)
+        return None
+
     def _by_path(self, reach: Reach, enforced: bool) -> Iterator[Place]:  # noqa: FBT001 - passed on
         path = fold(reach.path)
         end = len(path)
@@ -256,6 +291,29 @@ def _files(place: Place) -> Iterator[str]:
     elif not place.kept:
         for folder, _, names in os.walk(place.path):
             yield from (os.path.join(folder, name) for name in names)  # noqa: PTH118 - texts are wanted
+
+
+def _members(place: Place) -> Iterator[tuple[str, bool]]:
+    """Yield what lies in a place, and whether it is a directory: itself, its keys whether they are there or not.
+
+    Nothing lies in one that is not there.
+    """
+    if not os.path.lexists(place.path):
+        return
+    yield place.path, place.folder
+    if place.folder:
+        yield from ((f"{place.path}/{name}", False) for name in (*_KEYS, f"{_KEPT_SECRET[0]}/run{_KEY}"))
+        yield from ((path, False) for path in islice(_files(place), _MOST_MEMBERS))
+
+
+def _is_empty(path: str) -> bool | None:
+    try:
+        with os.scandir(path) as entries:
+            return next(entries, None) is None
+    except NotADirectoryError:
+        return os.path.getsize(path) == 0  # noqa: PTH202 - a text is given
+    except OSError:
+        return None
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -1,20 +1,16 @@
 """Receipts about calls: how each is written, denials, and what happens where nothing can be written."""
 
-from typing import Final
-
 from batonpass.errors import StoreError
-from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.handoff.calls.values import describe
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.model.bodies import Body, RunGap, ToolDenied
 from batonpass.model.charge import Within
 from batonpass.model.content import Content
+from batonpass.model.content_names import ARGUMENTS, TARGET
 from batonpass.model.entry import Touch
 from batonpass.model.ids import new_call_id
 from batonpass.model.receipt import Mode, SignedReceipt
-
-TARGET: Final = "target"
 
 
 def fill_gap(desk: Desk, holding: Holding) -> None:

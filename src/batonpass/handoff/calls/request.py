@@ -7,15 +7,13 @@ from batonpass.handoff.calls.cache import cache_key
 from batonpass.handoff.calls.credential import key_of, told
 from batonpass.handoff.calls.edited_files import NOTHING, Watched, watch
 from batonpass.handoff.calls.judged import judged
-from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.policy_gates import tiers_of
-from batonpass.handoff.calls.receipts import TARGET
 from batonpass.handoff.calls.room import write_counted
-from batonpass.handoff.using import SCOPE
 from batonpass.model.bodies import Body, ToolRequested
 from batonpass.model.charge import Charge
 from batonpass.model.content import Content
+from batonpass.model.content_names import ARGUMENTS, SCOPE, TARGET
 from batonpass.model.ids import CallId, new_call_id
 
 UNTRUSTED_ARGUMENT = "argument.untrusted"

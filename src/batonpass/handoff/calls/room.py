@@ -1,7 +1,6 @@
 """Room under limits: asked for before a call, and counted by the very commit that writes about it."""
 
 from collections.abc import Callable
-from typing import Final
 
 from batonpass.errors import BudgetExhaustedError
 from batonpass.handoff.calls.limits import before_call, explain_spent, find_overdue, find_overspent
@@ -10,8 +9,7 @@ from batonpass.handoff.calls.receipts import write_about_call
 from batonpass.model.bodies import Body
 from batonpass.model.charge import Charge, is_revocation
 from batonpass.model.content import Content
-
-PERMIT: Final = "permit"  # which permit of each hop lets it, the last first
+from batonpass.model.content_names import PERMIT
 
 
 def check_limits(pending: PendingCall) -> None:

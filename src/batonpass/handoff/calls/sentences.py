@@ -1,6 +1,18 @@
 """What a model is told of a call or a handoff that is not made: the same words, whichever door it came by."""
 
+from typing import Final
+
 from batonpass.errors import BatonpassError, CallSuspendedError, HandoffHeldError
+from batonpass.model.made import BACKGROUND, OTHERWISE, REFUSED, UNASKED
+
+TOLD: Final = ("Denied, and not made: ", "Held, and not made: ", "Held, and not begun: ")  # each begins with one
+# Of calls that were made already when they were judged; people read it, and no model.
+MADE: Final = {
+    UNASKED: "it was made before anybody was asked",
+    REFUSED: "it was refused, and made all the same",
+    OTHERWISE: "it was made with other arguments than were judged",
+    BACKGROUND: "it went on after it had returned",
+}
 
 
 def sentence_for(error: BatonpassError) -> str:

@@ -17,14 +17,13 @@ from batonpass.handoff.calls.commands import KEPT, Command, decode_finished, enc
 from batonpass.handoff.calls.environment import find_unsound, read_variables
 from batonpass.handoff.calls.shell_reach import takes_names
 from batonpass.handoff.calls.tools import PLACE, WRITE, Declared
-from batonpass.handoff.calls.written_files import SHELL, files_of
+from batonpass.handoff.calls.written_files import OUTSIDE, SHELL, files_of
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.model.call import Call
 from batonpass.model.checks import require_instance, require_texts
 
 RUN: Final = "run"
-OUTSIDE: Final = "effect.outside-grant"
 _TOLD_APART: Final = ("arguments", PLACE, "inherit")  # they stand in the line already, or name no file
 NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -68,6 +67,7 @@ def plan_command(
     named = _file_named(desk, str(place / program)) if "/" in program else program
     executable = str(place / program) if "/" in program else program
     line = shlex.join([program, *arguments])
+    listens = takes_names([program, *arguments])
     return Planned(
         declared=Declared(
             name=SHELL,
@@ -76,8 +76,8 @@ def plan_command(
             shown=line,
             any_file=True,
             place=str(place),
-            content=(*_TOLD_APART, *(() if takes_names(program) else ("stdin",))),
-            scripts=("line", *(("stdin",) if takes_names(program) else ())),
+            content=(*_TOLD_APART, *(() if listens else ("stdin",))),
+            scripts=("line", *(("stdin",) if listens else ())),
             reads=reads,
             idempotent=idempotent,
             external=external,

@@ -1,7 +1,7 @@
 """What common programs do with their words: which name files, and whether those are read, changed or removed."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -143,6 +143,7 @@ _CHANGERS: Final = frozenset(
 )
 _DEEP: Final = re.compile(r"-[A-Za-z]*R[A-Za-z]*|--recursive")
 _DESTROYERS: Final = frozenset({"mv", "rm", "shred", "unlink"})
+_KNOWN: Final = _SPEAKERS | _LISTERS | _READERS | _COPIERS | _CHANGERS | _DESTROYERS | {"dd", "git"}
 _IN_PLACE: Final = re.compile(r"-[A-Za-z]*[io].*|--(?:in-?place|output)(?:[=-].*)?")
 _EXCLUDES: Final = re.compile(r"--(?:exclude|ignore|skip|prune)[a-z-]*")
 _TARGET: Final = re.compile(r"--target-directory=(.*)|-t(.+)", re.DOTALL)
@@ -174,7 +175,7 @@ _GIT_READERS: Final = frozenset(
         "tag",
     ]
 )
-_GIT_TAKES: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
+GIT_TAKES: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 _GIT_SETS: Final = re.compile(r"--(?:add|edit|remove-section|rename-section|replace-all|unset(?:-all)?)|-e|set|unset")
 _ELSEWHERE: Final = re.compile(r"--(?:global|system|file=.*)|-f")
 
@@ -218,6 +219,19 @@ def _of_program(program: str, words: list[str], *, listened: bool) -> Iterator[U
         yield from ((word, access) for word in words)
 
 
+def done_by(words: Sequence[str]) -> Access | None:
+    """Return what a program does to the files that it is given, here or by others; None: nobody knows."""
+    if not words:
+        return None
+    program = words[0].rpartition("/")[2]
+    return Access.LISTS if program in _SPEAKERS else _done_by(program, list(words[1:]))
+
+
+def is_known(program: str) -> bool:
+    """Return whether it is a program of which we know what it does with its words."""
+    return program in WRAPPERS or program in _KNOWN
+
+
 def _done_by(program: str, words: list[str]) -> Access | None:
     if program in _DESTROYERS:
         return Access.REPLACES
@@ -233,9 +247,8 @@ def _done_by_dd(word: str) -> Access | None:
 
 
 def _of_wrapper(words: list[str], *, listened: bool) -> Iterator[Use]:
-    known = (_SPEAKERS, _LISTERS, _READERS, _COPIERS, _CHANGERS, _DESTROYERS, WRAPPERS, {"git", "dd"})
     names = [word.rpartition("/")[2] for word in words]
-    at = next((at for at, name in enumerate(names) if any(name in some for some in known)), len(words))
+    at = next((at for at, name in enumerate(names) if is_known(name)), len(words))
     yield from ((word, None) for word in words[:at])
     if at < len(words):
         yield from _of_program(names[at], words[at + 1 :], listened=listened)
@@ -266,31 +279,32 @@ def _of_find(words: list[str]) -> Iterator[Use]:
     access = Access.LISTS if not found else None if None in found else max(filter(None, found), default=Access.LISTS)
     if access is Access.REPLACES and any(map(_FILTERS.fullmatch, words)):
         access = Access.CHANGES  # some of what is there, and not the whole
-    for option, word in pairwise(["", *words]):
+    for before, option, word in zip(["", "", *words], ["", *words], words, strict=False):
         if _PRINTS.fullmatch(option):
             yield word, Access.CHANGES
         elif _PATTERNS.fullmatch(option):
-            # What it looks for is no path; unless it is handed on to what changes it.
-            if found:
+            # What it looks for is no path; unless it is handed on to what changes it. What is passed by is not.
+            if found and before not in {"!", "-not"} and "-prune" not in words:
                 yield word, Access.REPLACES if deletes else access
         else:
             yield word, access
 
 
 def _of_git(words: list[str]) -> Iterator[Use]:
-    command, rest = _git_command(words)
+    command, rest = git_command(words)
     if command == "config" and _sets(rest):
         yield ".git/config", Access.CHANGES
     reads = command in _GIT_READERS and not any(word.startswith("--output") for word in words)
     yield from ((word, Access.READS if reads else None) for word in words)
 
 
-def _git_command(words: list[str]) -> tuple[str, list[str]]:
+def git_command(words: list[str]) -> tuple[str, list[str]]:
+    """Return which of its commands git is given, and the words after that."""
     skipping = False
     for at, word in enumerate(words):
         if not skipping and not word.startswith("-"):
             return word, words[at + 1 :]
-        skipping = not skipping and word in _GIT_TAKES
+        skipping = not skipping and word in GIT_TAKES
     return "", []
 
 
@@ -306,7 +320,7 @@ def takes_ignored_files(command: Command) -> bool:
     """Return whether git is told to take away what it was told to ignore."""
     if command.program != "git":
         return False
-    name, words = _git_command(command.words[1:])
+    name, words = git_command(command.words[1:])
     short = "".join(word[1:] for word in words if re.fullmatch(r"-[A-Za-z]+", word))
     if name == "stash":
         return "a" in short or "--all" in words

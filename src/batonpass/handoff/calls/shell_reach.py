@@ -16,6 +16,7 @@ from batonpass.handoff.calls.path_spellings import LONGEST_PATH, as_path, leads_
 from batonpass.handoff.calls.protected_paths import PROGRAM, PROGRAMS, RUNS, Access, Found, Process, Protected, Reach
 from batonpass.handoff.calls.shell_programs import RUNS_NEXT, WRAPPERS, takes_ignored_files, uses_of
 from batonpass.handoff.calls.shell_text import LONGEST, Command, read_commands, unbraced
+from batonpass.handoff.calls.shell_trees import find_taken, takes_names_from_input, tree_uses
 
 _SHELL: Final = re.compile(r"(?:ba|da|z|k|a|fi)?sh")
 _PYTHON: Final = re.compile(r"(?:python|pypy)[0-9.]*")
@@ -35,6 +36,10 @@ _GLOB: Final = re.compile(r"[*?\[]")
 _OURS: Final = re.compile(rf"(?:{'|'.join(PROGRAMS)})(?:\.exe|[=@<>~!\[].*)?", re.IGNORECASE)
 _OUR_MODULE: Final = re.compile(r"(?<![.\w])batonpass\b(?!\.toml)", re.IGNORECASE)
 _KILLERS: Final = frozenset({"killall", "pkill", "skill"})
+# They start what nobody waits for.
+_DETACHERS: Final = frozenset(
+    {"at", "batch", "crontab", "daemonize", "disown", "screen", "setsid", "start-stop-daemon", "systemd-run", "tmux"}
+)
 _DEEPEST: Final = 4
 _MOST_PLACES: Final = 12  # at which a command may be after several `cd`
 _MOST_EXPANDED: Final = 200
@@ -73,10 +78,20 @@ def find_in_shell(
     """
     if len(text) > LONGEST:
         return _by_name(text, enforced=enforced)
-    listened = _is_listened_to(text)
     unknown = Access.CHANGES if enforced and not reads else Access.READS
     placed = list(_read(text, tuple(bases)))
-    listened = listened or any(one.command.program in _LISTENERS or _is_script_of(one.command) for one in placed)
+    return _find_named(text, placed, protected, unknown, enforced=enforced) or _find_around(
+        placed, protected, unknown, enforced=enforced
+    )
+
+
+def _find_named(
+    text: str, placed: Sequence[_Placed], protected: Protected, unknown: Access, *, enforced: bool
+) -> Found | None:
+    """Return why commands must not be run, for what their words name."""
+    listened = _is_listened_to(text) or any(
+        one.command.program in _LISTENERS or _is_script_of(one.command) for one in placed
+    )
     seen: set[tuple[str, Access, tuple[str, ...]]] = set()
     for one in placed:
         if found := _forbidden(one.command, protected.process) if enforced else None:
@@ -96,6 +111,24 @@ def find_in_shell(
     return None
 
 
+def _find_around(placed: Sequence[_Placed], protected: Protected, unknown: Access, *, enforced: bool) -> Found | None:
+    """Return why directories must not be used as a whole in which the record lies; None if nothing speaks against it.
+
+    A run that is only watched may read what lies around it: nobody names a key there.
+    """
+    taken, done = find_taken([one.command for one in placed])
+    for one in placed:
+        for use in tree_uses(one.command, taken=taken, access=done):
+            access = unknown if use.access is None else use.access
+            if not enforced and access < Access.CHANGES:
+                continue
+            ways = (way for each in unbraced(use.start) for way in spellings(each))
+            for root in dict.fromkeys(root for way in ways for root in leads_to(way, one.bases)):
+                if found := protected.find_around(use, root, access, enforced=enforced):
+                    return found
+    return None
+
+
 def find_in_words(
     words: Sequence[str], bases: Sequence[str], protected: Protected, *, enforced: bool, reads: bool = False
 ) -> Found | None:
@@ -104,22 +137,39 @@ def find_in_words(
     return find_in_shell(quoted, bases, protected, enforced=enforced, reads=reads)
 
 
-def takes_names(program: str) -> bool:
-    """Return whether a program makes more of what it is fed than text: commands, or names of files."""
-    name = program.rpartition("/")[2]
-    return name in _LISTENERS or name in WRAPPERS or _is_script_of(Command([name]))
+def takes_names(words: Sequence[str]) -> bool:
+    """Return whether a command makes more of what it is fed than text: commands, or names of files."""
+    name = words[0].rpartition("/")[2]
+    return name in _LISTENERS or name in WRAPPERS or _is_script_of(Command([name])) or takes_names_from_input(words)
 
 
-def _read(text: str, bases: tuple[str, ...], depth: int = 0) -> Iterator[_Placed]:
-    """Yield the commands in a text, and those in texts that it gives to a shell, each where it may be run."""
+def goes_on_after(text: str) -> bool:
+    """Return whether something of a command may be at work after it returned, as far as its text tells."""
+    commands = scripts_in(text)
+    return len(text) > LONGEST or any(
+        one.detached or any(word.rpartition("/")[2] in _DETACHERS for word in _run_by(one)) for one in commands
+    )
+
+
+def scripts_in(text: str, bases: Sequence[str] = ()) -> list[Command]:
+    """Return the simple commands in a text, and those in the texts that it gives to a shell."""
+    return [one.command for one in _read(text, tuple(bases))]
+
+
+def _read(text: str, bases: tuple[str, ...], depth: int = 0, given: Sequence[str] = ()) -> Iterator[_Placed]:
+    """Yield the commands in a text, and those in texts that it gives to a shell, each where it may be run.
+
+    `given` are the words that a script is started with: `sh -c 'cat $0$1' a b`.
+    """
     known = {"HOME": os.path.expanduser("~"), **({"PWD": bases[0]} if bases else {})}  # noqa: PTH111 - a text is wanted
+    known |= {str(number): word for number, word in enumerate(given)}
     here = list(bases)
     for command in read_commands(text, known):
         yield _Placed(command, tuple(_moved(here, _directories(command))))
         if command.program in {"cd", "pushd"}:
             here = _moved(here, command.words[1:])
-        for inner in _scripts(command) if depth < _DEEPEST else ():
-            yield from _read(inner, tuple(here), depth + 1)
+        for inner in scripts_of(command) if depth < _DEEPEST else ():
+            yield from _read(inner.text, tuple(here), depth + 1, inner.given)
 
 
 def _moved(bases: list[str], words: Iterable[str]) -> list[str]:
@@ -252,13 +302,26 @@ def _matches(pattern: str, text: str) -> bool:
         return pattern in text
 
 
-def _scripts(command: Command) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A text that a command gives to a shell, and the words that the shell starts it with."""
+
+    text: str
+    given: tuple[str, ...] = ()
+
+
+def scripts_of(command: Command) -> Iterator[Script]:
     """Yield the texts that a command gives to a shell, to be read like the first."""
+    words = command.words
     if command.program in _TELLING:
-        yield " ".join(command.words[1:])
-        yield from command.words[1:]
+        yield Script(" ".join(words[1:]))
+        yield from map(Script, words[1:])
     if any(_SHELL.fullmatch(word.rpartition("/")[2]) for word in _run_by(command)) or command.program == "su":
-        yield from command.fed
-        yield from _after("c", command.words)
+        yield from map(Script, command.fed)
+        yield from (
+            Script(words[at + 1], tuple(words[at + 2 :]))
+            for at, option in enumerate(words[:-1])
+            if re.fullmatch(r"-[A-Za-z]*c", option)
+        )
     elif command.program in WRAPPERS:
-        yield from (word for word in command.words[1:] if " " in word)
+        yield from (Script(word) for word in words[1:] if " " in word)

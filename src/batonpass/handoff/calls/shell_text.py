@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 _ESCAPE: Final = re.compile(r"\\([4-7][0-7]{2}|.)", re.DOTALL)
 _ESCAPED: Final = frozenset("\\'\"abfnrtv01234567xuU\n")
@@ -22,13 +22,22 @@ _MOST_SPELLINGS: Final = 64
 
 _ENDS: Final = frozenset(";&|\n()")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-_VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+_VARIABLE: Final = re.compile(
+    r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+)(?:(:?[-=+?])([^{}]*))?\}|([A-Za-z_][A-Za-z0-9_]*|[0-9]))"
+)
 _FED: Final = re.compile(r"<<(?!<)-?[ \t]*([^\s;&|<>()]+)")
 _DUPLICATED: Final = re.compile(r"[<>]&(?:\d+|-)")
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _KEYWORDS: Final = frozenset(
     {"!", "do", "done", "elif", "else", "fi", "if", "then", "time", "until", "while", "{", "}"}
 )
+
+
+class Redirected(NamedTuple):
+    """Where a command is told to write what it prints."""
+
+    word: str
+    sign: str  # as it stands there: `>`, `>>`, `2>`, `&>`
 
 
 @dataclass(slots=True)
@@ -40,6 +49,9 @@ class Command:
     assigned: list[str] = field(default_factory=list)  # to variables, before it
     read_from: list[str] = field(default_factory=list)
     written_to: list[str] = field(default_factory=list)
+    redirected: list[Redirected] = field(default_factory=list)  # the same, each with how it is written
+    detached: bool = False  # the shell does not wait for it
+    substituted: bool = False  # what it prints becomes words of another command
 
     @property
     def program(self) -> str:
@@ -82,6 +94,7 @@ class _Reader:
         self._word: str | None = None
         self._command = Command()
         self._next: list[str] | None = None  # where the next word goes, if not among the words
+        self._sign = ""  # by which it is sent there
         self._documents: list[tuple[Command, str]] = []
         self.found: list[Command] = []
 
@@ -104,19 +117,30 @@ class _Reader:
                 self._dollar()
             case "#" if self._word is None:
                 self._skip_line()
-            case "<" | ">":
+            case _ if self._text.startswith(("<", ">", "&>"), self._at):
                 self._redirect()
             case _ if character in _ENDS:
-                self._at += 1
-                self._end_command()
-                if character == "\n":
-                    self._take_documents()
+                self._separate(character)
             case _ if character.isspace():
                 self._at += 1
                 self._end_word()
             case _:
                 self._add(character)
                 self._at += 1
+
+    def _separate(self, character: str) -> None:
+        detaching = self._is_detaching()
+        self._at += 1
+        self._end_command()
+        if detaching and self.found:
+            self.found[-1].detached = True  # also behind a parenthesis: then of all that stands in it
+        if character == "\n":
+            self._take_documents()
+
+    def _is_detaching(self) -> bool:
+        """Return whether what stands here is one `&`: neither of two, nor part of a redirection."""
+        around = self._text[max(0, self._at - 1) : self._at] + self._text[self._at + 1 : self._at + 2]
+        return self._text[self._at] == "&" and not set(around) & set("&><")
 
     def _add(self, text: str) -> None:
         self._word = (self._word or "") + text
@@ -158,11 +182,18 @@ class _Reader:
             self._add("$()")
             self._descend(self._until("`"))
         elif found := _VARIABLE.match(self._text, self._at):
-            self._add(self._known.get(found[1] or found[2], found[0]))
+            self._add(self._value(found))
             self._at = found.end()
         else:
             self._add("$")
             self._at += 1
+
+    def _value(self, found: re.Match[str]) -> str:
+        """Return what stands in the place of a variable; of one that nobody knows, what it is if it is not set."""
+        name, how, other = found[1] or found[4], found[2], re.sub(r"[\"'\\]", "", found[3] or "")
+        if how is None or how.endswith("?"):
+            return self._known.get(name, found[0])
+        return other if how.endswith("+") else self._known.get(name) or other
 
     def _parenthesised(self) -> str:
         """Return what stands between the parenthesis here and the one that closes it, quotes respected."""
@@ -182,11 +213,16 @@ class _Reader:
         if self._depth < _DEEPEST:
             inner = _Reader(text, depth=self._depth + 1, known=self._known)
             inner.read()
+            # A number of lines names no file.
+            if inner.found and inner.found[-1].program != "wc":
+                for command in inner.found:
+                    command.substituted = True
             self.found += inner.found
 
     def _redirect(self) -> None:
+        stream = ""
         if self._word is not None and self._word.isdigit():
-            self._word = None
+            stream, self._word = self._word, None
         self._end_word()
         if found := _FED.match(self._text, self._at):
             self._at = found.end()
@@ -204,7 +240,8 @@ class _Reader:
             self._at += 1
             while self._text[self._at : self._at + 1] in {">", "&", "|"}:
                 self._at += 1
-            writes = ">" in self._text[start : self._at]
+            self._sign = stream + self._text[start : self._at]
+            writes = ">" in self._sign
             self._next = self._command.written_to if writes else self._command.read_from
 
     def _take_documents(self) -> None:
@@ -231,6 +268,8 @@ class _Reader:
             return
         if self._next is not None:
             self._next.append(word)
+            if self._next is self._command.written_to:
+                self._command.redirected.append(Redirected(word, self._sign))
             self._next = None
         elif self._command.words or not (given := _ASSIGNMENT.fullmatch(word)):
             if self._command.words or word not in _KEYWORDS:

@@ -3,15 +3,12 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from batonpass.audit.lookup import ending
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
 from batonpass.guard.gates import CallFacts, Decision
 from batonpass.guard.taint import is_consequential, judge_tainted_call
-from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
 from batonpass.handoff.older_terms import older_terms
 from batonpass.model.bodies import HandoffEndorsed, Kind
 from batonpass.model.ids import StreamId
@@ -22,10 +19,15 @@ from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import JSON
 
+if TYPE_CHECKING:
+    from batonpass.handoff.calls.pending import PendingCall
+    from batonpass.handoff.desk import Desk
+    from batonpass.handoff.holding import Holding
+
 _MOST_SOURCES_NAMED: Final = 3
 
 
-def find_taint(pending: PendingCall) -> None:
+def find_taint(pending: "PendingCall") -> None:
     """Note the label of all that a run knows before its call is made, and whose words stand in the arguments."""
     desk, holding = pending.desk, pending.holding
     pending.aim = pending.target_key or desk.secrets.digest(holding.root, b"target", pending.described)
@@ -38,7 +40,7 @@ def find_taint(pending: PendingCall) -> None:
     pending.untrusted = tuple(sorted(found))[:MOST_SOURCES]
 
 
-def judge_taint(pending: PendingCall, facts: CallFacts) -> Iterator[Decision]:
+def judge_taint(pending: "PendingCall", facts: CallFacts) -> Iterator[Decision]:
     """Yield what holds a call of a tainted run."""
     desk, holding = pending.desk, pending.holding
     taint = holding.taint
@@ -52,7 +54,7 @@ def judge_taint(pending: PendingCall, facts: CallFacts) -> Iterator[Decision]:
         yield decision
 
 
-def origin_of(holding: Holding) -> str:
+def origin_of(holding: "Holding") -> str:
     """Return in a few words what taints a run."""
     sources = sorted(holding.taint.entered)
     more = len(sources) - _MOST_SOURCES_NAMED
@@ -60,7 +62,7 @@ def origin_of(holding: Holding) -> str:
     return f"{named} and {more} more" if more > 0 else named
 
 
-def _look_for_endorsements(desk: Desk, holding: Holding) -> None:
+def _look_for_endorsements(desk: "Desk", holding: "Holding") -> None:
     """Take in what people endorsed elsewhere since this attempt began: only now does it matter."""
     handoff = holding.working.run.handoff
     if handoff is None:
@@ -72,7 +74,7 @@ def _look_for_endorsements(desk: Desk, holding: Holding) -> None:
                 holding.taint.endorse(body.source)
 
 
-def _older_terms(desk: Desk, holding: Holding) -> tuple[Permit, ...]:
+def _older_terms(desk: "Desk", holding: "Holding") -> tuple[Permit, ...]:
     if holding.taint.terms is None:
         with desk.store.view() as view:
             holding.taint.terms = older_terms(view, holding.id)
@@ -80,7 +82,7 @@ def _older_terms(desk: Desk, holding: Holding) -> tuple[Permit, ...]:
     return tuple(permit for permit in holding.taint.terms if permit.until is None or at < permit.until)
 
 
-def read_unread(desk: Desk, holding: Holding) -> None:
+def read_unread(desk: "Desk", holding: "Holding") -> None:
     """Look into what came from outside by reference, once: it is compared with what the run does from now on."""
     taint = holding.taint
     if not taint.unread:
@@ -99,7 +101,7 @@ def read_unread(desk: Desk, holding: Holding) -> None:
         return  # a signal that is missing; the label and the hold do not depend on it
 
 
-def add_text(holding: Holding, source: Source, body: bytes, media_type: str) -> None:
+def add_text(holding: "Holding", source: Source, body: bytes, media_type: str) -> None:
     """Remember what came from outside, to be recognised in arguments."""
     text = body.decode("utf-8", "replace")
     if media_type == JSON:

@@ -8,23 +8,29 @@ import glob
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from batonpass.errors import NotFoundError, StoreError
-from batonpass.handoff.calls.path_spellings import leads_to, spellings, texts_in
+from batonpass.handoff.calls.path_spellings import leads_to, real_path, spellings, texts_in
 from batonpass.handoff.calls.pending import PendingCall
+from batonpass.handoff.calls.shell_reach import scripts_in
+from batonpass.handoff.calls.shell_text import unbraced
 from batonpass.handoff.calls.tainted_call import add_text
 from batonpass.handoff.calls.tools import ToolCall
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.left_files import PATH, LeftFile, find_below, find_left, is_any_left
+from batonpass.handoff.left_files import LeftFile, find_below, find_left, is_any_left
 from batonpass.handoff.transfer.taint_received import take_in
 from batonpass.model.bodies import ToolCompleted, ToolFailed
+from batonpass.model.content_names import PATH
 from batonpass.model.label import Source, named_sources
 from batonpass.store.home import HOME_NAME
 from batonpass.store.port import LedgerView
@@ -32,6 +38,8 @@ from batonpass.store.port import LedgerView
 Outcome = TypeVar("Outcome", ToolCompleted, ToolFailed)
 
 _COMMANDS: Final = frozenset({"command", "cmd", "line", "script"})  # arguments that are commands, in words
+_NAMES_MEANT: Final = "glob"  # the argument by which a search says which files it means
+_COMPUTED: Final = re.compile(r"[$`]")
 _APART: Final = re.compile(r"[\s;|&<>(){}\"'`$=,:@]+")
 _PATTERN: Final = re.compile(r"[*?\[]")
 _MOST_WORDS: Final = 1024
@@ -62,14 +70,19 @@ def taint_from_files(pending: PendingCall) -> None:
     """
     desk, holding = pending.desk, pending.holding
     paths: list[Path] = []
+    computed: list[str] = []
     with pending.judged():
         paths = [*islice(_named(pending.call), _MOST_FILES)]
-    if not paths:
+        computed = [line for line in _commands_of(pending.call) if _COMPUTED.search(line)]
+    if not paths and not computed:
         return
     try:
         with desk.store.view() as view:
             known = frozenset((*holding.taint.entered, *holding.taint.endorsed))
-            left = [*_find(desk, view, paths, known)] if is_any_left(view) else []
+            left: list[LeftFile] = []
+            if is_any_left(view):
+                paths += _mentioned(desk, view, computed, known)
+                left = [*_find(desk, view, paths, known, _searched(pending.call))]
     except (StoreError, NotFoundError):
         if pending.enforced:
             raise
@@ -79,13 +92,35 @@ def taint_from_files(pending: PendingCall) -> None:
         _remember(desk, holding, each)
 
 
-def _find(desk: Desk, view: LedgerView, paths: list[Path], known: frozenset[Source]) -> Iterator[LeftFile]:
-    for path in paths:
-        files = islice(find_below(desk, view, path, known), _MOST_FILES) if path.is_dir() else (path,)
-        for file in files:
+def _find(
+    desk: Desk, view: LedgerView, paths: list[Path], known: frozenset[Source], searched: Callable[[Path], bool]
+) -> Iterator[LeftFile]:
+    for path in dict.fromkeys(paths):
+        below = (file for file in find_below(desk, view, path, known) if searched(file)) if path.is_dir() else None
+        for file in (path,) if below is None else islice(below, _MOST_FILES):
             for left in find_left(desk, view, file, known):
                 known |= {*left.sources}
                 yield left
+
+
+def _searched(call: ToolCall[Any]) -> Callable[[Path], bool]:
+    """Return which files below a directory a call looks into: all, or those that its pattern means."""
+    given = call.arguments.get(_NAMES_MEANT) if call.declared.searches else None
+    if not isinstance(given, str) or given.startswith("!"):
+        return lambda _: True
+    patterns = [one.rpartition("/")[2] for one in unbraced(given)]
+    return lambda file: any(fnmatch(file.name, pattern) for pattern in patterns)
+
+
+def _mentioned(desk: Desk, view: LedgerView, lines: list[str], known: frozenset[Source]) -> Iterator[Path]:
+    """Yield the files of tainted runs that a command may mean whose words only a shell can compute.
+
+    Nobody knows what `$X/notes.md` leads to. It is taken for a file that is called so, or lies in such a directory.
+    """
+    for file in find_below(desk, view, desk.files.root, known) if lines else ():
+        names = {file.name, *(() if file.parent == desk.files.root else (file.parent.name,))}
+        if any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", line) for line in lines for name in names):
+            yield file
 
 
 def _remember(desk: Desk, holding: Holding, left: LeftFile) -> None:
@@ -98,33 +133,48 @@ def _remember(desk: Desk, holding: Holding, left: LeftFile) -> None:
             return  # a signal that is missing; the label and the hold do not depend on it
 
 
+@dataclass(frozen=True, slots=True)
+class _Spelled:
+    """Where a text leads as a path, and what else than a file may be meant by it."""
+
+    path: str
+    directory: bool = False
+    gone: bool = False  # git keeps what is not there any more
+
+
 def _named(call: ToolCall[Any]) -> Iterator[Path]:
     """Yield the files that a call names, each once; a directory, if the call acts on it or a command names it."""
     place = call.declared.place or os.getcwd()  # noqa: PTH109 - a text is wanted
-    seen: set[str] = set()
-    for spelled, may_be_directory in _spelled(call, place):
+    seen: set[_Spelled] = set()
+    for spelled in _spelled(call, place):
         if spelled in seen:
             continue
         seen.add(spelled)
-        path = Path(spelled)
+        path = Path(spelled.path)
         try:
-            found = path.is_file() or (may_be_directory and path.is_dir())
+            found = path.is_file() or (spelled.directory and path.is_dir()) or (spelled.gone and not path.exists())
         except (OSError, ValueError):
             continue
         if found and HOME_NAME not in path.parts:
             yield path
 
 
-def _spelled(call: ToolCall[Any], place: str) -> Iterator[tuple[str, bool]]:
+def _spelled(call: ToolCall[Any], place: str) -> Iterator[_Spelled]:
     own = {"path": call.path, "aim": call.aim}
-    for path in _paths_in(own, call, place):
-        yield path, True
-    for name, value in call.arguments.items():
-        if isinstance(value, str) and name in _COMMANDS:
-            yield from ((path, True) for path in islice(_in_command(value, place), _MOST_WORDS))
+    named = [*_paths_in(own, call, place)]
+    if call.declared.searches and not any(map(os.path.exists, named)):
+        named.append(place)  # without a path it looks through all that is there
+    yield from (_Spelled(path, directory=True) for path in named)
+    for line in _commands_of(call):
+        yield from islice(_in_command(line, place), _MOST_WORDS)
     if not call.declared.any_file:
         # Of a command its line says all; where it runs and in which environment are directories that it may not read.
-        yield from ((path, False) for path in islice(_paths_in(call.mentioned, call, place), _MOST_WORDS))
+        yield from map(_Spelled, islice(_paths_in(call.mentioned, call, place), _MOST_WORDS))
+
+
+def _commands_of(call: ToolCall[Any]) -> Iterator[str]:
+    """Yield the commands among the arguments of a call."""
+    yield from (value for name, value in call.arguments.items() if isinstance(value, str) and name in _COMMANDS)
 
 
 def _paths_in(values: Mapping[str, Any], call: ToolCall[Any], place: str) -> Iterator[str]:
@@ -135,18 +185,26 @@ def _paths_in(values: Mapping[str, Any], call: ToolCall[Any], place: str) -> Ite
             yield from leads_to(one, [place])
 
 
-def _in_command(line: str, place: str) -> Iterator[str]:
+def _in_command(line: str, place: str) -> Iterator[_Spelled]:
     """Yield where the words of a command would lead as paths; a word may be a pattern, or a command of its own."""
     words: list[str] = []
+    kept: list[str] = []  # by git: `git show HEAD:x`
     if len(line) <= _LONGEST_QUOTED:
         with suppress(ValueError):
             words = shlex.split(line)
+        for command in scripts_in(line, (place,)):
+            found = [one for word in (*command.words, *command.read_from) for one in unbraced(word)]
+            words += found
+            kept += [one.rpartition(":")[2] for one in found] if command.program == "git" else []
     for word in dict.fromkeys((*words, *_APART.split(line[:_LONGEST_COMMAND]))):
-        if not word:
+        if not word or "\0" in word:
             continue
-        whole = os.path.join(place, os.path.expanduser(word))  # noqa: PTH118, PTH111 - as it is written, `..` included
-        if "\0" in whole:
-            continue
-        yield os.path.realpath(whole)
-        if _PATTERN.search(word):
-            yield from map(os.path.realpath, islice(glob.iglob(whole), _MOST_FILES))  # noqa: PTH207 - as a shell does
+        for spelled in dict.fromkeys((word, *(f".{word[2:]}" for _ in range(word.startswith("~+"))))):
+            whole = os.path.join(place, os.path.expanduser(spelled))  # noqa: PTH118, PTH111 - as it is written, `..` included
+            yield _Spelled(real_path(whole), directory=True)
+            if _PATTERN.search(spelled):
+                found_by = islice(glob.iglob(whole), _MOST_FILES)  # noqa: PTH207 - as a shell does
+                yield from (_Spelled(real_path(one), directory=True) for one in found_by)
+    for word in dict.fromkeys(kept):
+        if word and "\0" not in word and not word.startswith("-"):
+            yield _Spelled(real_path(os.path.join(place, word)), gone=True)  # noqa: PTH118 - as above

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from os import PathLike
 from string import ascii_letters, digits
@@ -51,6 +51,7 @@ class Argument:
         return arguments.get(self.name)
 
 
+_TAKES_MORE: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _SIGNATURES: Final[WeakKeyDictionary[FunctionType, inspect.Signature]] = WeakKeyDictionary()
 
 
@@ -76,6 +77,8 @@ class Declared:
     unsound: tuple[str, str] | None = None  # the field, and why no enforced run makes this call
     any_file: bool = False  # it may change any file: the work tree is looked at before and after
     place: str | None = None  # where relative paths among its arguments begin; None: where this process stands
+    searches: bool = False  # it reads what lies below a directory: the one that it names, else where it is made
+    kin: tuple[str, ...] = ()  # by which other names rules that hold or deny mean it too
     content: tuple[str, ...] = ()  # arguments that are texts to be written, and no paths, whatever they say
     scripts: tuple[str, ...] = ()  # arguments that a shell is told
     cost: Callable[[Any], Decimal | int] | None = None
@@ -109,7 +112,12 @@ class Declared:
     @property
     def label(self) -> Label:
         """Return the label of what it returns."""
-        return Label(SourceType.EXTERNAL if self.external else SourceType.TOOL_OUTPUT, self.readers)
+        return _label(self.external, self.readers)
+
+
+@lru_cache(maxsize=256)
+def _label(external: bool, readers: tuple[PrincipalId, ...] | None) -> Label:  # noqa: FBT001 - a key
+    return Label(SourceType.EXTERNAL if external else SourceType.TOOL_OUTPUT, readers)
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,13 @@ class ToolCall(Generic[Result]):
         return self._bind(self.args, self.kwargs)
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        plain_names = _plain_names(self.function)
+        if plain_names is not None and len(args) + len(kwargs) == len(plain_names):
+            # All are given, and each has one place. Working that out for any function takes many times as long.
+            named = dict(zip(plain_names, args, strict=False))
+            named.update((name, kwargs[name]) for name in plain_names[len(args) :] if name in kwargs)
+            if len(named) == len(plain_names):
+                return named
         try:
             bound = _signature(self.function).bind(*args, **kwargs)
         except (TypeError, ValueError):
@@ -323,6 +338,16 @@ class ToolCall(Generic[Result]):
         return True
 
 
+def _plain_names(function: Callable[..., Any]) -> tuple[str, ...] | None:
+    """Return the parameters of a function that takes each of them by place or by name; None of one that is not so."""
+    if type(function) is not FunctionType or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+        return None
+    code = function.__code__
+    if code.co_flags & _TAKES_MORE or code.co_posonlyargcount or code.co_kwonlyargcount:
+        return None
+    return code.co_varnames[: code.co_argcount]
+
+
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     """Return what a function takes; worked out once for each function that is defined as one."""
     if not isinstance(function, FunctionType):
@@ -440,13 +465,23 @@ def declared_of(function: Callable[..., Any]) -> Declared:
         declared = getattr(known, _DECLARED, None)
         if isinstance(declared, Declared):
             return declared
-    return Declared(name=name_of(function))
+    return _undeclared(name_of(function))
+
+
+@lru_cache(maxsize=1024)
+def _undeclared(name: str) -> Declared:
+    return Declared(name=name)
 
 
 def name_of(function: Callable[..., Any]) -> str:
     """Return the name by which a function is recorded."""
     inner = _inner(function)
     given = str(getattr(inner, "__name__", None) or type(inner).__name__)
+    return _cleaned(given)
+
+
+@lru_cache(maxsize=1024)
+def _cleaned(given: str) -> str:
     cleaned = "".join(character if character in _IN_NAMES else "_" for character in given).strip("._-")
     # What does not stand there as it is called ends in a piece of its digest: two such tools are not one.
     shown = cleaned[:_LONGEST_NAME] or "tool"
@@ -463,6 +498,8 @@ def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_async(function: Callable[..., Any]) -> bool:
     """Return whether calling a function gives something to await."""
+    if type(function) is FunctionType:
+        return inspect.iscoroutinefunction(function)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - not whether, but what it is
 
 

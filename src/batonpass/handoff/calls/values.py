@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -17,6 +17,7 @@ from uuid import UUID
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.arguments import DEEPEST, type_name
 from batonpass.model.call import Opaque
+from batonpass.model.parts import parts_of
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
@@ -52,6 +53,11 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON
 
 
 def _within(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
+    kind = type(value)
+    # What most arguments are has nothing in it that could lead back to where it stands.
+    if (kind is str or kind is bool or value is None) and walk.left > 0 and len(walk.around) <= DEEPEST:
+        walk.left -= 1
+        return readable(value) if kind is str else value  # type: ignore[arg-type]
     if len(walk.around) > DEEPEST:
         return {"shown": "nested too deep"}
     if id(value) in walk.around:
@@ -68,8 +74,8 @@ def _within(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
 
 @singledispatch
 def _plain(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
-    if is_dataclass(value) and not isinstance(value, type):
-        return {part.name: _within(getattr(value, part.name, None), walk) for part in fields(value)}
+    if (parts := parts_of(value)) is not None:
+        return {name: _within(part, walk) for name, part in parts.items()}
     return {"shown": looks(value), "type": type_name(value)}
 
 

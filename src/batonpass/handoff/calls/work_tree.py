@@ -17,6 +17,7 @@ from batonpass.store.home import HOME_NAME
 
 if TYPE_CHECKING:
     from batonpass.attribution.differing import Difference, Look
+    from batonpass.attribution.intent import Intent
     from batonpass.attribution.overlap import Underway
     from batonpass.attribution.worktree import WorkTree
 
@@ -30,6 +31,7 @@ class Seen:
 
     changes: tuple[FileChange, ...] = ()
     flags: tuple[str, ...] = ()
+    goes_on: bool = False  # it returned, and something of it may be at work still
 
 
 class Files:
@@ -89,11 +91,11 @@ class Files:
         _, underway = self._open()
         return underway.is_quiet()
 
-    def begin(self, call: CallId, at: datetime) -> None:
-        """Look at the files right before a call."""
+    def begin(self, call: CallId, at: datetime, intent: "Intent") -> None:
+        """Look at the files right before a call that is told to write some of them."""
         tree, underway = self._open()
         # First noted, then looked: whoever looks or begins in between knows of it.
-        underway.begin(call, at=at)
+        underway.begin(call, at=at, intent=intent)
         underway.keep(call, tree.look())
 
     def forget(self, call: CallId) -> None:
@@ -102,7 +104,10 @@ class Files:
         underway.forget(call)
 
     def end(self, call: CallId, run: RunId, at: datetime, edited: Sequence[Edited], watched: Watched) -> Seen:
-        """Return what a call changed, right after it: what its arguments name by its bytes, of others what differs."""
+        """Return what a call changed, right after it: what its arguments name by its bytes, of others what differs.
+
+        What a command changed is known by its text alone: for it, nothing is `edited`.
+        """
         tree, underway = self._open()
         own = [edit.change(call=call, run=run, at=at) for edit in edited]
         if watched.root == tree.root:
@@ -112,9 +117,16 @@ class Files:
         ended = underway.end(call)
         if ended.look is None or ended.look.blind is not None or after.blind is not None:
             return Seen(tuple(own), (UNSEEN,))
-        claimed = {claim.call for claim in ended.claims}
-        others = [other for other in ended.overlapping if other not in claimed]
-        found = tree.changes(ended.look, after, call=call, run=run, at=at, overlapping=others, claims=ended.claims)
+        found = tree.changes(
+            ended.look,
+            after,
+            call=call,
+            run=run,
+            at=at,
+            intent=ended.intent,
+            others=ended.suspects,
+            claims=ended.claims,
+        )
         named = {change.path for change in own} if watched.root == tree.root else set()
         rest = tuple(change for change in found.changes if change.path not in named)
         return Seen((*own, *rest), (CUT,) if _is_cut(len(found.changes)) else ())

@@ -4,17 +4,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from batonpass.attribution.change import FileChange
-from batonpass.attribution.documents import decode_change
-from batonpass.audit.lookup import read_texts
+from batonpass.attribution.recorded_changes import read_file_changes
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.tools import WRITE
-from batonpass.model.bodies import ToolCompleted, ToolFailed
 from batonpass.model.call import Call
-from batonpass.model.receipt import Receipt
+from batonpass.records.call import CallRecord
 from batonpass.store.port import LedgerView
 
 SHELL: Final = "shell"
-_CHANGE: Final = "change."
+OUTSIDE: Final = "effect.outside-grant"  # the flag of a call that changed what its grant does not cover
 
 
 def files_of(changes: Iterable[FileChange]) -> tuple[str, ...]:
@@ -24,19 +22,12 @@ def files_of(changes: Iterable[FileChange]) -> tuple[str, ...]:
     )
 
 
-def read_written(view: LedgerView, outcome: Receipt, lead: Callable[[str], str]) -> Iterator[Call]:
-    """Yield what a command wrote, from the receipt of its outcome, unless it was erased or nothing could grant it.
+def read_written(view: LedgerView, command: CallRecord, lead: Callable[[str], str]) -> Iterator[Call]:
+    """Yield what a command wrote, unless it was erased or nothing could grant it.
 
     `lead` says where the path of a file, from the root of its repository, leads to in the work tree.
     """
-    if not isinstance(outcome.body, ToolCompleted | ToolFailed):
-        return
-    changes = [
-        decode_change(text.body, call=outcome.body.call, run=outcome.body.run, at=outcome.at)
-        for name, text in read_texts(view, outcome).items()
-        if name.startswith(_CHANGE) and text.body is not None
-    ]
-    for path in files_of(changes):
+    for path in files_of(read_file_changes(view, command)):
         try:
             call = Call(SHELL, WRITE, lead(path))
             call.place  # noqa: B018 - it is read to see whether it can be

@@ -22,19 +22,20 @@ from batonpass.guard.known import Kept, Known
 from batonpass.guard.problem import Problem
 from batonpass.guard.references import find_open_references
 from batonpass.guard.validation import validate_baton
+from batonpass.handoff.bounds import Bounds
 from batonpass.handoff.calls.past_calls import NOTHING, Resumption, read_resumption
-from batonpass.handoff.desk import MESSAGE, Desk
+from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.taint import Taint
 from batonpass.handoff.transfer.certificate import Binding, binding_of, bounds_of, read_above
 from batonpass.handoff.transfer.holds import require_proven
 from batonpass.handoff.transfer.lineage import read_lineage
-from batonpass.handoff.transfer.read_offer import ANSWER, QUESTION, Offer, author_of, is_intact, read_offer, read_words
+from batonpass.handoff.transfer.read_offer import Offer, author_of, is_intact, read_offer, read_words
 from batonpass.handoff.transfer.receipts import Acceptance, accepted
 from batonpass.handoff.transfer.replay import replayed
 from batonpass.handoff.transfer.take_over import take_over
 from batonpass.ledger.recording import Opening, Standing
-from batonpass.ledger.standing import UNGRANTED, Working, mode_of_child
+from batonpass.ledger.standing import UNGRANTED, Working, mode_of_child, standing
 from batonpass.model.baton import Answer
 from batonpass.model.bodies import (
     Body,
@@ -48,12 +49,14 @@ from batonpass.model.bodies import (
 )
 from batonpass.model.checks import require_text
 from batonpass.model.content import Content
+from batonpass.model.content_names import ANSWER, MESSAGE, QUESTION
+from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId, SessionId, StreamId
 from batonpass.model.items import Artifact
 from batonpass.model.label import Source
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import Mode
+from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -78,10 +81,14 @@ class Examined:
 def examine(desk: Desk, handoff: HandoffId) -> Examined:
     """Validate an offer before anybody acts on it; nothing is recorded."""
     with desk.store.view() as view:
-        known = view.get_handoff(handoff)
-        offer = read_offer(view, known)
-        facts = _facts(desk, view, offer)
-        hops = _hops_since_question(view, known) if desk.policy.asks else None
+        return _examine(desk, view, handoff)
+
+
+def _examine(desk: Desk, view: LedgerView, handoff: HandoffId) -> Examined:
+    known = view.get_handoff(handoff)
+    offer = read_offer(view, known)
+    facts = _facts(desk, view, offer)
+    hops = _hops_since_question(view, known) if desk.policy.asks else None
     return _judged(desk, offer, facts, hops)
 
 
@@ -136,6 +143,19 @@ class _Taking:
     asks: bool = True
     beside: tuple[Content, ...] = ()
 
+    def stands_open(self, examined: Examined) -> bool:
+        """Return whether nothing has to be done, asked or said before it can be taken."""
+        offer = examined.offer
+        asks = self.asks and examined.asking.question is not None
+        leased = self.lease is not None or offer.handoff.state is State.OFFERED
+        return offer.handoff.state in _TAKEABLE and leased and not asks and not offer.tampered
+
+    def look(self) -> tuple[Examined, "_Ground | None"]:
+        """Validate the offer. If it can be taken as it stands, return what its attempt hangs on in the same moment."""
+        with self.desk.store.view(about=self.handoff) as view:
+            examined = _examine(self.desk, view, self.handoff)
+            return examined, _read_ground(self.desk, view, examined.offer) if self.stands_open(examined) else None
+
     def open(
         self,
         said: Acceptance,
@@ -156,9 +176,38 @@ class _Taking:
         return recording.open_attempt(self.handoff, opens, mode=mode, session=session, token=token, known=known)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ground:
+    """What an attempt hangs on: read in the moment in which its offer was validated."""
+
+    anchor: Digest  # the last thing that happened to the handoff
+    principal: PrincipalId
+    offered: Receipt
+    resumption: Resumption
+    terms: Signed[Terms] | None
+    above: Bounds
+
+
+def _read_ground(desk: Desk, view: LedgerView, offer: Offer) -> _Ground:
+    require_proven(view, offer.handoff, offer.initiated)
+    _, anchor = standing(view, offer.handoff.id)
+    offered = decode_receipt(view.get_receipt_at(StreamId(offer.handoff.parent), offer.handoff.seq).payload)
+    resumption = read_resumption(view, offer.handoff)
+    desk.secrets.fetch(offer.handoff.root, view)
+    terms, above = read_above(view, offer, offered)
+    return _Ground(
+        anchor=anchor,
+        principal=offer.baton.principal,
+        offered=offered,
+        resumption=resumption,
+        terms=terms,
+        above=above,
+    )
+
+
 def _accept(taking: _Taking) -> Holding:
     desk, handoff, lease, parent = taking.desk, taking.handoff, taking.lease, taking.parent
-    examined = examine(desk, handoff)
+    examined, ground = taking.look()
     if examined.offer.tampered:
         raise InvalidValueError("task", "is not what was offered; run `batonpass ledger verify`")
     state = examined.offer.handoff.state
@@ -169,7 +218,7 @@ def _accept(taking: _Taking) -> Holding:
         raise InvalidValueError("lease", f"{handoff} waits for a worker: claim it, and take it under that lease")
     if state not in _TAKEABLE:
         _prepare(desk, examined, parent)
-        examined = examine(desk, handoff)
+        examined, ground = taking.look()
     if taking.asks and (problem := examined.asking.question) is not None:
         ask(desk, handoff, problem.question, error=problem.error, check=problem.check, lease=lease)
         known = find_answer(desk, examined.offer.handoff, problem.question)
@@ -180,19 +229,22 @@ def _accept(taking: _Taking) -> Holding:
             # A question ends a lease: with its answer, the handoff waits for a worker again.
             raise HandoffAskedError(handoff, problem.question)
         return accept(desk, handoff, parent=parent)
-    offer = examined.offer
-    with desk.store.view() as view:
-        require_proven(view, offer.handoff, offer.initiated)
-        offered = decode_receipt(view.get_receipt_at(StreamId(offer.handoff.parent), offer.handoff.seq).payload)
-        resumption = read_resumption(view, offer.handoff)
-    desk.secrets.fetch(offer.handoff.root)
+    if ground is None:
+        raise StaleHeadError(handoff, 0)  # somebody acted on it once more
+    return _take(taking, examined, ground)
+
+
+def _take(taking: _Taking, examined: Examined, ground: _Ground) -> Holding:
+    desk, handoff, lease, parent = taking.desk, taking.handoff, taking.lease, taking.parent
+    offer, resumption = examined.offer, ground.resumption
     taint = taint_of(offer, resumption, parent)
-    terms, bounds_above = read_above(desk, offer, offered)
+    # If something happens to the handoff after it was looked at, this is refused, and it is looked at again.
     working = taking.open(
         _said(examined, desk.gates.digest, taint),
-        binding_of(desk, offer, terms, lease, bounds_above),
-        mode=mode_of_child(offered),
-        session=offered.session,
+        binding_of(desk, offer, ground.terms, lease, ground.above),
+        mode=mode_of_child(ground.offered),
+        session=ground.offered.session,
+        known=(offer.handoff, ground.anchor, ground.principal),
     )
     if parent is not None:
         parent.begun.add(working.run.id)
@@ -203,7 +255,7 @@ def _accept(taking: _Taking) -> Holding:
         lease=lease,
         resumed=working.run.attempt > 1,
         taint=taint,
-        bounds=bounds_of(bounds_above, offer, working, terms),
+        bounds=bounds_of(ground.above, offer, working, ground.terms),
     )
     holding.add(*offer.baton.items)
     holding.handed_off.update(child.id for child in resumption.children)

@@ -12,12 +12,13 @@ from batonpass.model.items import ItemValue
 from batonpass.model.lifecycle import Carrier
 from batonpass.model.permit import spell_time
 from batonpass.model.policy import HandoffPolicy
+from batonpass.model.reasoning import Thought
 from batonpass.wire.documents import to_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a caller asks for: these fields and no others decide whether two offers are the same."""
+    """What a caller asks for; `fields` says which part of it decides whether two offers are the same."""
 
     to: AgentId
     task: str
@@ -32,6 +33,7 @@ class Asked:
     context: str | None = None  # what is said besides, as free text
     policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
     grant: Grant | None = None  # what the child is to hold
+    thought: Thought | None = None  # the message it is asked for with; None: what the run knows of that
 
     def __post_init__(self) -> None:
         require_text("task", self.task)

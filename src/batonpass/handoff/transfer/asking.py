@@ -14,6 +14,7 @@ from batonpass.model.ids import AgentId
 from batonpass.model.items import Item, ItemValue
 from batonpass.model.lifecycle import Carrier
 from batonpass.model.policy import HandoffPolicy
+from batonpass.model.reasoning import Thought
 
 
 def asked_for(
@@ -29,6 +30,7 @@ def asked_for(
     context: str | None,
     policy: HandoffPolicy | None,
     grant: Grant | None,
+    thought: Thought | None,
     brief: Mapping[str, Any],
     said: Mapping[type[Any], Iterable[ItemValue | str]],
 ) -> Asked:
@@ -47,6 +49,7 @@ def asked_for(
         context=context,
         policy=policy,
         grant=grant,
+        thought=thought,
     )
 
 

@@ -4,16 +4,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from batonpass.errors import GrantExpiredError
-from batonpass.handoff.bounds import CERTIFICATE, Bounds, Hop, below, read_bounds, read_terms
+from batonpass.handoff.bounds import Bounds, Hop, below, read_bounds, read_terms
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.timing import last_recorded, later
 from batonpass.handoff.transfer.grant_terms import certify, kept
 from batonpass.handoff.transfer.read_offer import Offer
 from batonpass.ledger.standing import UNGRANTED, Granted, Working
+from batonpass.model.content_names import CERTIFICATE
 from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import PublicKey, RunId, StreamId
 from batonpass.model.lease import Lease
 from batonpass.model.receipt import Receipt
+from batonpass.store.port import LedgerView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +74,14 @@ def binding_of(
     )
 
 
-def read_above(desk: Desk, offer: Offer, offered: Receipt) -> tuple[Signed[Terms] | None, Bounds]:
+def read_above(view: LedgerView, offer: Offer, offered: Receipt) -> tuple[Signed[Terms] | None, Bounds]:
     """Return what an offer grants, and what holds whoever made it; from receipts, and checked."""
-    with desk.store.view() as view:
-        keys = {key.id: key for key in view.find_keys()}
-        terms, above = read_terms(view, offered, keys), read_bounds(view, view.get_run(offer.handoff.parent))
-        if terms is not None:
-            here = last_recorded(view, [StreamId(offer.handoff.id)])
-            above = replace(above, known_at=later(offered.at, here, above.known_at))
-        return terms, above
+    keys = {key.id: key for key in view.find_keys()}
+    terms, above = read_terms(view, offered, keys), read_bounds(view, view.get_run(offer.handoff.parent))
+    if terms is not None:
+        here = last_recorded(view, [StreamId(offer.handoff.id)])
+        above = replace(above, known_at=later(offered.at, here, above.known_at))
+    return terms, above
 
 
 def bounds_of(above: Bounds, offer: Offer, working: Working, terms: Signed[Terms] | None) -> Bounds:

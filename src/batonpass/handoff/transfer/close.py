@@ -9,19 +9,19 @@ from batonpass.errors import ConstraintViolatedError, IllegalTransitionError
 from batonpass.guard.constraints import find_broken_by_result
 from batonpass.guard.trust import require_verified
 from batonpass.handoff.calls.receipts import fill_gap
-from batonpass.handoff.calls.shell import OUTSIDE
-from batonpass.handoff.desk import MESSAGE, Desk
+from batonpass.handoff.calls.written_files import OUTSIDE
+from batonpass.handoff.desk import Desk
 from batonpass.handoff.explaining import find_unexplained, list_unexplained
 from batonpass.handoff.faults import Fault
 from batonpass.handoff.holding import Holding, ref_of
 from batonpass.handoff.transfer.decision import decide_handoff
-from batonpass.handoff.transfer.read_offer import REPORT
 from batonpass.handoff.transfer.receipts import close_out
 from batonpass.handoff.transfer.verdict import find_unverified
-from batonpass.handoff.using import USE, describe_use, read_use
+from batonpass.handoff.using import describe_use, read_use
 from batonpass.ledger.standing import child_head, need
 from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, HandoffLapsed, Outcome
 from batonpass.model.content import Content
+from batonpass.model.content_names import MESSAGE, REPORT, USE
 from batonpass.model.ids import HandoffId, PrincipalId, RunId, StreamId
 from batonpass.model.label import named_sources
 from batonpass.model.lifecycle import State
@@ -83,7 +83,7 @@ def close_run(
             children,
             effects=tuple(holding.effects),
             unverified=unverified,
-            kept=holding.kept,
+            keeps=tuple(dict.fromkeys(holding.kept)),
             gives=tuple(map(ref_of, holding.found())),
             flags=flags,
             error=None if fault is None else fault.code,

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from batonpass.errors import (
     CallDecidedError,
@@ -16,18 +17,10 @@ from batonpass.errors import (
     UnprovenError,
 )
 from batonpass.guard.gates import is_for_approvers
-from batonpass.handoff.desk import REASON, Desk
+from batonpass.handoff.desk import Desk
 from batonpass.handoff.transfer.decision_sheet import Material
 from batonpass.handoff.transfer.entitlement import is_enough, require_entitled
-from batonpass.handoff.transfer.holds import (
-    approvers_of,
-    find_backers,
-    find_decision,
-    find_hold,
-    get_held_call,
-    is_proven,
-    needs_proof,
-)
+from batonpass.handoff.transfer.holds import approvers_of, is_proven, needs_proof
 from batonpass.ledger.standing import standing
 from batonpass.model.bodies import (
     Body,
@@ -39,11 +32,13 @@ from batonpass.model.bodies import (
     ToolHeld,
     ToolRefused,
 )
+from batonpass.model.content_names import REASON
 from batonpass.model.ids import CallId, Digest, HandoffId, PrincipalId, RunId
 from batonpass.model.key import KeyStatus
 from batonpass.model.lifecycle import Event, advance
 from batonpass.model.ruling import Decided, Hold, is_approval, ruling_of
 from batonpass.model.run import RunState
+from batonpass.records.hold import find_backers, find_decision, find_hold, get_held_call
 from batonpass.signing.approver import Approver
 from batonpass.store.port import LedgerView
 
@@ -88,6 +83,7 @@ def decide_handoff(
             said = kind(
                 handoff=handoff,
                 by=principal_of(by),
+                hold=hold.receipt,
                 shown=_digest(shown),
                 looked_ms=looked_ms,
                 measured_ms=measured_ms,
@@ -135,6 +131,7 @@ def decide_call(
             run=run.id,
             call=call,
             by=principal_of(by),
+            hold=hold.receipt,
             shown=_digest(shown),
             looked_ms=looked_ms,
             measured_ms=measured_ms,

@@ -2,26 +2,30 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from batonpass.audit.lookup import Text, find_ancestors, read_texts
+from msgspec.structs import replace
+
 from batonpass.briefing.deciding import Fact, decision_sheet
 from batonpass.briefing.sections import describe_budget
 from batonpass.errors import HandoffEndedError, NotFoundError
-from batonpass.handoff.calls.past_calls import ARGUMENTS
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.transfer.holds import find_backers, find_held_receipt, find_hold, get_held_call, needs_proof
+from batonpass.handoff.transfer.holds import needs_proof
 from batonpass.handoff.transfer.read_offer import read_items, read_offer, statement_item
 from batonpass.model.baton import Baton
 from batonpass.model.bodies import Gate, Part, RunRecorded, RunRelaxed, ToolHeld
+from batonpass.model.content_names import ARGUMENTS
 from batonpass.model.ids import CallId, Digest, HandoffId, RunId, StreamId
 from batonpass.model.items import Constraint, Exclusion, Item, Statement
 from batonpass.model.receipt import Receipt
 from batonpass.model.rules import Policy
 from batonpass.model.ruling import Hold
 from batonpass.model.run import Handoff, Run
+from batonpass.records.hold import find_backers, find_held_receipt, find_hold, get_held_call
+from batonpass.records.lineage import find_ancestors
+from batonpass.records.text import Text, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 

@@ -3,22 +3,20 @@
 import json
 from datetime import datetime
 
-from batonpass.audit.lookup import read_texts
 from batonpass.errors import FourEyesError, InvalidValueError, NotApproverError, OutOfScopeError
 from batonpass.guard.approvers import Approvable, find_approvers, may_approve
 from batonpass.guard.gates import is_for_approvers, may_let_go_on
-from batonpass.handoff.bounds import TERMS
-from batonpass.handoff.calls.past_calls import ARGUMENTS
-from batonpass.handoff.transfer.holds import find_held_receipt
-from batonpass.handoff.using import SCOPE
 from batonpass.model.bodies import Gate, ToolHeld
 from batonpass.model.call import Call
+from batonpass.model.content_names import ARGUMENTS, SCOPE, TERMS
 from batonpass.model.grant import Terms
 from batonpass.model.ids import PrincipalId, StreamId
 from batonpass.model.receipt import Receipt
 from batonpass.model.rules import Policy
 from batonpass.model.ruling import Decided, Hold
 from batonpass.model.scope import Scope
+from batonpass.records.hold import find_held_receipt
+from batonpass.records.text import read_texts
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.token import decode_part

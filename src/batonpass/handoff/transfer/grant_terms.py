@@ -1,20 +1,21 @@
 """Granting: a root run begins a grant, an offer narrows it, and an acceptance binds it to the attempt's key."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from batonpass.errors import GrantError, GrantExpiredError, GrantMissingError, InvalidValueError
 from batonpass.guard.narrowing import narrow
-from batonpass.handoff.bounds import CERTIFICATE, STATEMENT, TERMS, Bounds
+from batonpass.handoff.bounds import STATEMENT, Bounds
 from batonpass.handoff.calls.limits import require_unrevoked
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
 from batonpass.handoff.tables import table_of_offer, within
 from batonpass.handoff.timing import later
 from batonpass.ledger.standing import TRIED_OUT, Granted
 from batonpass.model.content import Content, new_content
+from batonpass.model.content_names import CERTIFICATE, TERMS
 from batonpass.model.grant import Certificate, Grant, Signed, Statement, Terms
 from batonpass.model.ids import AgentId, HandoffId, PrincipalId, PublicKey, RunId
 from batonpass.model.lease import Lease
@@ -23,6 +24,10 @@ from batonpass.model.permit import earlier, spell_time
 from batonpass.model.scope import Scope
 from batonpass.model.scope_text import read_limits, read_scope
 from batonpass.wire.token import encode_part
+
+if TYPE_CHECKING:
+    from batonpass.handoff.desk import Desk
+    from batonpass.handoff.holding import Holding
 
 # Of a certificate whose grant has no end; whoever holds the run has it renewed.
 LONGEST_CERTIFICATE: Final = timedelta(hours=24)
@@ -65,7 +70,7 @@ def regrant(terms: Terms) -> Grant:
 class Beginning:
     """A grant that begins with a root run; it has its terms once the run has its id."""
 
-    desk: Desk
+    desk: "Desk"
     grant: Grant
     agent: AgentId
     principal: PrincipalId
@@ -85,7 +90,7 @@ class Beginning:
 
 
 def certify(
-    desk: Desk,
+    desk: "Desk",
     terms: Signed[Terms],
     *,
     run: RunId,
@@ -120,8 +125,8 @@ class Given:
 
 
 def give(
-    desk: Desk,
-    holding: Holding,
+    desk: "Desk",
+    holding: "Holding",
     asked: Grant | None,
     *,
     to: AgentId,
@@ -149,8 +154,8 @@ def give(
 
 
 def terms_of_offer(
-    desk: Desk,
-    holding: Holding,
+    desk: "Desk",
+    holding: "Holding",
     asked: Grant | None,
     *,
     to: AgentId,
@@ -178,7 +183,7 @@ def terms_of_offer(
 
 
 def _part_of_offer(
-    desk: Desk, holding: Holding, asked: Grant | None, *, to: AgentId, handoff: HandoffId, deadline: datetime | None
+    desk: "Desk", holding: "Holding", asked: Grant | None, *, to: AgentId, handoff: HandoffId, deadline: datetime | None
 ) -> Signed[Terms] | None:
     """Return the part of what is asked for that can be given; None if there is none."""
     bounds = holding.bounds
@@ -193,7 +198,9 @@ def _part_of_offer(
         return None
 
 
-def _wanted(desk: Desk, holding: Holding, asked: Grant | None, to: AgentId, deadline: datetime | None) -> Grant | None:
+def _wanted(
+    desk: "Desk", holding: "Holding", asked: Grant | None, to: AgentId, deadline: datetime | None
+) -> Grant | None:
     """Return what is to be granted with an offer, before it is narrowed; None where nobody is held to a grant."""
     card = desk.cards.get(to)
     ceiling = None if card is None else card.most
@@ -210,7 +217,7 @@ def _wanted(desk: Desk, holding: Holding, asked: Grant | None, to: AgentId, dead
     return replace(wanted, until=earlier(wanted.until, in_time))
 
 
-def _asked_or_ceiling(holding: Holding, asked: Grant | None, to: AgentId, ceiling: Scope | None) -> Grant:
+def _asked_or_ceiling(holding: "Holding", asked: Grant | None, to: AgentId, ceiling: Scope | None) -> Grant:
     if asked is not None:
         return asked
     held = holding.bounds.chain[-1].said.may_delegate
@@ -242,6 +249,6 @@ def require_ahead(until: datetime | None, at: datetime) -> None:
         )
 
 
-def kept(desk: Desk, name: str, statement: Signed[Statement]) -> Content:
+def kept(desk: "Desk", name: str, statement: Signed[Statement]) -> Content:
     """Return a signed statement as it is kept beside the receipt that names it."""
     return new_content(name, encode_part(statement), desk.clock.now(), media_type=STATEMENT)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from batonpass.guard.hops import Lineage
-from batonpass.handoff.transfer.read_offer import TASK, read_words
+from batonpass.handoff.transfer.read_offer import read_words
+from batonpass.model.content_names import TASK
 from batonpass.model.ids import AgentId, StreamId
 from batonpass.model.run import Run
 from batonpass.store.port import LedgerView

@@ -17,7 +17,6 @@ from batonpass.errors import (
 from batonpass.guard.completeness import require_complete, required_parts
 from batonpass.guard.hops import require_hop, requires_lineage
 from batonpass.guard.trust import require_verified
-from batonpass.handoff.bounds import TERMS
 from batonpass.handoff.calls.limits import revocations, revoked
 from batonpass.handoff.calls.receipts import fill_gap
 from batonpass.handoff.desk import Desk
@@ -29,12 +28,14 @@ from batonpass.handoff.transfer.grant_terms import Given, give, kept
 from batonpass.handoff.transfer.lineage import read_lineage
 from batonpass.handoff.transfer.pending import PendingOffer
 from batonpass.handoff.transfer.policy_gates import hold_takes_proof, hold_until, judge_offer
-from batonpass.handoff.transfer.read_offer import BRIEF, TASK, Offer, author_of, read_offer
+from batonpass.handoff.transfer.read_offer import Offer, author_of, read_offer
+from batonpass.handoff.transfer.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.verdict import find_unverified
-from batonpass.model.baton import Baton, Brief, missing_parts
+from batonpass.model.baton import ABRIDGED, Baton, Brief, missing_parts
 from batonpass.model.bodies import Gate, HandoffInitiated, Part
 from batonpass.model.charge import whole_of
 from batonpass.model.content import Content
+from batonpass.model.content_names import BRIEF, TASK, TERMS
 from batonpass.model.ids import Digest, HandoffId
 from batonpass.model.items import Item
 from batonpass.model.label import Label, SourceType, named_sources
@@ -48,8 +49,6 @@ from batonpass.wire.documents import encode_brief, to_document
 _DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})
 _GENERATIONS: Final = 1000
 
-# Among the missing parts: the sender knows more items than travel by themselves; `carry` selects others.
-ABRIDGED: Final = "older-items"
 
 SAID: Final = "what is said besides"
 
@@ -207,6 +206,7 @@ def _write(pending: PendingOffer) -> Offered:
         desk.text(TASK, asked.task),
         *pending.contents,
         *_besides(desk, asked, pending.given),
+        *keep_thought(desk, asked.thought or holding.thought),
         *pending.beside,
     )
     # Under the lock from the label to its receipt: what comes in meanwhile is in the label, or comes after it.
@@ -277,6 +277,7 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         terms=None if pending.given.terms is None else pending.given.terms.digest,
         label=taint.base.joined(Label(SourceType.EXTERNAL)) if sources else taint.base,
         taint=sources,
+        reasoning=point_to(desk, holding.root, asked.thought or holding.thought, holding.last_checkpoint),
     )
 
 

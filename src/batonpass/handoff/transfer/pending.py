@@ -7,14 +7,14 @@ from batonpass.errors import GrantError, PolicyRefusedError
 from batonpass.guard.gates import Decision
 from batonpass.guard.hops import Lineage
 from batonpass.handoff.calls.receipts import fill_gap
-from batonpass.handoff.desk import MESSAGE, Desk
+from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.asked import Asked
 from batonpass.handoff.transfer.free_text import Context
 from batonpass.handoff.transfer.grant_terms import Given
-from batonpass.handoff.transfer.read_offer import TASK
 from batonpass.model.bodies import HandoffFailed
 from batonpass.model.content import Content
+from batonpass.model.content_names import MESSAGE, TASK
 from batonpass.model.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item
 from batonpass.model.policy import UNRULED, HandoffPolicy

@@ -2,10 +2,9 @@
 
 from datetime import datetime
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from batonpass.guard.gates import Decision, HandoffFacts, decide, judge_handoff
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.holds import takes_proof_today
 from batonpass.model.baton import Brief
 from batonpass.model.ids import AgentId, RunId
@@ -15,10 +14,14 @@ from batonpass.model.receipt import Mode
 from batonpass.model.rules import Tier
 from batonpass.store.port import LedgerView
 
+if TYPE_CHECKING:
+    from batonpass.handoff.desk import Desk
+    from batonpass.handoff.holding import Holding
+
 
 def judge_offer(
-    desk: Desk,
-    holding: Holding,
+    desk: "Desk",
+    holding: "Holding",
     *,
     to: AgentId,
     relation: Relation,
@@ -72,18 +75,18 @@ def is_verbatim(task: str, items: tuple[Item, ...]) -> bool:
     )
 
 
-def hold_until(desk: Desk) -> datetime | None:
+def hold_until(desk: "Desk") -> datetime | None:
     """Return when a hold that begins now is denied; None if it waits for ever."""
     return None if desk.gates.hold_for is None else desk.clock.now() + desk.gates.hold_for
 
 
-def hold_takes_proof(desk: Desk, gate: Gate) -> bool:
+def hold_takes_proof(desk: "Desk", gate: Gate) -> bool:
     """Return whether a hold that begins now takes a decision that an approver's key signed."""
     with desk.store.view() as view:
         return takes_proof_today(view, desk.gates, gate)
 
 
-def depth_of(desk: Desk, holding: Holding) -> int:
+def depth_of(desk: "Desk", holding: "Holding") -> int:
     """Return how many hops a run is below its root, by the signed lineage; 0 where nothing in the policy asks."""
     if not desk.gates.needs_depth:
         return 0

@@ -17,9 +17,11 @@ from batonpass.model.bodies import (
     RunRecorded,
 )
 from batonpass.model.content import ContentRef, StoredContent, content_digest
+from batonpass.model.content_names import ANSWER, BRIEF, QUESTION, REPORT, TASK
 from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import AgentId, ContentId, Digest, PrincipalId, ReceiptId, RunId, StreamId
 from batonpass.model.items import Item, Report, Statement
+from batonpass.model.kinds import Kind
 from batonpass.model.label import Source
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Handoff, Stated
@@ -29,11 +31,6 @@ from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import decode_brief, decode_item, decode_report, is_report
 
-TASK: Final = "task"
-BRIEF: Final = "brief"
-REPORT: Final = "report"
-QUESTION: Final = "question"
-ANSWER: Final = "answer"
 GONE: Final = "(erased)"
 
 _READ: Final = frozenset({TASK, BRIEF, QUESTION, ANSWER})
@@ -176,7 +173,8 @@ def _history(view: LedgerView, handoff: Handoff) -> list[tuple[Receipt, Digest]]
         view.get_stream(StreamId(handoff.id))
     except NotFoundError:
         return []
-    found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id)))
+    # A retry says nothing of what is offered, and there may be hundreds.
+    found = view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), but=(Kind.HANDOFF_RETRIED,)))
     return [(decode_receipt(stored.payload), digest(stored.payload)) for stored in found]
 
 

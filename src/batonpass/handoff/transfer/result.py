@@ -8,9 +8,10 @@ from batonpass.errors import InvalidValueError
 from batonpass.guard.taint import may_endorse
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
-from batonpass.handoff.transfer.read_offer import REPORT, author_of, read_items, read_offer, read_report, read_words
+from batonpass.handoff.transfer.read_offer import author_of, read_items, read_offer, read_report, read_words
 from batonpass.handoff.transfer.taint_received import find_sources, given_by, take_in, take_result
 from batonpass.model.bodies import HandoffCompleted, HandoffFailed, Kind, Part
+from batonpass.model.content_names import REPORT
 from batonpass.model.ids import HandoffId, RunId, StreamId
 from batonpass.model.items import Item, Report
 from batonpass.model.label import Label, Source, SourceType
@@ -57,6 +58,7 @@ class Result:
     attempt: int
     report: Report | None = None
     reason: str = ""
+    error: str | None = None  # the code of why it failed or was declined
     question: str | None = None  # asked and not answered yet
     label: Label | None = None  # of all these words: what whoever said them knew; None if they say nothing of it
     sources: tuple[Source, ...] = ()  # what of that came from outside; a run that goes on with them takes it in
@@ -90,9 +92,29 @@ def read_result(view: LedgerView, handoff: Handoff) -> Result:
         attempt=handoff.attempt,
         report=report,
         reason=_reason(view, handoff),
+        error=_error(view, handoff),
         question=read_offer(view, handoff).open_question if handoff.state is State.ASKED else None,
         label=label,
         sources=sources,
+    )
+
+
+def completed_here(child: Holding) -> Result | None:
+    """Return what came of a handoff that was completed here just now, without its report; None if it was not.
+
+    The report is in the ledger, without what looks like a secret; what is at hand here may have one.
+    """
+    handoff = child.working.run.handoff
+    if child.ended is None or handoff is None or not isinstance(child.ended.receipt.body, HandoffCompleted):
+        return None
+    body = child.ended.receipt.body
+    return Result(
+        handoff=handoff,
+        run=child.id,
+        state=State.COMPLETED,
+        attempt=child.working.run.attempt,
+        label=body.label,
+        sources=given_by(body),
     )
 
 
@@ -184,6 +206,13 @@ def _reason(view: LedgerView, handoff: Handoff) -> str:
         return _last_line(read_words(view, _last(view, handoff.run).content.get("message")))
     said = _said(view, handoff)
     return "" if said is None else read_words(view, said.content.get("reason") or said.content.get("evidence"))
+
+
+def _error(view: LedgerView, handoff: Handoff) -> str | None:
+    if handoff.state is State.FAILED and handoff.run is not None:
+        return getattr(_last(view, handoff.run).body, "error", None)
+    said = _said(view, handoff) if handoff.state is State.DECLINED else None
+    return None if said is None else getattr(said.body, "code", None)
 
 
 def _said(view: LedgerView, handoff: Handoff) -> Receipt | None:

@@ -7,9 +7,9 @@ from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundErr
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.transfer.close import expire, lapse, withdraw_below
 from batonpass.handoff.transfer.decision import TIME_LIMIT, decide_handoff, out_of_time
-from batonpass.handoff.transfer.holds import find_hold
 from batonpass.model.ids import HandoffId
 from batonpass.model.lifecycle import State
+from batonpass.records.hold import find_hold
 
 # Long enough to write one receipt; if the sweeper dies in between, the next one finds the lease run out again.
 _FOR_ONE_RECEIPT: Final = timedelta(seconds=10)

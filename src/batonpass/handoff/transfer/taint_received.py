@@ -6,7 +6,7 @@ from batonpass.errors import FencedError, NotFoundError, NotPersonError, StoreEr
 from batonpass.guard.taint import may_endorse
 from batonpass.handoff.calls.past_calls import read_resumption
 from batonpass.handoff.calls.receipts import fill_gap
-from batonpass.handoff.desk import REASON, Desk
+from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.taint import Taint
 from batonpass.handoff.transfer.read_offer import read_offer
@@ -21,6 +21,7 @@ from batonpass.model.bodies import (
 )
 from batonpass.model.checks import require_text
 from batonpass.model.content import Content
+from batonpass.model.content_names import REASON
 from batonpass.model.ids import CallId, HandoffId, PrincipalId, RunId
 from batonpass.model.label import Source, named_sources
 from batonpass.model.receipt import Mode, Receipt

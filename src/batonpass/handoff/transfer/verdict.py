@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
 from batonpass.handoff.calls.values import looks
-from batonpass.handoff.desk import REASON, Desk
+from batonpass.handoff.desk import Desk
 from batonpass.handoff.running import awaited
 from batonpass.model.bodies import (
     Body,
@@ -23,14 +23,13 @@ from batonpass.model.bodies import (
     VerificationWaived,
 )
 from batonpass.model.checks import require_text, require_texts
+from batonpass.model.content_names import COMMAND, EVIDENCE, REASON
 from batonpass.model.ids import Digest, HandoffId, PrincipalId, StreamId
 from batonpass.model.lifecycle import State
 from batonpass.model.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
-EVIDENCE: Final = "evidence"
-COMMAND: Final = "command"
 OUTPUT: Final = "output"
 
 _DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED})

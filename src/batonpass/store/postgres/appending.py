@@ -3,11 +3,10 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final, LiteralString
+from typing import Any, Final
 
+import msgspec
 import psycopg
-from psycopg.types.numeric import Int8
 
 from batonpass.errors import (
     BatonpassError,
@@ -25,29 +24,29 @@ from batonpass.model.charge import is_revocation
 from batonpass.model.entry import Entry
 from batonpass.model.lifecycle import Carrier, Event, sources, target
 from batonpass.model.projection import HandoffMoved, Projection, enrols_itself
-from batonpass.model.run import Cached, Handoff, Run, Stated
+from batonpass.model.run import Handoff, Run, Stated
 from batonpass.store import rows
 from batonpass.store.admission import next_state, require_next
-from batonpass.store.postgres.arrays import BytesArray, TextArray
-from batonpass.store.postgres.connections import QUERIES, Connection
+from batonpass.store.postgres.arrays import BytesArray, NumberArray, TextArray
+from batonpass.store.postgres.connections import STATEMENTS, Connection
 from batonpass.store.postgres.failures import is_lost
+from batonpass.store.postgres.statements import NOTHING, ask, ask_all
 
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
-_APPEND: Final = QUERIES["append"]
-_ADD_CACHED: Final = QUERIES["add_cached"]
-_ADD_HELD_CALL: Final = QUERIES["add_held_call"]
-_ADD_DECIDED_CALL: Final = QUERIES["add_decided_call"]
-_ADD_REMARK: Final = QUERIES["add_remark"]
-_REQUIRE_APPROVER: Final = QUERIES["require_approver"]
-_LOCK_RECEIPTS: Final = QUERIES["lock_receipts"]
-_COUNT_WRITTEN: Final = QUERIES["count_written"]
+_APPEND: Final = STATEMENTS["append"]
+_TRY_APPEND: Final = STATEMENTS["try_append"]
+_IMPATIENTLY: Final = STATEMENTS["impatiently"]
+_COUNT_WRITTEN: Final = STATEMENTS["count_written"]
+_LARGE: Final = 1024 * 1024
+_ENCODE: Final = msgspec.json.Encoder().encode
 _TAKEN: Final = re.compile(r"=\((?P<id>[^)]*)\)")
 
-# The table of transitions as the database needs it: from where an event may come, and where it leads.
+# The table of transitions as the database needs it: from where an event may come, as an array, and where it leads.
 _STEPS: Final = {
     event: {
-        carrier.value: {"sources": sources(event, carrier), "target": target(event, carrier)} for carrier in Carrier
+        carrier.value: {"sources": f"{{{','.join(sources(event, carrier))}}}", "target": target(event, carrier)}
+        for carrier in Carrier
     }
     for event in Event
 }
@@ -62,35 +61,20 @@ def require_fitting(entries: Sequence[Entry]) -> None:
 
 
 def write(connection: Connection, entries: Sequence[Entry]) -> None:
-    """Write entries in one commit. Raises an error of the driver; `refusal` says what it means."""
+    """Write entries in one round trip and one commit. Raises an error of the driver; `refusal` says what it means."""
+    first, *others = entries
+    # With the first entry, whichever it is about: a lock that is taken later would wait for others who wait for us.
     ends_grants = any(is_revocation(charge.account) for entry in entries for charge in entry.change.charges)
-    if len(entries) == 1 and not ends_grants and not any(_beside(entries[0].change)):
-        connection.execute(_APPEND, _arguments(entries[0]), prepare=True)
-        return
-    # A pipeline sends all without waiting for answers, the commit too: after a refusal the server skips the rest.
-    with connection.pipeline(), connection.transaction():
-        if ends_grants:
-            # As for a key that is revoked: calls that are under way commit first and get lower numbers, and those that
-            # come later wait here and then see it. So no call stands behind a revocation that it did not see.
-            connection.execute(_LOCK_RECEIPTS)
-        for entry in entries:
-            connection.execute(_APPEND, _arguments(entry), prepare=True)
-            for query, row in _beside(entry.change):
-                connection.execute(query, row, prepare=True)
+    asked = [(_APPEND, _arguments(first, ends_grants=ends_grants))]
+    asked += [(_APPEND, _arguments(entry)) for entry in others]
+    ask_all(connection, asked)
 
 
-def _beside(change: Projection) -> Iterator[tuple[LiteralString, dict[str, object]]]:
-    """Yield what is written besides what the function writes, in the same transaction."""
-    if change.cached is not None:
-        yield _ADD_CACHED, _cached_row(change.cached)
-    if change.call_held is not None:
-        yield _ADD_HELD_CALL, asdict(change.call_held)
-    if change.call_decided is not None:
-        yield _ADD_DECIDED_CALL, asdict(change.call_decided)
-    for remark in change.remarks:
-        yield _ADD_REMARK, asdict(remark)
-    if change.proven_by is not None:
-        yield _REQUIRE_APPROVER, {"key": change.proven_by}
+def write_each(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
+    """Write entries that have nothing to do with each other, in one commit; return which of them were written."""
+    asked = [(_TRY_APPEND, _arguments(entry)) for entry in entries]
+    _, *written = ask_all(connection, [(_IMPATIENTLY, NOTHING), *asked])
+    return [rows_ == [(True,)] for rows_ in written]
 
 
 class Append:
@@ -105,6 +89,14 @@ class Append:
         self._entries = entries
         self._refused: BatonpassError | None = None
         self.in_doubt = False
+
+    @property
+    def entry(self) -> Entry | None:
+        """Return its entry, if it may be written together with others: it is one, and keeps nobody from appending."""
+        entry, *others = self._entries
+        ends = entry.change.key_changed is not None or any(is_revocation(each.account) for each in entry.change.charges)
+        large = sum(len(content.body) for content in entry.contents) > _LARGE
+        return None if others or ends or large else entry
 
     def run(self, connection: Connection) -> None:
         """Append, or learn that it was done. Raises why it was refused, or the driver's error: then run it again."""
@@ -129,11 +121,10 @@ def is_written(connection: Connection, entries: Sequence[Entry]) -> bool:
     """Return whether all entries are there with the same bytes, wherever their streams have gone since."""
     given = {
         "streams": TextArray([entry.signed.receipt.stream for entry in entries]),
-        "seqs": [Int8(entry.signed.receipt.seq) for entry in entries],
+        "seqs": NumberArray([entry.signed.receipt.seq for entry in entries]),
         "payloads": BytesArray([entry.signed.payload for entry in entries]),
     }
-    row = connection.execute(_COUNT_WRITTEN, given).fetchone()
-    return row is not None and row[0] == len(entries)
+    return ask(connection, _COUNT_WRITTEN, given) == [(len(entries),)]
 
 
 def refusal(error: psycopg.Error, entries: Sequence[Entry]) -> BatonpassError | None:
@@ -181,19 +172,22 @@ def _named(detail: Mapping[str, Any], entries: Sequence[Entry]) -> Entry:
     return next(entry for entry in entries if entry.signed.receipt.id == detail["receipt"])
 
 
-def _arguments(entry: Entry) -> dict[str, object]:
+def _arguments(entry: Entry, *, ends_grants: bool = False) -> dict[str, object]:
     signed = entry.signed
     receipt = signed.receipt
     change = entry.change
     contents = entry.contents
+    fields = dict(_fields(change, entry))
+    if ends_grants:
+        fields["ends_grants"] = True
     return {
         "stream": receipt.stream,
         "root": receipt.root,
-        "seq": Int8(receipt.seq),
+        "seq": receipt.seq,
         "previous": receipt.previous,
         "head": signed.digest,
-        "epoch": Int8(receipt.epoch),
-        "held_epoch": Int8(receipt.epoch - change.bumps),
+        "epoch": receipt.epoch,
+        "held_epoch": receipt.epoch - change.bumps,
         "stays_open": not change.closes,
         "id": receipt.id,
         "kind": receipt.kind,
@@ -204,23 +198,13 @@ def _arguments(entry: Entry) -> dict[str, object]:
         "content_ids": TextArray([content.ref.id for content in contents]) if contents else None,
         "content_salts": BytesArray([content.salt for content in contents]) if contents else None,
         "content_bodies": BytesArray([content.body for content in contents]) if contents else None,
-        "change": json.dumps(fields) if (fields := dict(_fields(change, entry.token)) | _besides(entry)) else None,
+        "change": _ENCODE(fields) if fields else None,
         "enrols_itself": enrols_itself(receipt),
     }
 
 
-def _besides(entry: Entry) -> dict[str, object]:
-    """Return the lists of rows that come with an entry."""
-    given: dict[str, tuple[Any, ...]] = {
-        "touches": entry.touches,
-        "charges": entry.change.charges,
-        "within": entry.within,
-    }
-    return {name: [asdict(one) for one in rows_] for name, rows_ in given.items() if rows_}
-
-
-def _fields(change: Projection, token: int | None) -> Iterator[tuple[str, object]]:
-    """Yield the parts of a projection that change another row than the receipt's own stream."""
+def _fields(change: Projection, entry: Entry) -> Iterator[tuple[str, object]]:
+    """Yield the parts of an entry that change another row than the receipt's own stream."""
     if (fenced := change.fences) is not None:
         yield "fences", {"run": fenced.run, "seq": fenced.seq, "head": fenced.head}
     if change.run_opened is not None:
@@ -230,37 +214,79 @@ def _fields(change: Projection, token: int | None) -> Iterator[tuple[str, object
     if change.handoff_opened is not None:
         yield "handoff_opened", _handoff_row(change.handoff_opened)
     if change.handoff_moved is not None:
-        yield "handoff_moved", _move(change.handoff_moved, token)
+        yield "handoff_moved", _move(change.handoff_moved, entry.token)
+    if change.charges:
+        yield "charges", [_named_row(charge, "account", "unit", "amount") for charge in change.charges]
+    if entry.within:
+        yield "within", [_named_row(limit, "account", "unit", "most") for limit in entry.within]
+    if entry.touches:
+        yield "touches", [_named_row(touch, "content", "path") for touch in entry.touches]
+    yield from _rarely(change)
+
+
+def _rarely(change: Projection) -> Iterator[tuple[str, object]]:
+    """Yield what few receipts change."""
     if change.stated:
         yield "stated", [_statement_row(stated) for stated in change.stated]
     if change.key_added is not None:
-        yield "key_added", asdict(change.key_added)
+        yield "key_added", _named_row(change.key_added, "id", "role", "public_key", "relay", "status", "principal")
     if change.key_changed is not None:
-        yield "key_changed", asdict(change.key_changed)
+        yield "key_changed", _named_row(change.key_changed, "key", "status")
     if change.erased:
         yield "erased", change.erased
+    if (cached := change.cached) is not None:
+        yield "cached", _named_row(cached, "call", "key", "receipt") | {"until": rows.micros(cached.until)}
+    if change.call_held is not None:
+        yield "call_held", _named_row(change.call_held, "call", "run", "receipt")
+    if change.call_decided is not None:
+        yield "call_decided", _named_row(change.call_decided, "call", "run", "receipt", "approved")
+    if change.remarks:
+        yield "remarks", [_named_row(remark, "said", "name", "receipt") for remark in change.remarks]
+    if change.proven_by is not None:
+        yield "proven_by", change.proven_by
+
+
+def _named_row(value: object, *columns: str) -> dict[str, object]:
+    return {column: getattr(value, column) for column in columns}
 
 
 def _run_row(run: Run) -> dict[str, object]:
-    return asdict(run) | {
+    return {
+        "id": run.id,
+        "root": run.root,
+        "parent": run.parent,
+        "handoff": run.handoff,
+        "attempt": run.attempt,
+        "agent": run.agent,
+        "principal": run.principal,
+        "state": run.state,
         "started_at": rows.micros(run.started_at),
         "ended_at": None if run.ended_at is None else rows.micros(run.ended_at),
+        "series": run.series,
+        "session": run.session,
     }
 
 
 def _handoff_row(handoff: Handoff) -> dict[str, object]:
-    row = asdict(handoff)
-    deadline = None if handoff.deadline is None else rows.micros(handoff.deadline)
-    return row | {"agent": row.pop("to"), "deadline": deadline}
+    return {
+        "id": handoff.id,
+        "root": handoff.root,
+        "parent": handoff.parent,
+        "agent": handoff.to,
+        "carrier": handoff.carrier,
+        "state": handoff.state,
+        "attempt": handoff.attempt,
+        "run": handoff.run,
+        "initiated": handoff.initiated,
+        "seq": handoff.seq,
+        "scope": handoff.scope,
+        "key": handoff.key,
+        "deadline": None if handoff.deadline is None else rows.micros(handoff.deadline),
+    }
 
 
 def _statement_row(stated: Stated) -> dict[str, object]:
-    row = asdict(stated)
-    return row | {"author": row.pop("by"), "at": rows.micros(stated.at)}
-
-
-def _cached_row(cached: Cached) -> dict[str, object]:
-    return asdict(cached) | {"until": Int8(rows.micros(cached.until))}
+    return _named_row(stated, "item", "root", "digest") | {"author": stated.by, "at": rows.micros(stated.at)}
 
 
 def _move(moved: HandoffMoved, token: int | None) -> dict[str, object]:

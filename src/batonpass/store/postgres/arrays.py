@@ -4,46 +4,46 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
-import psycopg
-from psycopg.adapt import Dumper
-from psycopg.pq import Format
-
 _HEADER: Final = Struct("!iiIii")  # dimensions, whether there are nulls, type of the elements, how many, first index
 _LENGTH: Final = Struct("!i")
 
 
-class TextArray:
-    """Texts, to be sent as text[]."""
+class Array:
+    """Elements as bytes, and the number that their type has in every PostgreSQL."""
 
-    type, element = 1009, 25
-
-    def __init__(self, items: Sequence[str]) -> None:
-        self.items = [item.encode() for item in items]
-
-
-class BytesArray:
-    """Byte strings, to be sent as bytea[]."""
-
-    type, element = 1001, 17
+    element = 0
 
     def __init__(self, items: Sequence[bytes]) -> None:
-        self.items = list(items)
+        self.items = items
 
 
-class _TextArrayDumper(Dumper):
-    format = Format.BINARY
-    oid = TextArray.type
+class TextArray(Array):
+    """Texts, to be sent as text[]."""
 
-    def dump(self, obj: TextArray | BytesArray) -> bytes:
-        parts = [_HEADER.pack(1, 0, obj.element, len(obj.items), 1)]
-        for item in obj.items:
-            parts += (_LENGTH.pack(len(item)), item)
-        return b"".join(parts)
+    element = 25
+
+    def __init__(self, items: Sequence[str]) -> None:
+        super().__init__([item.encode() for item in items])
 
 
-class _BytesArrayDumper(_TextArrayDumper):
-    oid = BytesArray.type
+class BytesArray(Array):
+    """Byte strings, to be sent as bytea[]."""
+
+    element = 17
 
 
-psycopg.adapters.register_dumper(TextArray, _TextArrayDumper)
-psycopg.adapters.register_dumper(BytesArray, _BytesArrayDumper)
+class NumberArray(Array):
+    """Whole numbers, to be sent as bigint[]."""
+
+    element = 20
+
+    def __init__(self, items: Sequence[int]) -> None:
+        super().__init__([item.to_bytes(8, "big", signed=True) for item in items])
+
+
+def dump(array: Array) -> bytes:
+    """Return an array as the server reads it."""
+    parts = [_HEADER.pack(1, 0, array.element, len(array.items), 1)]
+    for item in array.items:
+        parts += (_LENGTH.pack(len(item)), item)
+    return b"".join(parts)

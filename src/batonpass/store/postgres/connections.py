@@ -3,22 +3,37 @@
 import logging
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from batonpass.errors import StoreBusyError, StoreShutError, StoreUnavailableError
 from batonpass.store.postgres.address import Address
 from batonpass.store.postgres.failures import is_lost, is_transient, translated, unreached
+from batonpass.store.postgres.statements import (
+    NOTHING,
+    Connection,
+    Row,
+    Statement,
+    Statements,
+    ask,
+    ask_all,
+)
 from batonpass.store.sql import Queries
 
-Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+__all__ = ["QUERIES", "STATEMENTS", "Connection", "Connections", "Patience", "Snapshot"]
+
 Result = TypeVar("Result")
 
 QUERIES: Final = Queries("batonpass.store.postgres")
+STATEMENTS: Final = Statements(QUERIES)
+
+_BEGIN: Final = STATEMENTS["begin"]
+_ROLLBACK: Final = STATEMENTS["rollback"]
 
 _TURN_SECONDS: Final = 2.0
 _FIRST_PAUSE_SECONDS: Final = 0.05
@@ -81,52 +96,54 @@ class Connections:
     @contextmanager
     def connect(self) -> Iterator[Connection]:
         """Lend a connection of its own, which is made now. Raises a `StoreError` that says why there is none."""
+        with self.new() as connection:
+            yield connection
+
+    def new(self) -> Connection:
+        """Return a connection that writes and that nobody else gets; close it. Raises a `StoreError`."""
         try:
-            connection = psycopg.connect(self._address.writing, autocommit=True)
+            return psycopg.connect(self._address.writing, autocommit=True)
         except psycopg.Error as error:
             raise unreached(error, self._address.shown) from None
-        with connection:
-            yield connection
 
     @contextmanager
     def writer(self, patience: Patience) -> Iterator[Connection]:
         """Lend a connection that writes."""
-        with self._lent(self._writers, patience) as connection:
+        connection = self._take(self._writers, patience)
+        try:
             yield connection
+        finally:
+            self._writers.putconn(connection)
 
     @contextmanager
-    def reader(self, patience: Patience) -> Iterator[Connection]:
-        """Lend a connection that reads."""
-        with self._lent(self._readers, patience) as connection:
-            yield connection
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        """Lend a connection that reads, in a transaction that sees everything as it is now."""
+    def snapshot(self) -> Iterator["Snapshot"]:
+        """Lend a connection that reads, and shows everything as it is when it is first asked."""
         patience = self.patience()
-        while True:
-            with self.reader(patience) as connection:
-                try:
-                    connection.execute(QUERIES["begin_view"])
-                except psycopg.Error as error:
-                    self.recover(error, connection, patience)
-                    continue
-                try:
-                    yield connection
-                finally:
-                    with suppress(psycopg.Error):
-                        connection.rollback()
-                return
+        snapshot = Snapshot(self, self.take_reader(patience), patience)
+        try:
+            yield snapshot
+        finally:
+            snapshot.close()
+
+    def take_reader(self, patience: Patience) -> Connection:
+        """Return a connection that reads; give it back."""
+        return self._take(self._readers, patience)
+
+    def give_back_reader(self, connection: Connection) -> None:
+        """Let others read with a connection."""
+        self._readers.putconn(connection)
 
     def repeat(self, act: Callable[[Connection], Result]) -> Result:
         """Do something that may be done twice, until its answer is heard. Raises a `StoreError`."""
         patience = self.patience()
         while True:
-            with self.writer(patience) as connection:
-                try:
-                    return act(connection)
-                except psycopg.Error as error:
-                    self.recover(error, connection, patience)
+            connection = self._take(self._writers, patience)
+            try:
+                return act(connection)
+            except psycopg.Error as error:
+                self.recover(error, connection, patience)
+            finally:
+                self._writers.putconn(connection)
 
     def recover(self, error: psycopg.Error, connection: Connection, patience: Patience) -> None:
         """Return when it makes sense to try again after an error. Raises what the error means if it does not."""
@@ -145,14 +162,6 @@ class Connections:
             except StoreUnavailableError:
                 if not patience.pause():
                     raise
-
-    @contextmanager
-    def _lent(self, pool: ConnectionPool[Connection], patience: Patience) -> Iterator[Connection]:
-        connection = self._take(pool, patience)
-        try:
-            yield connection
-        finally:
-            pool.putconn(connection)
 
     def _take(self, pool: ConnectionPool[Connection], patience: Patience) -> Connection:
         while True:
@@ -174,6 +183,66 @@ class Connections:
             connection.close()
             pool.putconn(connection)
             self.reach(patience)
+
+
+class Snapshot:
+    """One moment, and the connection that shows it: that of the first question. Belongs to one thread."""
+
+    def __init__(self, connections: Connections, connection: Connection, patience: Patience) -> None:
+        self._connections = connections
+        self._connection = connection
+        self._patience = patience
+        self._begun = False
+        self._lent = True
+
+    @property
+    def connection(self) -> Connection:
+        """Return the connection, in its transaction."""
+        if not self._begun:
+            self._begin(lambda connection: connection.execute(QUERIES["begin_view"]))
+        return self._connection
+
+    def ask(self, statement: Statement, values: Mapping[str, object]) -> list[Row]:
+        """Return the rows that a statement finds in this moment. Raises an error of the driver."""
+        if self._begun:
+            return ask(self._connection, statement, values)
+        asked = ((_BEGIN, NOTHING), (statement, values))
+        return self._begin(lambda connection: ask_all(connection, asked)[1])
+
+    def ask_once(self, statement: Statement, values: Mapping[str, object]) -> list[Row]:
+        """Return the rows that a statement finds now, before the moment is begun. Raises a `StoreError`."""
+        return self._until_answered(lambda connection: ask(connection, statement, values))
+
+    def close(self) -> None:
+        """End the transaction, and let others have the connection."""
+        if self._lent:
+            self._end()
+            self._give_back()
+
+    def _begin(self, act: Callable[[Connection], Result]) -> Result:
+        answer = self._until_answered(act)
+        self._begun = True
+        return answer
+
+    def _until_answered(self, act: Callable[[Connection], Result]) -> Result:
+        """Ask the first question until it is answered: nothing was read yet, so nobody has to know how often."""
+        while True:
+            try:
+                return act(self._connection)
+            except psycopg.Error as error:
+                self._end()
+                self._connections.recover(error, self._connection, self._patience)
+                self._give_back()
+                self._connection, self._lent = self._connections.take_reader(self._patience), True
+
+    def _give_back(self) -> None:
+        self._lent = False
+        self._connections.give_back_reader(self._connection)
+
+    def _end(self) -> None:
+        with suppress(psycopg.Error):
+            if self._connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                ask(self._connection, _ROLLBACK)
 
 
 def _pool(address: str, *, least: int, most: int) -> ConnectionPool[Connection]:

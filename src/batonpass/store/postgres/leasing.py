@@ -9,11 +9,13 @@ from batonpass.errors import LeaseLostError
 from batonpass.model.ids import AgentId, require_agent
 from batonpass.model.lease import Lease
 from batonpass.store import rows
-from batonpass.store.postgres.connections import Connection
+from batonpass.store.postgres.brief import Brief, ask_about_claimed
+from batonpass.store.postgres.statements import NOTHING, Connection, Statements, ask, ask_all
 from batonpass.store.sql import Queries
 
-QUERIES: Final = Queries("batonpass.store.postgres", "leasing.sql")
+STATEMENTS: Final = Statements(Queries("batonpass.store.postgres", "leasing.sql"))
 
+_HASTILY: Final = STATEMENTS["hastily"]
 _TOKEN_BITS: Final = 53  # what every reader of JSON takes for the same integer
 
 
@@ -25,7 +27,7 @@ class Taking:
     """
 
     def __init__(self, statement: str, holder: str, lease_for: timedelta, **values: object) -> None:
-        self._statement = QUERIES[statement]
+        self._statement = STATEMENTS[statement]
         self._values: Mapping[str, object] = {
             "holder": require_agent("holder", holder),
             "token": secrets.randbits(_TOKEN_BITS),
@@ -33,14 +35,19 @@ class Taking:
             **values,
         }
         self._tried = False
+        self._briefly = statement != "seize"  # whoever takes over a lease ends an attempt, and begins none
+        self.brief: Brief | None = None  # what came along
 
     def run(self, connection: Connection) -> Lease | None:
         """Take a lease, or learn that it was taken. Raises the driver's error: then run it again."""
-        row = connection.execute(QUERIES["find_taken"], self._values).fetchone() if self._tried else None
+        found = ask(connection, STATEMENTS["find_taken"], self._values) if self._tried else []
         self._tried = True
-        if row is None:
-            row = connection.execute(self._statement, self._values).fetchone()
-        return None if row is None else rows.lease(row)
+        if not found:
+            # Not waited for on the disk: a claim that a crash of the server takes back is a lease that is lost.
+            about = ask_about_claimed(self._values["token"], self._values["holder"]) if self._briefly else ()
+            _, found, *brief = ask_all(connection, ((_HASTILY, NOTHING), (self._statement, self._values), *about))
+            self.brief = Brief(brief[0]) if brief else None
+        return rows.lease(found[0]) if found else None
 
 
 def claiming(holder: str, lease_for: timedelta, agents: Collection[AgentId] | None) -> Taking:
@@ -58,15 +65,15 @@ def seizing(holder: str, lease_for: timedelta) -> Taking:
 def renew(connection: Connection, lease: Lease, lease_for: timedelta) -> Lease:
     """Hold a lease for longer, counted from now. Raises `LeaseLostError`."""
     values = {"handoff": lease.handoff, "token": lease.token, "lease_for": _micros(lease_for)}
-    row = connection.execute(QUERIES["renew"], values).fetchone()
-    if row is None:
+    found = ask(connection, STATEMENTS["renew"], values)
+    if not found:
         raise LeaseLostError(lease.handoff)
-    return rows.lease(row)
+    return rows.lease(found[0])
 
 
 def release(connection: Connection, lease: Lease) -> None:
     """Give a lease back, if it is still held."""
-    connection.execute(QUERIES["release"], {"handoff": lease.handoff, "token": lease.token})
+    ask(connection, STATEMENTS["release"], {"handoff": lease.handoff, "token": lease.token})
 
 
 def _micros(duration: timedelta) -> int:

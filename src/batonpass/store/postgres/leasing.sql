@@ -1,9 +1,13 @@
 -- The right to work on a handoff. Whoever finds a row locked passes over it: somebody else is taking it, or the handoff is
 -- moving just now. So nothing may come back while work is queued.
 
+-- Until the transaction ends: its commit is not waited for on the disk.
+-- name: hastily
+SELECT set_config('synchronous_commit', 'off', true);
+
 -- name: claim
 UPDATE leases
-SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s
+SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = (
     SELECT handoff FROM leases WHERE holder IS NULL ORDER BY handoff LIMIT 1 FOR UPDATE SKIP LOCKED
 )
@@ -13,7 +17,7 @@ RETURNING handoff, holder, token, until;
 -- be taking the first ones.
 -- name: claim_for
 UPDATE leases
-SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s
+SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = (
     SELECT handoff FROM leases
     WHERE
@@ -36,7 +40,7 @@ RETURNING handoff, holder, token, until;
 
 -- name: seize
 UPDATE leases
-SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s
+SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = (
     SELECT handoff FROM leases WHERE until <= (SELECT batonpass_now()) ORDER BY until LIMIT 1 FOR UPDATE SKIP LOCKED
 )
@@ -46,7 +50,7 @@ RETURNING handoff, holder, token, until;
 SELECT handoff, holder, token, until FROM leases WHERE until IS NOT NULL AND token = %(token)s AND holder = %(holder)s;
 
 -- name: renew
-UPDATE leases SET until = batonpass_now() + %(lease_for)s
+UPDATE leases SET until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = %(handoff)s AND token = %(token)s
 RETURNING handoff, holder, token, until;
 
@@ -59,8 +63,22 @@ WITH ready AS (
 freed AS (
     UPDATE leases SET holder = NULL, token = NULL, until = NULL
     WHERE handoff = (SELECT id FROM ready) AND token = %(token)s
+    RETURNING batonpass_wake(agent)
 )
 DELETE FROM leases WHERE handoff = %(handoff)s AND token = %(token)s AND NOT EXISTS (SELECT FROM ready);
 
 -- name: find_leases
 SELECT handoff, holder, token, until FROM leases WHERE holder IS NOT NULL ORDER BY handoff;
+
+-- name: wait
+SELECT batonpass_wait(%(channel)s, %(agents)s::text[], %(wait_for)s);
+
+-- name: is_free
+SELECT EXISTS (SELECT FROM leases WHERE holder IS NULL AND agent = ANY (%(agents)s::text[]));
+
+-- Who no longer waits and was told meanwhile tells somebody else, for these agents.
+-- name: stop_waiting
+WITH waited AS (
+    DELETE FROM waiting_workers WHERE channel = %(channel)s RETURNING channel
+)
+SELECT batonpass_wake(agent) FROM unnest(%(agents)s::text[]) AS agent WHERE NOT EXISTS (SELECT FROM waited);

@@ -8,7 +8,7 @@ WHERE
     schemaname = ANY (current_schemas(false))
     AND tablename IN (
         'schema_migrations', 'ledger', 'streams', 'receipts', 'contents', 'touches', 'runs', 'handoffs', 'leases',
-        'statements', 'keys', 'seals', 'cached', 'held', 'charged', 'held_calls', 'decided_calls', 'remarks'
+        'statements', 'keys', 'seals', 'cached', 'held', 'standing', 'charged', 'held_calls', 'decided_calls', 'remarks'
     );
 
 -- name: lock_schema
@@ -62,9 +62,6 @@ UNION ALL
 SELECT 'function ' || md5(prosrc) || ' ' || proname FROM pg_proc
 WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'batonpass%%';
 
--- name: lock_receipts
-SELECT batonpass_lock_receipts();
-
 -- name: append
 SELECT batonpass_append(
     new_stream => %(stream)b,
@@ -84,36 +81,36 @@ SELECT batonpass_append(
     content_ids => %(content_ids)b,
     content_salts => %(content_salts)b,
     content_bodies => %(content_bodies)b,
-    change => %(change)s::jsonb,
+    change => %(change)b::text::jsonb,
     enrols_itself => %(enrols_itself)b
 );
 
--- In the transaction of its append, and not a part of its function: few receipts keep a result, and of those that are written
--- again because an answer got lost, the row is there already.
--- name: add_cached
-INSERT INTO cached (call, key, receipt, until)
-SELECT %(call)b, %(key)b, %(receipt)b, %(until)b
-WHERE NOT EXISTS (SELECT FROM cached WHERE call = %(call)b AND receipt = %(receipt)b);
+-- Until the transaction ends, which several share: whoever would have to wait is left to wait by itself.
+-- name: impatiently
+SELECT set_config('lock_timeout', '10ms', true);
 
--- name: add_held_call
-INSERT INTO held_calls (call, run, receipt)
-SELECT %(call)b, %(run)b, %(receipt)b
-WHERE NOT EXISTS (SELECT FROM held_calls WHERE call = %(call)b AND receipt = %(receipt)b);
-
--- Of two that decide at once, the second waits here for the first one's commit, and is then refused.
--- name: add_decided_call
-INSERT INTO decided_calls (call, run, receipt, approved)
-SELECT %(call)b, %(run)b, %(receipt)b, %(approved)b
-WHERE NOT EXISTS (SELECT FROM decided_calls WHERE call = %(call)b AND receipt = %(receipt)b);
-
--- name: add_remark
-INSERT INTO remarks (said, name, receipt)
-VALUES (%(said)b, %(name)b, %(receipt)b)
-ON CONFLICT DO NOTHING;
-
--- After the append of its transaction, whose lock keeps a revocation waiting for our commit, or waited for that one's.
--- name: require_approver
-SELECT batonpass_require_approver(%(key)b);
+-- name: try_append
+SELECT batonpass_try_append(
+    new_stream => %(stream)b,
+    new_root => %(root)b,
+    new_seq => %(seq)b,
+    new_previous => %(previous)b,
+    new_head => %(head)b,
+    new_epoch => %(epoch)b,
+    held_epoch => %(held_epoch)b,
+    stays_open => %(stays_open)b,
+    new_id => %(id)b,
+    new_kind => %(kind)b,
+    new_payload => %(payload)b,
+    new_relay_signature => %(relay_signature)b,
+    new_cosignature => %(cosignature)b,
+    recorded_by => %(recorded_by)b,
+    content_ids => %(content_ids)b,
+    content_salts => %(content_salts)b,
+    content_bodies => %(content_bodies)b,
+    change => %(change)b::text::jsonb,
+    enrols_itself => %(enrols_itself)b
+);
 
 -- name: count_written
 SELECT count(*)
@@ -146,6 +143,12 @@ SELECT 1 FROM seals WHERE size = %(size)s;
 -- name: begin_view
 BEGIN; SELECT 1;
 
+-- name: begin
+BEGIN;
+
+-- name: rollback
+ROLLBACK;
+
 -- name: counts
 SELECT
     (SELECT count(*) FROM receipts),
@@ -159,16 +162,54 @@ SELECT
         FROM unnest(
             '{
                 ledger,streams,receipts,positions,unsequenced,contents,touches,runs,handoffs,leases,statements,keys,seals,
-                cached,held,charged,held_calls,decided_calls,remarks
+                cached,standing,charged,held_calls,decided_calls,remarks
             }'::regclass[]
         ) AS name
     );
+
+-- name: content_sizes
+SELECT
+    count(*) FILTER (WHERE place <> 'erased'),
+    coalesce(sum(octet_length(body)) FILTER (WHERE place <> 'erased'), 0)::bigint,
+    count(*) FILTER (WHERE place = 'erased')
+FROM contents;
 
 -- name: get_stream
 SELECT id, root, seq, head, epoch, open FROM streams WHERE id = %(id)s;
 
 -- name: find_streams
 SELECT id, root, seq, head, epoch, open FROM streams ORDER BY number;
+
+-- name: get_receipt
+SELECT
+    positions.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM receipts
+LEFT JOIN streams ON streams.number = receipts.stream
+LEFT JOIN positions ON positions.receipt = receipts.number
+WHERE receipts.id = %(id)s;
+
+-- name: get_receipt_at
+SELECT
+    positions.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM streams
+JOIN receipts ON receipts.stream = streams.number
+LEFT JOIN positions ON positions.receipt = receipts.number
+WHERE streams.id = %(stream)s AND receipts.seq = %(seq)s;
+
+-- name: find_receipts_of_stream
+SELECT
+    positions.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM streams
+JOIN receipts ON receipts.stream = streams.number
+LEFT JOIN positions ON positions.receipt = receipts.number
+WHERE
+    streams.id = %(stream)s AND receipts.seq > %(after)s
+    AND (%(kind)s::text IS NULL OR starts_with(receipts.kind || '.', %(kind)s || '.'))
+ORDER BY receipts.seq
+LIMIT %(most)s;
 
 -- A part of a query that is left open is NULL. The planner is given the values and sees only what is left of this, so the
 -- statements with such parts must not be prepared. A receipt without its stream still comes: the verifier wants to see it.
@@ -180,9 +221,9 @@ FROM receipts
 LEFT JOIN streams ON streams.number = receipts.stream
 LEFT JOIN positions ON positions.receipt = receipts.number
 WHERE
-    (%(id)s::text IS NULL OR receipts.id = %(id)s)
-    AND (%(stream)s::text IS NULL OR streams.id = %(stream)s)
-    AND (%(seq)s::bigint IS NULL OR receipts.seq = %(seq)s)
+    (%(stream)s::text IS NULL OR streams.id = %(stream)s)
+    AND (%(streams)s::text[] IS NULL OR streams.id = ANY (%(streams)s))
+    AND (%(but)s::text[] IS NULL OR NOT receipts.kind = ANY (%(but)s))
     AND (%(root)s::text IS NULL OR streams.root = %(root)s)
     AND (%(kind)s::text IS NULL OR starts_with(receipts.kind || '.', %(kind)s || '.'))
     AND (%(agent)s::text IS NULL OR streams.id IN (SELECT runs.id FROM runs WHERE runs.agent = %(agent)s))
@@ -205,10 +246,84 @@ SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
 FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
 WHERE contents.id = %(id)s;
 
+-- A large one comes without its body: it is asked for by itself.
 -- name: find_contents
-SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
+SELECT
+    contents.id, receipts.id, contents.place, contents.salt,
+    CASE WHEN octet_length(contents.body) <= %(most)s THEN contents.body END,
+    coalesce(octet_length(contents.body) > %(most)s, false)
 FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
 WHERE contents.id = ANY (%(ids)s);
+
+-- All that is usually read of a handoff before it is taken, in one row: of the one that is named, or that was claimed with a
+-- token just now. The words are those whose ids stand in the offer and in the first receipt of its root. Not read as jsonb,
+-- which would fail on bytes that somebody edited; and whoever asks sees whether the words are what was committed to.
+-- name: brief
+WITH
+asked AS (
+    SELECT * FROM handoffs_seen
+    WHERE id = coalesce(
+        %(handoff)s::text,
+        (SELECT handoff FROM leases WHERE until IS NOT NULL AND token = %(token)s::bigint AND holder = %(holder)s::text)
+    )
+),
+offer AS (
+    SELECT
+        positions.position, receipts.id, streams.id AS stream, receipts.seq, receipts.kind, receipts.payload,
+        receipts.relay_signature, receipts.cosignature
+    FROM asked
+    JOIN streams ON streams.id = asked.parent
+    JOIN receipts ON receipts.stream = streams.number AND receipts.seq = asked.seq
+    LEFT JOIN positions ON positions.receipt = receipts.number
+),
+beginning AS (
+    SELECT
+        positions.position, receipts.id, streams.id AS stream, receipts.seq, receipts.kind, receipts.payload,
+        receipts.relay_signature, receipts.cosignature
+    FROM asked
+    JOIN streams ON streams.id = asked.root
+    JOIN receipts ON receipts.stream = streams.number AND receipts.seq = 1
+    LEFT JOIN positions ON positions.receipt = receipts.number
+),
+said AS (
+    SELECT array_agg(ARRAY[item, root, digest, author, at::text] ORDER BY number) AS statements
+    FROM statements WHERE root = (SELECT root FROM asked)
+),
+enrolled AS (
+    SELECT array_agg(ARRAY[id, role, public_key, relay, status, principal] ORDER BY role DESC, id) AS keys FROM keys
+),
+words AS (
+    SELECT
+        array_agg(ARRAY[contents.id, receipts.id, contents.place] ORDER BY contents.id) AS ids,
+        array_agg(contents.salt ORDER BY contents.id) AS salts,
+        array_agg(contents.body ORDER BY contents.id) AS bodies
+    FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
+    WHERE
+        contents.id = ANY (ARRAY(
+            SELECT found.parts[1]
+            FROM (SELECT payload FROM offer UNION ALL SELECT payload FROM beginning) AS named
+            CROSS JOIN LATERAL regexp_matches(encode(named.payload, 'escape'), 'content_[0-9a-z]{26}', 'g') AS found (parts)
+        ))
+        AND octet_length(contents.body) <= %(most)s
+)
+SELECT
+    asked.id, asked.root, asked.parent, asked.agent, asked.carrier, asked.state, asked.attempt, asked.run,
+    asked.initiated, asked.seq, asked.scope, asked.key, asked.deadline,
+    streams.id, streams.root, streams.seq, streams.head, streams.epoch, streams.open,
+    runs.id, runs.root, runs.parent, runs.handoff, runs.attempt, runs.agent, runs.principal, runs.state, runs.started_at,
+    runs.ended_at, runs.series, runs.session,
+    offer.position, offer.id, offer.stream, offer.seq, offer.kind, offer.payload, offer.relay_signature, offer.cosignature,
+    beginning.position, beginning.id, beginning.stream, beginning.seq, beginning.kind, beginning.payload,
+    beginning.relay_signature, beginning.cosignature,
+    said.statements, enrolled.keys, words.ids, words.salts, words.bodies
+FROM asked
+LEFT JOIN streams ON streams.id = asked.id
+LEFT JOIN runs ON runs.id = asked.parent
+LEFT JOIN offer ON true
+LEFT JOIN beginning ON true
+CROSS JOIN said
+CROSS JOIN enrolled
+CROSS JOIN words;
 
 -- name: find_content_ids
 SELECT id FROM contents ORDER BY id;
@@ -287,7 +402,22 @@ WHERE
         %(root)s::text IS NULL
         OR root = %(root)s AND id = ANY (ARRAY(SELECT streams.id FROM streams WHERE streams.root = %(root)s))
     )
-ORDER BY id DESC;
+    AND (%(states)s::text[] IS NULL OR state = ANY (%(states)s))
+    AND (NOT %(roots)s OR parent IS NULL)
+    AND (%(before)s::text IS NULL OR id < %(before)s)
+ORDER BY id DESC
+LIMIT %(limit)s;
+
+-- Read from what stands in a state, in the order of its key. A row there that is not true shows nothing.
+-- name: find_runs_in_state
+SELECT
+    runs.id, root, parent, handoff, attempt, agent, principal, runs.state, started_at, ended_at, series, session
+FROM standing JOIN runs ON runs.id = standing.id AND runs.state = standing.state
+WHERE
+    standing.state = %(state)s AND standing.id >= 'run_' AND standing.id < coalesce(%(before)s::text, 'run`')
+    AND (NOT %(roots)s OR parent IS NULL)
+ORDER BY standing.id DESC
+LIMIT %(limit)s;
 
 -- name: find_attempts
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
@@ -312,7 +442,40 @@ WHERE
         %(root)s::text IS NULL
         OR root = %(root)s AND parent = ANY (ARRAY(SELECT streams.id FROM streams WHERE streams.root = %(root)s))
     )
-ORDER BY id DESC;
+    AND (%(to)s::text IS NULL OR agent = %(to)s)
+    AND (%(states)s::text[] IS NULL OR state = ANY (%(states)s))
+    AND (%(before)s::text IS NULL OR id < %(before)s)
+ORDER BY id DESC
+LIMIT %(limit)s;
+
+-- Any state but the two that hang on a lease.
+-- name: find_handoffs_in_state
+SELECT
+    handoffs.id, root, parent, agent, carrier, handoffs.state, attempt, run, initiated, seq, scope, key, deadline
+FROM standing JOIN handoffs ON handoffs.id = standing.id AND handoffs.state = standing.state
+WHERE standing.state = %(state)s AND standing.id < coalesce(%(before)s::text, 'handoff`')
+ORDER BY standing.id DESC
+LIMIT %(limit)s;
+
+-- name: find_ready
+SELECT
+    handoffs.id, root, parent, agent, carrier, handoffs.state, attempt, run, initiated, seq, scope, key, deadline
+FROM standing JOIN handoffs ON handoffs.id = standing.id AND handoffs.state = standing.state
+WHERE
+    standing.state = 'ready' AND standing.id < coalesce(%(before)s::text, 'handoff`')
+    AND NOT EXISTS (SELECT FROM leases WHERE leases.handoff = standing.id AND leases.holder IS NOT NULL)
+ORDER BY standing.id DESC
+LIMIT %(limit)s;
+
+-- From the leases that are held, which are as many as there are workers: any number of handoffs may be ready.
+-- name: find_claimed
+SELECT id, root, parent, agent, carrier, 'claimed', attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs
+WHERE
+    id = ANY (ARRAY(SELECT handoff FROM leases WHERE until IS NOT NULL AND holder IS NOT NULL))
+    AND state = 'ready' AND (%(before)s::text IS NULL OR id < %(before)s)
+ORDER BY id DESC
+LIMIT %(limit)s;
 
 -- The lists of states from which a handoff can expire come from the one table. Asked once for the time, and not for every
 -- row, the planner can look it up in the index.
@@ -330,13 +493,14 @@ ORDER BY deadline, id;
 -- name: find_held
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs
-WHERE id IN (SELECT handoff FROM held)
+WHERE id IN (SELECT standing.id FROM standing WHERE standing.state = 'held') AND state = 'held'
 ORDER BY id;
 
 -- name: find_statements
-SELECT item, root, digest, author, at FROM statements
-WHERE %(root)s::text IS NULL OR root = %(root)s
-ORDER BY number;
+SELECT item, root, digest, author, at FROM statements WHERE root = %(root)s ORDER BY number;
+
+-- name: find_all_statements
+SELECT item, root, digest, author, at FROM statements ORDER BY number;
 
 -- name: find_keys
 SELECT id, role, public_key, relay, status, principal FROM keys ORDER BY role DESC, id;
@@ -345,19 +509,51 @@ SELECT id, role, public_key, relay, status, principal FROM keys ORDER BY role DE
 SELECT size, previous, root, note, frontier FROM seals ORDER BY size;
 
 -- The character after the underscore bounds the range, so that each index is read only where its prefix stands.
--- name: find_ids
-SELECT id FROM (
-    SELECT id FROM runs
-    UNION ALL
-    SELECT id FROM handoffs
-    UNION ALL
-    SELECT id FROM receipts
-    UNION ALL
-    SELECT id FROM contents
-    UNION ALL
-    SELECT DISTINCT relay FROM keys WHERE relay IS NOT NULL
-    UNION ALL
-    SELECT DISTINCT session FROM runs WHERE session IS NOT NULL
-) AS known (id)
-WHERE id >= %(prefix)s || '_' AND id < %(prefix)s || '`' AND right(id, length(%(ending)s)) = %(ending)s
+-- From four characters on, the index on the last four leaves a few candidates; the planner is given what was typed.
+-- name: find_run_ids
+SELECT id FROM runs
+WHERE
+    (length(%(ending)s) < 4 OR right(id, 4) = right(%(ending)s, 4)) AND right(id, length(%(ending)s)) = %(ending)s
 ORDER BY id DESC;
+
+-- name: find_handoff_ids
+SELECT id FROM handoffs
+WHERE
+    (length(%(ending)s) < 4 OR right(id, 4) = right(%(ending)s, 4)) AND right(id, length(%(ending)s)) = %(ending)s
+ORDER BY id DESC;
+
+-- name: find_receipt_ids
+SELECT id FROM receipts
+WHERE
+    (length(%(ending)s) < 4 OR right(id, 4) = right(%(ending)s, 4)) AND right(id, length(%(ending)s)) = %(ending)s
+ORDER BY id DESC;
+
+-- name: find_content_ids_ending
+SELECT id FROM contents WHERE right(id, length(%(ending)s)) = %(ending)s ORDER BY id DESC;
+
+-- name: find_relay_ids
+SELECT DISTINCT relay FROM keys
+WHERE relay IS NOT NULL AND right(relay, length(%(ending)s)) = %(ending)s
+ORDER BY relay DESC;
+
+-- name: find_session_ids
+SELECT DISTINCT session FROM runs
+WHERE session IS NOT NULL AND right(session, length(%(ending)s)) = %(ending)s
+ORDER BY session DESC;
+
+-- The same expression as in the index receipts_by_call. A shorter ending is looked for in all that are in the index.
+-- name: find_call_receipts
+SELECT
+    positions.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM receipts
+LEFT JOIN streams ON streams.number = receipts.stream
+LEFT JOIN positions ON positions.receipt = receipts.number
+WHERE
+    receipts.kind IN ('tool.requested', 'tool.denied', 'tool.held')
+    AND (
+        length(%(ending)s) < 4
+        OR substring(encode(receipts.payload, 'escape') FROM '"call":"call_[0-9a-z]{22}([0-9a-z]{4})"')
+        = right(%(ending)s, 4)
+    )
+ORDER BY receipts.number;

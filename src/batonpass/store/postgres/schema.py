@@ -4,19 +4,22 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from batonpass.errors import NotALedgerError, SchemaError
+from batonpass.errors import NoLedgerError, NotALedgerError, SchemaError
 from batonpass.store.migrate import AppliedMigration, Migration, find_migrations, pending
 from batonpass.store.postgres.connections import QUERIES, Connection
 
 MIGRATIONS: Final = find_migrations("batonpass.store.postgres")
 
 
-def prepare(connection: Connection, where: str) -> tuple[Migration, ...]:
+def prepare(connection: Connection, where: str, *, create: bool = True) -> tuple[Migration, ...]:
     """Make an empty database a store, and return the steps that a store from earlier lacks.
 
     Raises `NotALedgerError` if it is neither empty nor ours, `NewerSchemaError` if we do not know all of its steps.
+    Without `create`, raises `NoLedgerError` for an empty one and leaves it empty.
     """
     if not _is_made(connection, where):
+        if not create:
+            raise NoLedgerError(f"there is no ledger at {where}; record something first, or name another")
         migrate(connection, where)
     return pending(MIGRATIONS, _applied(connection))
 

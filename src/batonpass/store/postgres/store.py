@@ -1,28 +1,33 @@
 """The PostgreSQL store: one statement appends, a lost answer is asked for, and a server that restarts is waited for."""
 
+import dataclasses
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Final
 
 import psycopg
+from msgspec.structs import asdict
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreError, StoreShutError
 from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId
+from batonpass.model.ids import AgentId, HandoffId
 from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store import rows
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo
+from batonpass.store.port import LedgerInfo, Wake
 from batonpass.store.postgres import leasing, schema
 from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.appending import LARGEST_CONTENT, Append, require_fitting, write
+from batonpass.store.postgres.brief import Briefing, Briefs
 from batonpass.store.postgres.connections import QUERIES, Connection, Connections
 from batonpass.store.postgres.failures import translated
+from batonpass.store.postgres.group import Group
 from batonpass.store.postgres.view import PostgresView
+from batonpass.store.postgres.waiting import Waiting
 from batonpass.store.process import OwnProcess
 
 _SEQUENCED_AT_ONCE: Final = 10_000
@@ -36,18 +41,23 @@ class PostgresStore:
     largest_content: int | None = LARGEST_CONTENT
     confirm_every: float = 1.0
 
-    def __init__(self, url: str, *, connections: int = _CONNECTIONS, wait_for: timedelta = _WAIT_FOR) -> None:
+    def __init__(
+        self, url: str, *, create: bool = True, connections: int = _CONNECTIONS, wait_for: timedelta = _WAIT_FOR
+    ) -> None:
         address = parse_address(url)
         self.url = address.shown
         self._process = OwnProcess()
         self._shut = False
+        self._briefs = Briefs()
         self._connections = Connections(address, most=connections, wait_for=wait_for.total_seconds())
         with self._connections.connect() as connection:
             try:
-                self._missing = schema.prepare(connection, self.url)
+                self._missing = schema.prepare(connection, self.url, create=create)
             except psycopg.Error as error:
                 raise translated(error, self.url) from None
         self._connections.open()
+        self._group = Group(self._connections)
+        self._waiting = Waiting(self._connections)
 
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
@@ -61,11 +71,12 @@ class PostgresStore:
         return self._connections.repeat(lambda connection: _found(connection, info, first))
 
     @contextmanager
-    def view(self) -> Iterator[PostgresView]:
-        """Open everything as it is now, for reading."""
+    def view(self, about: HandoffId | None = None) -> Iterator[PostgresView]:
+        """Open everything as it is now, for reading; with `about`, what is usually read of that handoff comes along."""
         self._require_current()
-        with self._connections.snapshot() as connection:
-            view = PostgresView(connection, self.url)
+        briefing = None if about is None else Briefing(about, self._briefs.take(about))
+        with self._connections.snapshot() as snapshot:
+            view = PostgresView(snapshot, self.url, briefing)
             try:
                 yield view
             finally:
@@ -79,7 +90,7 @@ class PostgresStore:
             return
         append = Append(entries)
         try:
-            self._connections.repeat(append.run)
+            self._group.append(append)
         except StoreError as error:
             if not append.in_doubt:
                 raise
@@ -93,7 +104,11 @@ class PostgresStore:
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Take the oldest ready handoff to one of these agents."""
         self._require_current()
-        return self._connections.repeat(leasing.claiming(holder, lease_for, agents).run)
+        taking = leasing.claiming(holder, lease_for, agents)
+        lease = self._connections.repeat(taking.run)
+        if lease is not None and taking.brief is not None:
+            self._briefs.keep(lease.handoff, taking.brief)
+        return lease
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Hold a lease for longer, counted from now."""
@@ -109,6 +124,11 @@ class PostgresStore:
         """Take over one lease that has run out."""
         self._require_current()
         return self._connections.repeat(leasing.seizing(holder, lease_for).run)
+
+    def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:
+        """Wait until something may be there to claim for one of these agents: the server tells."""
+        self._require_current()
+        return self._waiting.wait(agents, at_most.total_seconds(), stop)
 
     def sequence(self) -> int:
         """Give every committed receipt its position and return how many got one; 0 if another process is at it."""
@@ -141,6 +161,7 @@ class PostgresStore:
         """Let go of everything."""
         self._process.require()
         self._shut = True
+        self._waiting.close()
         self._connections.close()
 
     def _forget(self) -> None:
@@ -162,7 +183,7 @@ class PostgresStore:
 
 def _found(connection: Connection, info: LedgerInfo, first: Entry) -> LedgerInfo:
     with connection.transaction():
-        if connection.execute(QUERIES["add_ledger"], asdict(info)).fetchone() is None:
+        if connection.execute(QUERIES["add_ledger"], dataclasses.asdict(info)).fetchone() is None:
             return _read_info(connection) or info
         connection.execute(QUERIES["add_key"], asdict(root_key(info.root_key)))
         write(connection, [first])

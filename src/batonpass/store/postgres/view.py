@@ -1,8 +1,9 @@
 """Reading one moment of a ledger in PostgreSQL."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, islice
 from typing import Final, TypeVar
 
 import psycopg
@@ -25,32 +26,45 @@ from batonpass.model.ids import (
 )
 from batonpass.model.key import Key
 from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import Carrier, Event, sources
+from batonpass.model.lifecycle import Carrier, Event, State, sources
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.remark import Remark, Said
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
-from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
-from batonpass.store.postgres.connections import QUERIES, Connection
+from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery, Touched
+from batonpass.store.postgres.arrays import TextArray
+from batonpass.store.postgres.brief import SMALL, Briefing
+from batonpass.store.postgres.connections import QUERIES, STATEMENTS, Snapshot
 from batonpass.store.postgres.failures import translated
-from batonpass.store.postgres.leasing import QUERIES as LEASING
+from batonpass.store.postgres.leasing import STATEMENTS as LEASING
 from batonpass.store.postgres.parts import find_alterations
 
 Value = TypeVar("Value")
+Listed = TypeVar("Listed", Run, Handoff)
 
 _NOTHING: Final[Mapping[str, object]] = {}
 _EXPIRING: Final = {carrier.value: [state.value for state in sources(Event.EXPIRE, carrier)] for carrier in Carrier}
 _FETCHED_AT_ONCE: Final = 500
-_BODIES_AT_ONCE: Final = 8  # of up to 16 MiB
+_CONTENTS_AT_ONCE: Final = 100
+_ON_A_LEASE: Final = {State.READY: "find_ready", State.CLAIMED: "find_claimed"}
+_IDS: Final = {
+    "run": "find_run_ids",
+    "handoff": "find_handoff_ids",
+    "receipt": "find_receipt_ids",
+    "content": "find_content_ids_ending",
+    "relay": "find_relay_ids",
+    "session": "find_session_ids",
+}
 
 
 class PostgresView:
     """Everything as it was at one moment. Belongs to one thread."""
 
-    def __init__(self, connection: Connection, where: str) -> None:
-        self._connection = connection
+    def __init__(self, snapshot: Snapshot, where: str, briefing: Briefing | None = None) -> None:
+        self._snapshot = snapshot
+        self._briefing = briefing
         self._where = where
         self._unfinished: set[psycopg.ServerCursor[rows.Row]] = set()
         self._names = count(1)
@@ -81,6 +95,11 @@ class PostgresView:
             bytes=size,
         )
 
+    def content_sizes(self) -> ContentSizes:
+        """Return how much of it is words."""
+        kept, size, erased = self._first("content_sizes") or (0,) * 3
+        return ContentSizes(rows=kept, row_bytes=size, files=0, file_bytes=0, erased=erased)
+
     def get_stream(self, stream: StreamId) -> Stream:
         """Return where a stream stands."""
         return self._get("get_stream", stream, rows.stream, "stream")
@@ -91,14 +110,19 @@ class PostgresView:
 
     def get_receipt(self, receipt: ReceiptId) -> StoredReceipt:
         """Return one receipt."""
-        return self._receipt(receipt, {"id": receipt})
+        return self._get("get_receipt", receipt, rows.receipt, "receipt")
 
     def get_receipt_at(self, stream: StreamId, seq: int) -> StoredReceipt:
         """Return one receipt by its place in its stream."""
-        return self._receipt(f"{seq} of {stream}", {"stream": stream, "seq": seq})
+        row = self._first("get_receipt_at", {"stream": stream, "seq": seq})
+        if row is None:
+            raise NotFoundError("receipt", f"{seq} of {stream}")
+        return rows.receipt(row)
 
     def find_receipts(self, query: ReceiptQuery) -> Iterator[StoredReceipt]:
         """Yield receipts."""
+        if query.stream is not None and query == ReceiptQuery(stream=query.stream, kind=query.kind):
+            return self._of_stream(query.stream, query.kind)
         return self._stream("find_receipts", _values(query), rows.receipt)
 
     def last_position(self) -> int:
@@ -112,8 +136,13 @@ class PostgresView:
 
     def find_contents(self, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
         """Yield those of these contents that are there."""
-        values = {"ids": list(contents)}
-        return self._stream("find_contents", values, rows.content, at_once=_BODIES_AT_ONCE)
+        if (known := self._known_contents(contents)) is not None:
+            yield from known
+            return
+        for first in range(0, len(contents), _CONTENTS_AT_ONCE):
+            ids = TextArray(contents[first : first + _CONTENTS_AT_ONCE])
+            for *row, large in self._rows("find_contents", {"ids": ids, "most": SMALL}):
+                yield self.get_content(row[0]) if large else rows.content(tuple(row))
 
     def find_content_ids(self) -> Iterator[ContentId]:
         """Yield the ids of all contents."""
@@ -131,15 +160,30 @@ class PostgresView:
         parent: RunId | None = None,
         series: str | None = None,
         session: SessionId | None = None,
+        states: Collection[RunState] = (),
+        roots: bool = False,
+        before: RunId | None = None,
+        limit: int | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
-        read = self._stream if root is None and parent is None else self._all
-        values = {"agent": agent, "root": root, "parent": parent, "series": series, "session": session}
-        return read("find_runs", values, rows.run)
+        values: dict[str, object] = {
+            "agent": agent,
+            "root": root,
+            "parent": parent,
+            "series": series,
+            "session": session,
+            "roots": roots,
+            **_page(states, before, limit),
+        }
+        at_once = not (root is None and parent is None and limit is None)
+        if states and {agent, root, parent, series, session} == {None}:
+            queries = [("find_runs_in_state", {**values, "state": state}) for state in sorted(states)]
+            return self._merge(queries, rows.run, limit)
+        return (self._all if at_once else self._stream)("find_runs", values, rows.run)
 
     def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
         """Yield the runs of the attempts at a handoff, the first first."""
-        return self._all("find_attempts", {"parent": handoff.parent, "handoff": handoff.id}, rows.run)
+        return self._asked("find_attempts", {"parent": handoff.parent, "handoff": handoff.id}, rows.run)
 
     def get_handoff(self, handoff: HandoffId) -> Handoff:
         """Return one handoff."""
@@ -152,10 +196,26 @@ class PostgresView:
             raise NotFoundError("offer", f"{key} in {scope}")
         return rows.handoff(row)
 
-    def find_handoffs(self, *, root: RunId | None = None, parent: RunId | None = None) -> Iterator[Handoff]:
+    def find_handoffs(
+        self,
+        *,
+        root: RunId | None = None,
+        parent: RunId | None = None,
+        to: AgentId | None = None,
+        states: Collection[State] = (),
+        before: HandoffId | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Handoff]:
         """Yield handoffs, the latest first."""
-        read = self._stream if root is None and parent is None else self._all
-        return read("find_handoffs", {"root": root, "parent": parent}, rows.handoff)
+        values: dict[str, object] = {"root": root, "parent": parent, "to": to, **_page(states, before, limit)}
+        at_once = not (root is None and parent is None and limit is None)
+        if states and {root, parent, to} == {None}:
+            queries = [
+                (_ON_A_LEASE.get(state, "find_handoffs_in_state"), {**values, "state": state})
+                for state in sorted(states)
+            ]
+            return self._merge(queries, rows.handoff, limit)
+        return (self._all if at_once else self._stream)("find_handoffs", values, rows.handoff)
 
     def find_overdue(self) -> Iterator[Handoff]:
         """Yield the handoffs whose deadline has passed."""
@@ -167,8 +227,9 @@ class PostgresView:
 
     def find_statements(self, root: RunId | None = None) -> Iterator[Stated]:
         """Yield what humans said they want, in the order in which it was recorded."""
-        read = self._stream if root is None else self._all
-        return read("find_statements", {"root": root}, rows.stated)
+        if root is None:
+            return self._stream("find_all_statements", _NOTHING, rows.stated)
+        return self._asked("find_statements", {"root": root}, rows.stated)
 
     def find_touches(self, path: str | None = None) -> Iterator[Touched]:
         """Yield the changes that were recorded under a path, the latest first, or all."""
@@ -188,13 +249,13 @@ class PostgresView:
         """Yield the results that are kept under a key, the latest first, or all."""
         if key is None:
             return self._stream("find_all_cached", _NOTHING, rows.cached)
-        return self._all("find_cached", {"key": key}, rows.cached)
+        return self._asked("find_cached", {"key": key}, rows.cached)
 
     def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
         """Yield what is used up of an account, or of all."""
         if account is None:
             return self._stream("find_all_charged", _NOTHING, rows.charged)
-        return self._all("find_charged", {"account": account}, rows.charged)
+        return self._asked("find_charged", {"account": account}, rows.charged)
 
     def find_held_calls(self) -> Iterator[HeldCall]:
         """Yield the calls that are or were held while their runs went on, oldest first."""
@@ -208,7 +269,7 @@ class PostgresView:
         """Yield what was decided about such a call, or about all, oldest first."""
         if call is None:
             return self._stream("find_decided_calls", _NOTHING, rows.decided_call)
-        return self._all("find_decided_call", {"call": call}, rows.decided_call)
+        return self._asked("find_decided_call", {"call": call}, rows.decided_call)
 
     def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
         """Yield what is said about something, the latest first."""
@@ -216,16 +277,16 @@ class PostgresView:
             return self._stream("find_all_remarks", _NOTHING, rows.remark)
         if name is None:
             return self._stream("find_remarks_of_kind", {"said": said}, rows.remark)
-        return self._all("find_remarks", {"said": said, "name": name}, rows.remark)
+        return self._asked("find_remarks", {"said": said, "name": name}, rows.remark)
 
     def find_leases(self) -> Iterator[Lease]:
         """Yield the leases that are held."""
         with self._translated():
-            return map(rows.lease, self._connection.execute(LEASING["find_leases"], binary=True).fetchall())
+            return map(rows.lease, self._moment().ask(LEASING["find_leases"], _NOTHING))
 
     def find_keys(self) -> Iterator[Key]:
         """Yield every key that is or was enrolled, the root key first."""
-        return self._all("find_keys", _NOTHING, rows.key)
+        return self._asked("find_keys", _NOTHING, rows.key)
 
     def find_seals(self) -> Iterator[Seal]:
         """Yield seals by size."""
@@ -234,17 +295,41 @@ class PostgresView:
     def find_alterations(self) -> Iterator[tuple[str, str]]:
         """Yield what somebody has changed in the schema."""
         with self._translated():
-            yield from find_alterations(self._connection)
+            yield from find_alterations(self._moment().connection)
+
+    def find_misfiled(self) -> Iterator[tuple[str, str]]:
+        """Yield nothing: PostgreSQL keeps all its indexes itself."""
+        return iter(())
 
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""
-        return self._stream("find_ids", {"prefix": prefix, "ending": ending}, rows.identifier)
+        return self._stream(_IDS[prefix], {"ending": ending}, rows.identifier)
 
-    def _receipt(self, given: str, place: Mapping[str, object]) -> StoredReceipt:
-        found = next(self._all("find_receipts", {**_values(ReceiptQuery()), **place}, rows.receipt), None)
-        if found is None:
-            raise NotFoundError("receipt", given)
-        return found
+    def find_call_receipts(self, ending: str) -> Iterator[StoredReceipt]:
+        """Yield receipts that may be about a call with this ending."""
+        return self._stream("find_call_receipts", {"ending": ending}, rows.receipt)
+
+    def _merge(
+        self,
+        queries: Sequence[tuple[str, Mapping[str, object]]],
+        make: Callable[[rows.Row], Listed],
+        limit: int | None,
+    ) -> Iterator[Listed]:
+        """Yield what these queries find in their states, the latest first; each has an order that its index gives."""
+        read = self._stream if limit is None else self._all
+        found = [read(name, values, make) for name, values in queries]
+        return islice(heapq.merge(*found, key=lambda value: value.id, reverse=True), limit)
+
+    def _of_stream(self, stream: StreamId, kind: str | None) -> Iterator[StoredReceipt]:
+        """Yield a stream's receipts by seq: most streams are short, and read in one question."""
+        seq = 0
+        while True:
+            values = {"stream": stream, "kind": kind, "after": seq, "most": _FETCHED_AT_ONCE}
+            found = self._rows("find_receipts_of_stream", values)
+            yield from map(rows.receipt, found)
+            if len(found) < _FETCHED_AT_ONCE:
+                return
+            seq = found[-1][3]
 
     def _get(self, name: str, given: str, make: Callable[[rows.Row], Value], what: str) -> Value:
         row = self._first(name, {"id": given})
@@ -253,13 +338,38 @@ class PostgresView:
         return make(row)
 
     def _first(self, name: str, values: Mapping[str, object] = _NOTHING) -> rows.Row | None:
+        found = self._rows(name, values)
+        return found[0] if found else None
+
+    def _asked(self, name: str, values: Mapping[str, object], make: Callable[[rows.Row], Value]) -> Iterator[Value]:
+        """Read at once what is found in the same way whatever is asked for."""
+        return map(make, self._rows(name, values))
+
+    def _rows(self, name: str, values: Mapping[str, object]) -> Sequence[rows.Row]:
         with self._translated():
-            return self._connection.execute(QUERIES[name], values, prepare=True, binary=True).fetchone()
+            found = self._told(name, values)
+            return self._moment().ask(STATEMENTS[name], values) if found is None else found
+
+    def _told(self, name: str, values: Mapping[str, object]) -> Sequence[rows.Row] | None:
+        return None if self._briefing is None else self._briefing.answer(self._snapshot, name, values)
+
+    def _moment(self) -> Snapshot:
+        """Return what shows the moment; what was told of it before it was begun is still so, or `StaleHeadError`."""
+        if self._briefing is not None:
+            self._briefing.confirm(self._snapshot)
+        return self._snapshot
+
+    def _known_contents(self, contents: Sequence[ContentId]) -> list[StoredContent] | None:
+        """Return contents that came along; None if one of them did not."""
+        with self._translated():
+            found = [self._told("get_content", {"id": content}) for content in contents]
+        return None if None in found else [rows.content(row) for told in found if told for row in told]
 
     def _all(self, name: str, values: Mapping[str, object], make: Callable[[rows.Row], Value]) -> Iterator[Value]:
-        """Read at once what one tree or one ledger has only so many of."""
+        """Read at once what one tree or one ledger has only so many of; the planner is given what is asked for."""
         with self._translated():
-            return map(make, self._connection.execute(QUERIES[name], values, prepare=False, binary=True).fetchall())
+            connection = self._moment().connection
+            return map(make, connection.execute(QUERIES[name], values, prepare=False, binary=True).fetchall())
 
     def _stream(
         self,
@@ -270,7 +380,7 @@ class PostgresView:
         at_once: int = _FETCHED_AT_ONCE,
     ) -> Iterator[Value]:
         """Read through a cursor of the server: nothing that was yielded is held, and other reading can go on."""
-        with self._translated(), self._connection.cursor(f"find_{next(self._names)}", binary=True) as cursor:
+        with self._translated(), self._moment().connection.cursor(f"find_{next(self._names)}", binary=True) as cursor:
             self._unfinished.add(cursor)
             cursor.itersize = at_once
             for row in cursor.execute(QUERIES[name], values):
@@ -287,14 +397,18 @@ class PostgresView:
 
 def _values(query: ReceiptQuery) -> dict[str, object]:
     return {
-        "id": None,
-        "seq": None,
         "stream": query.stream,
+        "streams": None if query.streams is None else list(query.streams),
         "root": query.root,
         "kind": query.kind,
+        "but": list(query.but) or None,
         "agent": query.agent,
         "since": None if query.since is None else first_id(RECEIPT, query.since),
         "first": query.first,
         "last": query.last,
         "unsequenced": query.unsequenced,
     }
+
+
+def _page(states: Collection[str], before: str | None, limit: int | None) -> dict[str, object]:
+    return {"states": list(states) or None, "before": before, "limit": limit}

@@ -55,6 +55,14 @@ class Blobs:
         """Return the contents that have a file."""
         return {ContentId(path.name) for path in self._directory.glob("*/content_*")}
 
+    def size(self) -> int:
+        """Return how many bytes the files have."""
+        total = 0
+        for path in self._directory.glob("*/content_*"):
+            with contextlib.suppress(OSError):  # erased while we look
+                total += path.stat().st_size
+        return total
+
     def _path(self, content: ContentId) -> Path:
         return self._directory / content[-2:] / content
 

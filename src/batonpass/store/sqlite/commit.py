@@ -53,8 +53,7 @@ class _Command:
         self.batch: _Batch | None = None  # the transaction that it is in
         self.leading: _Batch | None = None  # the transaction that its caller writes
         self.inside = False  # its caller may have the right to write
-        self.wake = threading.Lock()
-        self.wake.acquire()
+        self.wake: threading.Lock | None = None  # only of one that somebody else may have to wake
 
     @property
     def settled(self) -> bool:
@@ -64,10 +63,19 @@ class _Command:
 class GroupCommit:
     """Runs commands in shared transactions on one connection. A refused command takes no other with it."""
 
-    def __init__(self, connection: apsw.Connection, gate: Gate, wait_for: float) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        gate: Gate,
+        wait_for: float,
+        inspect: Callable[[apsw.Connection], None] | None = None,
+    ) -> None:
         self._connection = connection
         self._gate = gate
         self._wait_for = wait_for
+        self._inspect = (
+            inspect or _nothing
+        )  # looks at each transaction before the first command does, and may refuse it
         self._mutex = threading.Lock()
         self._queue: deque[_Command] = deque()
         self._leader: _Command | None = None  # always the first in the queue
@@ -109,11 +117,15 @@ class GroupCommit:
         with self._mutex:
             if self._shut:
                 raise StoreShutError("this ledger was closed; open it again")
+            if self._leader is not None:
+                command.wake = threading.Lock()
+                command.wake.acquire()
             self._queue.append(command)
             self._leader = self._leader or command
 
     def _await(self, command: _Command) -> None:
-        if command.wake.acquire(timeout=max(0.0, command.deadline - time.monotonic())):
+        wake = command.wake
+        if wake is None or wake.acquire(timeout=max(0.0, command.deadline - time.monotonic())):
             return
         with self._mutex:
             if self._leader is command:
@@ -123,7 +135,7 @@ class GroupCommit:
                 command.error = StoreBusyError(self._gate.explain())
                 return
         # A leader has it in hand, and a leader's own wait is bounded: the outcome is about to be known.
-        command.wake.acquire()
+        wake.acquire()
 
     def _lead(self, own: _Command) -> None:
         batch = own.leading = _Batch()
@@ -146,8 +158,10 @@ class GroupCommit:
     def _commit(self, batch: _Batch) -> None:
         connection = self._connection
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            self._begin(connection)
             if not _run_together(connection, batch.commands):
+                connection.execute("ROLLBACK")
+                self._begin(connection)
                 for command in batch.commands:
                     _run_apart(connection, command)
             batch.committing = True
@@ -168,6 +182,10 @@ class GroupCommit:
                 batch.failure = error if isinstance(error, BatonpassError) else StoreError(str(error))
             batch.settled = True
 
+    def _begin(self, connection: apsw.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        self._inspect(connection)
+
     def _run_alone(self, batch: _Batch) -> None:
         for command in batch.commands:
             if command.alone is not None:
@@ -179,7 +197,10 @@ class GroupCommit:
     def _pass_on(self, own: _Command, batch: _Batch) -> None:
         """Let go of what is settled and of our own, and let the first who waits lead. Twice is once."""
         with self._mutex:
-            self._queue = deque(command for command in self._queue if not command.settled and command is not own)
+            if len(self._queue) == 1 and self._queue[0] is own:
+                self._queue.clear()
+            else:
+                self._queue = deque(command for command in self._queue if not command.settled and command is not own)
             self._leader = self._queue[0] if self._queue else None
             for command in batch.commands:
                 if command.settled and command is not own:
@@ -222,8 +243,6 @@ def _run_together(connection: apsw.Connection, commands: tuple[_Command, ...]) -
     except (StoreError, apsw.Error):
         raise
     except Exception:  # noqa: BLE001 - which of them it was shows when they run apart
-        connection.execute("ROLLBACK")
-        connection.execute("BEGIN IMMEDIATE")
         return False
     return True
 
@@ -247,7 +266,7 @@ def _roll_back(connection: apsw.Connection) -> None:
 
 
 def _wake(command: _Command) -> None:
-    if command.wake.locked():
+    if command.wake is not None and command.wake.locked():
         command.wake.release()
 
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import quote
 
 import apsw
@@ -18,6 +18,9 @@ from batonpass.errors import (
     StoreUnavailableError,
 )
 
+# Whatever runs one statement after the other.
+Statements: TypeAlias = apsw.Connection | apsw.Cursor
+
 # "BATN": tells a ledger from any other SQLite file.
 APPLICATION_ID: Final = 0x4241544E
 BUSY_MILLISECONDS: Final = 5_000
@@ -25,7 +28,7 @@ _PAGE_BYTES: Final = 4_096
 _CHECKPOINT_PAGES: Final = 2_000
 # What the log grows to before it is folded back and begun again, with some room for a last large commit.
 LOG_BYTES: Final = _CHECKPOINT_PAGES * (_PAGE_BYTES + 24) + (1 << 20)
-_CHUNK: Final = bytes(1 << 20)
+_CHUNK: Final = bytes(1 << 16)  # small enough to stay in a processor's cache while it is written again and again
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 

@@ -14,6 +14,7 @@ from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import State
 from batonpass.store import rows
 from batonpass.store.sql import Queries
+from batonpass.store.sqlite.connection import Statements
 
 QUERIES: Final = Queries("batonpass.store.sqlite", "leasing.sql")
 
@@ -69,13 +70,13 @@ def release(connection: apsw.Connection, lease: Lease) -> None:
     connection.execute(QUERIES["forget"], values)
 
 
-def require_lease(connection: apsw.Connection, handoff: HandoffId, token: int) -> None:
+def require_lease(connection: Statements, handoff: HandoffId, token: int) -> None:
     """Refuse a token that is not that of the handoff's lease. Raises `LeaseLostError`."""
     if connection.execute(QUERIES["is_held"], (handoff, token)).fetchone() is None:
         raise LeaseLostError(handoff)
 
 
-def follow(connection: apsw.Connection, handoff: HandoffId, state: str, agent: str) -> None:
+def follow(connection: Statements, handoff: HandoffId, state: str, agent: str) -> None:
     """Bring the lease of a worker-carried handoff in line with the state that it has now."""
     statement = _FOLLOWING.get(state, QUERIES["follow_to_end"])
     connection.execute(statement, {"handoff": handoff, "agent": agent})

@@ -28,16 +28,16 @@ INSERT INTO ledger (only, id, root_key) VALUES (1, ?, ?);
 
 -- The compare-and-set of an append: the stream stands where the receipt says, and the recording key is active.
 -- name: move_stream
-UPDATE streams SET seq = :seq, head = :digest, epoch = :epoch, open = :open
+UPDATE streams SET seq = ?2, head = ?3, epoch = ?4, open = ?5
 WHERE
-    id = :stream AND seq = :seq - 1 AND head = :previous AND epoch = :held AND open = 1
-    AND (:enrols_itself OR EXISTS (SELECT 1 FROM keys WHERE id = :key AND role = 'relay' AND status = 'active'))
+    id = ?1 AND seq = ?2 - 1 AND head = ?6 AND epoch = ?7 AND open = 1
+    AND (?8 OR EXISTS (SELECT 1 FROM keys WHERE id = ?9 AND role = 'relay' AND status = 'active'))
 RETURNING number;
 
 -- name: open_stream
 INSERT INTO streams (id, root, seq, head, epoch, open)
-SELECT :stream, :root, 1, :digest, :epoch, :open
-WHERE :enrols_itself OR EXISTS (SELECT 1 FROM keys WHERE id = :key AND role = 'relay' AND status = 'active')
+SELECT ?1, ?10, ?2, ?3, ?4, ?5
+WHERE ?8 OR EXISTS (SELECT 1 FROM keys WHERE id = ?9 AND role = 'relay' AND status = 'active')
 ON CONFLICT (id) DO NOTHING
 RETURNING number;
 
@@ -46,14 +46,27 @@ UPDATE streams SET open = 0
 WHERE id = :run AND seq = :seq AND head = :head AND open = 1
 RETURNING number;
 
+-- Whether the id is taken: here among those that are settled; the writer knows the others.
 -- name: add_receipt
-INSERT INTO receipts (id, stream, seq, kind, payload, relay_signature, cosignature) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO receipts (id, stream, seq, kind, payload, relay_signature, cosignature)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+WHERE NOT EXISTS (SELECT 1 FROM receipt_names WHERE name = ?1)
+RETURNING position;
 
 -- name: add_content
-INSERT INTO contents (id, receipt, place, salt, body) VALUES (?, ?, ?, ?, ?);
+INSERT INTO contents (id, receipt, place, salt, body)
+SELECT ?1, ?2, ?3, ?4, ?5
+WHERE NOT EXISTS (SELECT 1 FROM content_ids WHERE id = ?1)
+RETURNING number;
 
 -- name: erase_content
-UPDATE contents SET place = 'erased', salt = NULL, body = NULL WHERE id = ?;
+UPDATE contents SET place = 'erased', salt = NULL, body = NULL
+WHERE number = (
+    SELECT number FROM content_ids WHERE id = ?1
+    UNION ALL
+    SELECT number FROM contents WHERE number > (SELECT content FROM settled) AND id = ?1
+    LIMIT 1
+) AND id = ?1;
 
 -- name: add_touch
 INSERT INTO touches (content, receipt, path) VALUES (?, ?, ?);
@@ -61,35 +74,37 @@ INSERT INTO touches (content, receipt, path) VALUES (?, ?, ?);
 -- name: erase_touch
 DELETE FROM touches WHERE content = ?;
 
+-- Whatever is not greater than what is settled goes into the indexes at once: a clock that was put back, or an import.
 -- name: add_run
 INSERT INTO runs (
-    id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+    id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session,
+    settled
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?1 <= (SELECT run FROM settled));
 
 -- name: end_run
 UPDATE runs SET state = ?, ended_at = ? WHERE id = ?;
 
 -- name: add_handoff
 INSERT INTO handoffs (
-    id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+    id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline, settled
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?1 <= (SELECT handoff FROM settled));
 
 -- The lists of states from which the event may happen come from the one table, between commas.
 -- name: move_handoff
 UPDATE handoffs
 SET
-    agent = coalesce(:new_agent, agent),
-    state = CASE carrier WHEN 'caller' THEN :caller_target ELSE :worker_target END,
-    attempt = coalesce(:new_attempt, attempt),
-    run = coalesce(:new_run, run)
+    agent = coalesce(?2, agent),
+    state = CASE carrier WHEN 'caller' THEN ?3 ELSE ?4 END,
+    attempt = coalesce(?5, attempt),
+    run = coalesce(?6, run)
 WHERE
-    id = :handoff
-    AND (:attempt IS NULL OR attempt = :attempt)
-    AND :ends IS CASE state WHEN 'running' THEN run END
-    AND (:anchor IS NULL OR :anchor = coalesce((SELECT head FROM streams WHERE streams.id = :handoff), initiated))
-    AND instr(CASE carrier WHEN 'caller' THEN :caller_sources ELSE :worker_sources END, ',' || state || ',')
+    id = ?1
+    AND (?7 IS NULL OR attempt = ?7)
+    AND ?8 IS CASE state WHEN 'running' THEN run END
+    AND (?9 IS NULL OR ?9 = coalesce((SELECT head FROM streams WHERE streams.id = ?1), initiated))
+    AND instr(CASE carrier WHEN 'caller' THEN ?10 ELSE ?11 END, ',' || state || ',')
 RETURNING carrier, state, agent;
 
 -- As it is stored, without what its lease adds.
@@ -121,22 +136,34 @@ SELECT id, root, seq, head, epoch, open FROM streams WHERE id = ?;
 -- name: find_streams
 SELECT id, root, seq, head, epoch, open FROM streams ORDER BY number;
 
+-- Wherever something is looked for by index, what is not settled is looked at as well.
 -- name: get_receipt
 SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
     receipts.relay_signature, receipts.cosignature
 FROM receipts LEFT JOIN streams ON streams.number = receipts.stream
-WHERE receipts.id = ?;
+WHERE receipts.id = ?1 AND receipts.position = (
+    SELECT position FROM receipt_names WHERE name = ?1
+    UNION ALL
+    SELECT position FROM receipts WHERE position > (SELECT receipt FROM settled) AND id = ?1
+    LIMIT 1
+);
 
 -- name: get_receipt_at
 SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
     receipts.relay_signature, receipts.cosignature
-FROM receipts JOIN streams ON streams.number = receipts.stream
-WHERE streams.id = ? AND receipts.seq = ?;
+FROM streams CROSS JOIN receipts ON receipts.stream = streams.number
+WHERE streams.id = ?1 AND receipts.seq = ?2 AND receipts.position = (
+    SELECT position FROM receipt_places WHERE stream = streams.number AND seq = ?2
+    UNION ALL
+    SELECT position FROM receipts AS late
+    WHERE late.position > (SELECT receipt FROM settled) AND late.stream = streams.number AND late.seq = ?2
+    LIMIT 1
+);
 
 -- A query that leaves a part open passes NULL for it. The planner sees the parts at prepare time, so the two shapes that
--- must be fast, by stream and by position, have statements of their own.
+-- must be fast, by stream and by position, have statements of their own. Those of an agent are those of its runs' streams.
 -- name: find_receipts
 SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
@@ -145,7 +172,7 @@ FROM receipts LEFT JOIN streams ON streams.number = receipts.stream
 WHERE
     receipts.position >= :first AND receipts.position <= :last AND receipts.id >= :since
     AND (:kind IS NULL OR receipts.kind = :kind OR receipts.kind LIKE :kind || '.%')
-    AND (:agent IS NULL OR streams.id IN (SELECT runs.id FROM runs WHERE runs.agent = :agent))
+    AND NOT instr(:but, ',' || receipts.kind || ',')
 ORDER BY receipts.position;
 
 -- CROSS JOIN keeps the order of the joins, and the plus keeps the planner from the order of positions: without statistics
@@ -155,30 +182,113 @@ WITH RECURSIVE
     tree (run) AS (
         SELECT :root WHERE :root IS NOT NULL
         UNION
-        SELECT runs.id FROM tree CROSS JOIN runs ON runs.parent = tree.run
+        SELECT runs.id FROM tree CROSS JOIN runs ON runs.settled = 1 AND runs.parent = tree.run
+        UNION
+        SELECT runs.id FROM tree CROSS JOIN runs ON runs.id > (SELECT run FROM settled) AND runs.parent = tree.run
     ),
     wanted (id) AS (
         SELECT :stream WHERE :stream IS NOT NULL
         UNION
         SELECT run FROM tree
         UNION
-        SELECT handoffs.id FROM tree CROSS JOIN handoffs ON handoffs.parent = tree.run
+        SELECT handoffs.id FROM tree CROSS JOIN handoffs ON handoffs.settled = 1 AND handoffs.parent = tree.run
+        UNION
+        SELECT handoffs.id FROM handoffs
+        WHERE handoffs.id > (SELECT handoff FROM settled) AND handoffs.parent IN (SELECT run FROM tree)
+        UNION
+        SELECT runs.id FROM runs WHERE :stream IS NULL AND :root IS NULL AND settled = 1 AND runs.agent = :agent
+        UNION
+        SELECT runs.id FROM runs
+        WHERE :stream IS NULL AND :root IS NULL AND runs.id > (SELECT run FROM settled) AND runs.agent = :agent
+    ),
+    numbers (number) AS (
+        SELECT streams.number FROM wanted CROSS JOIN streams ON streams.id = wanted.id
+    ),
+    found (position, stream) AS (
+        SELECT receipt_places.position, receipt_places.stream
+        FROM numbers CROSS JOIN receipt_places ON receipt_places.stream = numbers.number
+        UNION ALL
+        SELECT receipts.position, receipts.stream FROM receipts
+        WHERE receipts.position > (SELECT receipt FROM settled) AND receipts.stream IN (SELECT number FROM numbers)
     )
 SELECT
     receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
     receipts.relay_signature, receipts.cosignature
-FROM wanted
-CROSS JOIN streams ON streams.id = wanted.id
-CROSS JOIN receipts ON receipts.stream = streams.number
+FROM found
+CROSS JOIN receipts ON receipts.position = found.position AND receipts.stream = found.stream
+CROSS JOIN streams ON streams.number = receipts.stream
 WHERE
     +receipts.position >= :first AND +receipts.position <= :last AND +receipts.id >= :since
     AND (:root IS NULL OR :stream IS NULL OR streams.root = :root AND streams.id = :stream)
     AND (:kind IS NULL OR receipts.kind = :kind OR receipts.kind LIKE :kind || '.%')
-    AND (:agent IS NULL OR streams.id IN (SELECT runs.id FROM runs WHERE runs.agent = :agent))
+    AND (:agent IS NULL OR EXISTS (SELECT 1 FROM runs WHERE runs.id = streams.id AND runs.agent = :agent))
+    AND NOT instr(:but, ',' || receipts.kind || ',')
+ORDER BY receipts.position;
+
+-- name: find_receipts_of_some_streams
+WITH
+    numbers (number) AS (
+        SELECT streams.number FROM json_each(:streams) AS wanted CROSS JOIN streams ON streams.id = wanted.value
+    ),
+    found (position, stream) AS (
+        SELECT receipt_places.position, receipt_places.stream
+        FROM numbers CROSS JOIN receipt_places ON receipt_places.stream = numbers.number
+        UNION ALL
+        SELECT receipts.position, receipts.stream FROM receipts
+        WHERE receipts.position > (SELECT receipt FROM settled) AND receipts.stream IN (SELECT number FROM numbers)
+    )
+SELECT
+    receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM found
+CROSS JOIN receipts ON receipts.position = found.position AND receipts.stream = found.stream
+CROSS JOIN streams ON streams.number = receipts.stream
+WHERE
+    +receipts.position >= :first AND +receipts.position <= :last AND +receipts.id >= :since
+    AND (:root IS NULL OR streams.root = :root) AND (:stream IS NULL OR streams.id = :stream)
+    AND (:kind IS NULL OR receipts.kind = :kind OR receipts.kind LIKE :kind || '.%')
+    AND (:agent IS NULL OR EXISTS (SELECT 1 FROM runs WHERE runs.id = streams.id AND runs.agent = :agent))
+    AND NOT instr(:but, ',' || receipts.kind || ',')
+ORDER BY receipts.position;
+
+-- The same expression as where they are settled. Not json_extract, which would fail on bytes that somebody edited, and keep
+-- the verifier from naming them: the last four of the 31 characters behind `"call":"`. Whoever asks reads the receipt and
+-- sees whether it is about that call. A shorter ending is looked for in all that are about calls.
+-- name: find_call_receipts
+SELECT
+    receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM receipts LEFT JOIN streams ON streams.number = receipts.stream
+WHERE receipts.position IN (
+    SELECT position FROM receipt_names WHERE name = 'call_' || ?1
+    UNION ALL
+    SELECT position FROM receipts
+    WHERE
+        position > (SELECT receipt FROM settled)
+        AND kind IN ('tool.requested', 'tool.denied', 'tool.held')
+        AND substr(CAST(payload AS TEXT), instr(CAST(payload AS TEXT), '"call":"call_') + 35, 4) = ?1
+)
+ORDER BY receipts.position;
+
+-- name: find_all_call_receipts
+SELECT
+    receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM receipts LEFT JOIN streams ON streams.number = receipts.stream
+WHERE receipts.position IN (
+    SELECT position FROM receipt_names WHERE name >= 'call_' AND name < 'call`'
+    UNION ALL
+    SELECT position FROM receipts
+    WHERE position > (SELECT receipt FROM settled) AND kind IN ('tool.requested', 'tool.denied', 'tool.held')
+)
 ORDER BY receipts.position;
 
 -- name: first_position_since
-SELECT coalesce(min(position), 9223372036854775807) FROM receipts WHERE id >= ?;
+SELECT coalesce(min(position), 9223372036854775807) FROM (
+    SELECT position FROM receipt_names WHERE name >= ?1 AND name < 'receipt`'
+    UNION ALL
+    SELECT position FROM receipts WHERE position > (SELECT receipt FROM settled) AND id >= ?1
+);
 
 -- name: last_position
 SELECT coalesce(max(position), 0) FROM receipts;
@@ -186,12 +296,22 @@ SELECT coalesce(max(position), 0) FROM receipts;
 -- name: get_content
 SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
 FROM contents LEFT JOIN receipts ON receipts.position = contents.receipt
-WHERE contents.id = ?;
+WHERE contents.id = ?1 AND contents.number = (
+    SELECT number FROM content_ids WHERE id = ?1
+    UNION ALL
+    SELECT number FROM contents WHERE number > (SELECT content FROM settled) AND id = ?1
+    LIMIT 1
+);
 
 -- name: find_contents
 SELECT contents.id, receipts.id, contents.place, contents.salt, contents.body
 FROM json_each(?) AS wanted
-JOIN contents ON contents.id = wanted.value
+CROSS JOIN contents ON contents.id = wanted.value AND contents.number = (
+    SELECT number FROM content_ids WHERE id = wanted.value
+    UNION ALL
+    SELECT number FROM contents AS late WHERE late.number > (SELECT content FROM settled) AND late.id = wanted.value
+    LIMIT 1
+)
 LEFT JOIN receipts ON receipts.position = contents.receipt;
 
 -- name: find_touches
@@ -275,52 +395,148 @@ SELECT said, name, receipt FROM remarks;
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs WHERE id = ?;
 
+-- The runs of a list: each statement begins at the index of the part that narrows most, and the others are looked at row by
+-- row. An id is never as great as '~', which stands for no end; the lists of states stand between commas.
 -- name: find_runs
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
-WHERE (:agent IS NULL OR agent = :agent)
-ORDER BY id DESC;
+WHERE id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- name: find_runs_in_state
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    settled = 1 AND state = :state AND id < :before AND (NOT :roots OR parent IS NULL)
+UNION ALL
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    id > (SELECT run FROM settled) AND state = :state AND id < :before AND (NOT :roots OR parent IS NULL)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: find_runs_of_agent
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    settled = 1 AND agent = :agent AND id < :before
+    AND (NOT :roots OR parent IS NULL) AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    id > (SELECT run FROM settled) AND agent = :agent AND id < :before
+    AND (NOT :roots OR parent IS NULL) AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
+
+-- name: find_roots
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    settled = 1 AND parent IS NULL AND id < :before AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    id > (SELECT run FROM settled) AND parent IS NULL AND id < :before AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
 
 -- name: find_children
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
-WHERE parent = :parent AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root)
-ORDER BY id DESC;
+WHERE
+    settled = 1 AND parent = :parent AND id < :before AND NOT :roots
+    AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    id > (SELECT run FROM settled) AND parent = :parent AND id < :before AND NOT :roots
+    AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
 
 -- name: find_attempts
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
-WHERE parent = :parent AND handoff = :handoff
+WHERE
+    settled = 1 AND parent = :parent AND handoff = :handoff
+UNION ALL
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    id > (SELECT run FROM settled) AND parent = :parent AND handoff = :handoff
 ORDER BY attempt;
 
 -- name: find_series
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
 WHERE
-    series = :series
+    settled = 1 AND series = :series AND id < :before AND (NOT :roots OR parent IS NULL)
     AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
-ORDER BY id DESC;
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    id > (SELECT run FROM settled) AND series = :series AND id < :before AND (NOT :roots OR parent IS NULL)
+    AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
 
 -- name: find_session
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM runs
 WHERE
-    session = :session
+    settled = 1 AND session = :session AND id < :before
     AND (:series IS NULL OR series = :series)
     AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
-ORDER BY id DESC;
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    id > (SELECT run FROM settled) AND session = :session AND id < :before
+    AND (:series IS NULL OR series = :series)
+    AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
+
+-- name: find_session_roots
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    settled = 1 AND session = :session AND parent IS NULL AND id < :before
+    AND (:series IS NULL OR series = :series)
+    AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
+FROM runs
+WHERE
+    id > (SELECT run FROM settled) AND session = :session AND parent IS NULL AND id < :before
+    AND (:series IS NULL OR series = :series)
+    AND (:agent IS NULL OR agent = :agent) AND (:root IS NULL OR root = :root) AND (:parent IS NULL OR parent = :parent)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
 
 -- CROSS JOIN keeps the order: the planner would rather walk all runs that there are than sort those of one tree.
 -- name: find_runs_of_tree
 WITH RECURSIVE tree (run) AS (
     SELECT :root
     UNION
-    SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.run
+    SELECT runs.id FROM tree CROSS JOIN runs ON runs.settled = 1 AND runs.parent = tree.run
+    UNION
+    SELECT runs.id FROM tree CROSS JOIN runs ON runs.id > (SELECT run FROM settled) AND runs.parent = tree.run
 )
 SELECT id, root, parent, handoff, attempt, agent, principal, state, started_at, ended_at, series, session
 FROM tree CROSS JOIN runs ON runs.id = tree.run
-WHERE (:agent IS NULL OR agent = :agent)
-ORDER BY id DESC;
+WHERE
+    runs.id < :before
+    AND (:agent IS NULL OR agent = :agent) AND (NOT :roots OR parent IS NULL)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
 
 -- name: get_handoff
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
@@ -332,23 +548,92 @@ FROM handoffs_seen WHERE scope = ? AND key = ?;
 
 -- name: find_handoffs
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
-FROM handoffs_seen ORDER BY id DESC;
+FROM handoffs_seen
+WHERE id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- Any state but the two that hang on a lease.
+-- name: find_handoffs_in_state
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs
+WHERE
+    settled = 1 AND state = :state AND id < :before
+UNION ALL
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs
+WHERE
+    id > (SELECT handoff FROM settled) AND state = :state AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- name: find_ready
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs
+WHERE
+    settled = 1 AND state = 'ready' AND id < :before
+    AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.handoff = handoffs.id AND leases.holder IS NOT NULL)
+UNION ALL
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs
+WHERE
+    id > (SELECT handoff FROM settled) AND state = 'ready' AND id < :before
+    AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.handoff = handoffs.id AND leases.holder IS NOT NULL)
+ORDER BY id DESC LIMIT :limit;
+
+-- From the leases that are held, which are as many as there are workers: any number of handoffs may be ready.
+-- name: find_claimed
+SELECT
+    handoffs.id, root, parent, handoffs.agent, carrier, 'claimed', attempt, run, initiated, seq, scope, key, deadline
+FROM leases CROSS JOIN handoffs ON handoffs.id = leases.handoff
+WHERE leases.until IS NOT NULL AND leases.holder IS NOT NULL AND handoffs.state = 'ready' AND handoffs.id < :before
+ORDER BY handoffs.id DESC LIMIT :limit;
+
+-- name: find_handoffs_of_agent
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen
+WHERE
+    settled = 1 AND agent = :to AND id < :before AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen
+WHERE
+    id > (SELECT handoff FROM settled) AND agent = :to AND id < :before AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
 
 -- name: find_handoffs_of_run
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs_seen
-WHERE parent = :parent AND (:root IS NULL OR root = :root)
-ORDER BY id DESC;
+WHERE
+    settled = 1 AND parent = :parent AND id < :before
+    AND (:root IS NULL OR root = :root) AND (:to IS NULL OR agent = :to)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen
+WHERE
+    id > (SELECT handoff FROM settled) AND parent = :parent AND id < :before
+    AND (:root IS NULL OR root = :root) AND (:to IS NULL OR agent = :to)
+    AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
 
 -- name: find_handoffs_of_tree
 WITH RECURSIVE tree (run) AS (
     SELECT :root
     UNION
-    SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.run
+    SELECT runs.id FROM tree CROSS JOIN runs ON runs.settled = 1 AND runs.parent = tree.run
+    UNION
+    SELECT runs.id FROM tree CROSS JOIN runs ON runs.id > (SELECT run FROM settled) AND runs.parent = tree.run
 )
 SELECT id, root, parent, agent, carrier, state, attempt, handoffs_seen.run, initiated, seq, scope, key, deadline
-FROM tree CROSS JOIN handoffs_seen ON handoffs_seen.parent = tree.run
-ORDER BY id DESC;
+FROM tree CROSS JOIN handoffs_seen ON handoffs_seen.settled = 1 AND handoffs_seen.parent = tree.run
+WHERE
+    id < :before AND (:to IS NULL OR agent = :to) AND (:states IS NULL OR instr(:states, ',' || state || ','))
+UNION ALL
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs_seen
+WHERE
+    id > (SELECT handoff FROM settled) AND parent IN (SELECT run FROM tree)
+    AND id < :before AND (:to IS NULL OR agent = :to) AND (:states IS NULL OR instr(:states, ',' || state || ','))
+ORDER BY id DESC LIMIT :limit;
 
 -- The lists of states from which a handoff can expire come from the one table, between commas.
 -- name: find_overdue
@@ -365,7 +650,13 @@ ORDER BY deadline, id;
 -- name: find_held
 SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
 FROM handoffs
-WHERE state = 'held'
+WHERE
+    settled = 1 AND state = 'held'
+UNION ALL
+SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, scope, key, deadline
+FROM handoffs
+WHERE
+    id > (SELECT handoff FROM settled) AND state = 'held'
 ORDER BY id;
 
 -- name: find_statements
@@ -380,31 +671,190 @@ SELECT id, role, public_key, relay, status, principal FROM keys ORDER BY role DE
 -- name: find_seals
 SELECT size, previous, root, note, frontier FROM seals ORDER BY size;
 
+-- Receipts and contents by what they are found by: to count them themselves is to read everything.
 -- name: counts
 SELECT
-    (SELECT count(*) FROM receipts),
+    (SELECT count(*) FROM receipt_places)
+    + (SELECT count(*) FROM receipts WHERE position > (SELECT receipt FROM settled) OR position < 1),
     (SELECT count(*) FROM streams),
     (SELECT count(*) FROM runs),
     (SELECT count(*) FROM handoffs),
-    (SELECT count(*) FROM contents),
+    (SELECT count(*) FROM content_ids)
+    + (SELECT count(*) FROM contents WHERE number > (SELECT content FROM settled) OR number < 1),
     (SELECT count(*) FROM seals);
+
+-- name: content_sizes
+SELECT
+    count(*) FILTER (WHERE place = 'row'),
+    coalesce(sum(length(body)) FILTER (WHERE place = 'row'), 0),
+    count(*) FILTER (WHERE place = 'file'),
+    count(*) FILTER (WHERE place = 'erased')
+FROM contents;
 
 -- name: find_run_ids
 SELECT id FROM runs WHERE ?1 = '' OR substr(id, -length(?1)) = ?1 ORDER BY id DESC;
 
+-- name: find_run_ids_by_ending
+SELECT id FROM runs WHERE settled = 1 AND substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1
+UNION ALL
+SELECT id FROM runs WHERE id > (SELECT run FROM settled) AND substr(id, -length(?1)) = ?1
+ORDER BY id DESC;
+
 -- name: find_handoff_ids
 SELECT id FROM handoffs WHERE ?1 = '' OR substr(id, -length(?1)) = ?1 ORDER BY id DESC;
 
+-- name: find_handoff_ids_by_ending
+SELECT id FROM handoffs WHERE settled = 1 AND substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1
+UNION ALL
+SELECT id FROM handoffs WHERE id > (SELECT handoff FROM settled) AND substr(id, -length(?1)) = ?1
+ORDER BY id DESC;
+
 -- name: find_receipt_ids
-SELECT id FROM receipts WHERE ?1 = '' OR substr(id, -length(?1)) = ?1 ORDER BY id DESC;
+SELECT name AS id FROM receipt_names
+WHERE name >= 'receipt_' AND name < 'receipt`' AND (?1 = '' OR substr(name, -length(?1)) = ?1)
+UNION ALL
+SELECT id FROM receipts WHERE position > (SELECT receipt FROM settled) AND (?1 = '' OR substr(id, -length(?1)) = ?1)
+ORDER BY id DESC;
+
+-- name: find_receipt_ids_by_ending
+SELECT id FROM receipts
+WHERE
+    substr(id, -length(?1)) = ?1
+    AND position IN (
+        SELECT position FROM receipt_names WHERE name = '-' || substr(?1, -4)
+        UNION ALL
+        SELECT position FROM receipts WHERE position > (SELECT receipt FROM settled)
+    )
+ORDER BY id DESC;
 
 -- name: find_content_ids
-SELECT id FROM contents WHERE ?1 = '' OR substr(id, -length(?1)) = ?1 ORDER BY id DESC;
+SELECT id FROM content_ids WHERE ?1 = '' OR substr(id, -length(?1)) = ?1
+UNION ALL
+SELECT id FROM contents
+WHERE number > (SELECT content FROM settled) AND (?1 = '' OR substr(id, -length(?1)) = ?1)
+ORDER BY id DESC;
 
 -- name: find_relay_ids
 SELECT DISTINCT relay FROM keys WHERE relay IS NOT NULL AND (?1 = '' OR substr(relay, -length(?1)) = ?1) ORDER BY relay DESC;
 
 -- name: find_session_ids
-SELECT DISTINCT session FROM runs
-WHERE session IS NOT NULL AND (?1 = '' OR substr(session, -length(?1)) = ?1)
+SELECT session FROM runs
+WHERE settled = 1 AND session IS NOT NULL AND (?1 = '' OR substr(session, -length(?1)) = ?1)
+UNION
+SELECT session FROM runs
+WHERE id > (SELECT run FROM settled) AND session IS NOT NULL AND (?1 = '' OR substr(session, -length(?1)) = ?1)
 ORDER BY session DESC;
+
+-- name: schema_version
+PRAGMA schema_version;
+
+-- name: data_version
+PRAGMA data_version;
+
+-- name: get_settled
+SELECT receipt, content, run, handoff FROM settled WHERE only = 1;
+
+-- name: find_late_receipts
+SELECT id FROM receipts WHERE position > ?;
+
+-- name: find_late_contents
+SELECT id FROM contents WHERE number > ?;
+
+-- Everything that is not settled, into all indexes at once.
+-- name: settle
+INSERT INTO receipt_places (stream, seq, position)
+SELECT stream, seq, position FROM receipts WHERE position > (SELECT receipt FROM settled)
+ORDER BY stream, seq;
+
+INSERT INTO receipt_names (name, position)
+SELECT id, position FROM receipts WHERE position > (SELECT receipt FROM settled)
+UNION
+SELECT '-' || substr(id, -4), position FROM receipts WHERE position > (SELECT receipt FROM settled)
+UNION
+SELECT
+    'call_' || substr(CAST(payload AS TEXT), instr(CAST(payload AS TEXT), '"call":"call_') + 35, 4), position
+FROM receipts
+WHERE position > (SELECT receipt FROM settled) AND kind IN ('tool.requested', 'tool.denied', 'tool.held');
+
+INSERT INTO content_ids (id, number)
+SELECT id, number FROM contents WHERE number > (SELECT content FROM settled)
+ORDER BY id;
+
+UPDATE runs SET settled = 1 WHERE id > (SELECT run FROM settled);
+
+UPDATE handoffs SET settled = 1 WHERE id > (SELECT handoff FROM settled);
+
+UPDATE settled SET
+    receipt = coalesce((SELECT max(position) FROM receipts), 0),
+    content = coalesce((SELECT max(number) FROM contents), 0),
+    run = coalesce((SELECT max(id) FROM runs), ''),
+    handoff = coalesce((SELECT max(id) FROM handoffs), '');
+
+-- What the verifier asks about the above: each yields a name where something is not as it was settled. A row that is too much is
+-- found by counting.
+-- name: misfiled_names
+SELECT receipts.id FROM receipts
+WHERE
+    position <= (SELECT receipt FROM settled)
+    AND NOT (
+        EXISTS (SELECT 1 FROM receipt_names WHERE name = receipts.id AND position = receipts.position)
+        AND EXISTS (SELECT 1 FROM receipt_names WHERE name = '-' || substr(receipts.id, -4) AND position = receipts.position)
+        AND (
+            kind NOT IN ('tool.requested', 'tool.denied', 'tool.held')
+            OR EXISTS (
+                SELECT 1 FROM receipt_names
+                WHERE
+                    name = 'call_' || substr(
+                        CAST(receipts.payload AS TEXT), instr(CAST(receipts.payload AS TEXT), '"call":"call_') + 35, 4
+                    )
+                    AND position = receipts.position
+            )
+        )
+    )
+UNION ALL
+SELECT 'a receipt'
+WHERE (SELECT count(*) FROM receipt_names) <> (
+    SELECT 2 * count(*) + count(*) FILTER (WHERE kind IN ('tool.requested', 'tool.denied', 'tool.held'))
+    FROM receipts WHERE position <= (SELECT receipt FROM settled)
+)
+LIMIT 1;
+
+-- name: misfiled_places
+SELECT receipts.id FROM receipts
+WHERE
+    position <= (SELECT receipt FROM settled)
+    AND NOT EXISTS (
+        SELECT 1 FROM receipt_places
+        WHERE stream = receipts.stream AND seq = receipts.seq AND position = receipts.position
+    )
+UNION ALL
+SELECT 'a receipt'
+WHERE
+    (SELECT count(*) FROM receipt_places) <> (SELECT receipt FROM settled)
+    OR (SELECT receipt FROM settled) > coalesce((SELECT max(position) FROM receipts), 0)
+LIMIT 1;
+
+-- name: misfiled_contents
+SELECT contents.id FROM contents
+WHERE
+    number <= (SELECT content FROM settled)
+    AND NOT EXISTS (SELECT 1 FROM content_ids WHERE id = contents.id AND number = contents.number)
+UNION ALL
+SELECT 'a content'
+WHERE
+    (SELECT count(*) FROM content_ids) <> (SELECT content FROM settled)
+    OR (SELECT content FROM settled) > coalesce((SELECT max(number) FROM contents), 0)
+    OR (SELECT count(*) FROM contents) <> coalesce((SELECT max(number) FROM contents), 0)
+LIMIT 1;
+
+-- name: misfiled_runs
+SELECT id FROM runs WHERE settled IS NOT (id <= (SELECT run FROM settled))
+UNION ALL
+SELECT 'a run' WHERE (SELECT run FROM settled) IS NOT coalesce((SELECT max(id) FROM runs WHERE settled = 1), '')
+LIMIT 1;
+
+-- name: misfiled_handoffs
+SELECT id FROM handoffs WHERE settled IS NOT (id <= (SELECT handoff FROM settled))
+UNION ALL
+SELECT 'a handoff' WHERE (SELECT handoff FROM settled) IS NOT coalesce((SELECT max(id) FROM handoffs WHERE settled = 1), '')
+LIMIT 1;

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import apsw
 
 from batonpass.store.migrate import find_migrations
-from batonpass.store.sqlite.writing import QUERIES
+from batonpass.store.sqlite.tail import QUERIES
 
 Part: TypeAlias = tuple[str, str]  # table, index, view or trigger; and its name
 

@@ -28,6 +28,7 @@ class Turnstile:
         self._writer = _open(self._path)
         self._descriptors: tuple[int, ...] = (self._turn, self._writer)
         self._waiting: _Waiter | None = None
+        self._name = b"%*d\n" % (_PID_DIGITS, os.getpid())
         _forget_in_forks(self)
 
     def enter(self, deadline: float) -> None:
@@ -35,7 +36,7 @@ class Turnstile:
         if not (self._waiting is None and self._enter_at_once()):
             self._enter_in_turn(deadline)
         try:
-            os.pwrite(self._writer, b"%*d\n" % (_PID_DIGITS, os.getpid()), 0)
+            os.pwrite(self._writer, self._name, 0)
         except OSError as error:
             self.leave()
             raise StoreFullError(f"cannot write {self._path}: {error.strerror}; free some disk") from None

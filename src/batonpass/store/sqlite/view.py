@@ -1,12 +1,14 @@
 """Reading one moment of a SQLite ledger."""
 
+import heapq
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import apsw
+from msgspec.structs import replace
 
 from batonpass.errors import EditedError, NotALedgerError, NotFoundError
 from batonpass.model.charge import Charged
@@ -27,24 +29,31 @@ from batonpass.model.ids import (
 )
 from batonpass.model.key import Key
 from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import Event
+from batonpass.model.lifecycle import Event, State
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.remark import Remark, Said
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
+from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Stream
 from batonpass.store import rows
-from batonpass.store.port import Counts, LedgerInfo, ReceiptQuery, Touched
+from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery, Touched
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import translated
 from batonpass.store.sqlite.leasing import QUERIES as LEASING
 from batonpass.store.sqlite.schema import find_alterations
-from batonpass.store.sqlite.writing import MOVES, QUERIES
+from batonpass.store.sqlite.tail import QUERIES, find_misfiled
+from batonpass.store.sqlite.writing import MOVES
 
 Value = TypeVar("Value")
 Parameters = Mapping[str, object] | Sequence[object]
 
+Listed = TypeVar("Listed", Run, Handoff)
+
 _LAST: Final = 2**63 - 1
+_ENDING: Final = 4  # characters, as in the indexes
+_NO_END: Final = "~"  # greater than any id
+_NO_LIMIT: Final = -1
+_ON_A_LEASE: Final = {State.READY: "find_ready", State.CLAIMED: "find_claimed"}
 _IDS: Final = {
     "run": QUERIES["find_run_ids"],
     "handoff": QUERIES["find_handoff_ids"],
@@ -52,6 +61,11 @@ _IDS: Final = {
     "content": QUERIES["find_content_ids"],
     "relay": QUERIES["find_relay_ids"],
     "session": QUERIES["find_session_ids"],
+}
+_IDS_BY_ENDING: Final = {
+    "run": QUERIES["find_run_ids_by_ending"],
+    "handoff": QUERIES["find_handoff_ids_by_ending"],
+    "receipt": QUERIES["find_receipt_ids_by_ending"],
 }
 
 
@@ -83,6 +97,13 @@ class SqliteView:
             contents=contents,
             seals=seals,
             bytes=size,
+        )
+
+    def content_sizes(self) -> ContentSizes:
+        """Return how much of it is words."""
+        rows_kept, row_bytes, files, erased = self._first("content_sizes", ()) or (0,) * 4
+        return ContentSizes(
+            rows=rows_kept, row_bytes=row_bytes, files=files, file_bytes=self._blobs.size(), erased=erased
         )
 
     def get_stream(self, stream: StreamId) -> Stream:
@@ -118,11 +139,14 @@ class SqliteView:
             "last": _LAST if query.last is None else query.last,
             "since": since,
             "kind": query.kind,
-            "agent": query.agent,
+            "but": f",{','.join(query.but)}," if query.but else "",
         }
-        if query.stream is None and query.root is None:
+        if query.stream is None and query.root is None and query.agent is None and query.streams is None:
             return self._find("find_receipts", values, rows.receipt)
-        values |= {"stream": query.stream, "root": query.root}
+        values |= {"stream": query.stream, "root": query.root, "agent": query.agent}
+        if query.streams is not None:
+            values["streams"] = json.dumps(query.streams)
+            return self._find("find_receipts_of_some_streams", values, rows.receipt)
         return self._find("find_receipts_of_streams", values, rows.receipt)
 
     def last_position(self) -> int:
@@ -154,16 +178,34 @@ class SqliteView:
         parent: RunId | None = None,
         series: str | None = None,
         session: SessionId | None = None,
+        states: Collection[RunState] = (),
+        roots: bool = False,
+        before: RunId | None = None,
+        limit: int | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the latest first."""
-        values = {"agent": agent, "root": root, "parent": parent, "series": series, "session": session}
-        if session is not None:
-            return self._find("find_session", values, rows.run)
-        if series is not None:
-            return self._find("find_series", values, rows.run)
-        if parent is not None:
-            return self._find("find_children", values, rows.run)
-        return self._find("find_runs" if root is None else "find_runs_of_tree", values, rows.run)
+        values: dict[str, object] = {
+            "agent": agent,
+            "root": root,
+            "parent": parent,
+            "series": series,
+            "session": session,
+            "roots": roots,
+            **_page(states, before, limit),
+        }
+        narrowed = {
+            "find_session_roots" if roots else "find_session": session,
+            "find_series": series,
+            "find_children": parent,
+            "find_runs_of_tree": root,
+            "find_runs_of_agent": agent,
+        }
+        name = next((name for name, given in narrowed.items() if given is not None), None)
+        if name is not None:
+            return self._find(name, values, rows.run)
+        if states:
+            return self._merge([("find_runs_in_state", state) for state in sorted(states)], values, rows.run)
+        return self._find("find_roots" if roots else "find_runs", values, rows.run)
 
     def find_attempts(self, handoff: Handoff) -> Iterator[Run]:
         """Yield the runs of the attempts at a handoff, the first first."""
@@ -180,12 +222,24 @@ class SqliteView:
             raise NotFoundError("offer", f"{key} in {scope}")
         return rows.handoff(row)
 
-    def find_handoffs(self, *, root: RunId | None = None, parent: RunId | None = None) -> Iterator[Handoff]:
+    def find_handoffs(
+        self,
+        *,
+        root: RunId | None = None,
+        parent: RunId | None = None,
+        to: AgentId | None = None,
+        states: Collection[State] = (),
+        before: HandoffId | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Handoff]:
         """Yield handoffs, the latest first."""
-        values = {"root": root, "parent": parent}
-        if parent is not None:
-            return self._find("find_handoffs_of_run", values, rows.handoff)
-        return self._find("find_handoffs" if root is None else "find_handoffs_of_tree", values, rows.handoff)
+        values: dict[str, object] = {"root": root, "parent": parent, "to": to, **_page(states, before, limit)}
+        narrowed = {"find_handoffs_of_run": parent, "find_handoffs_of_tree": root, "find_handoffs_of_agent": to}
+        name = next((name for name, given in narrowed.items() if given is not None), None)
+        if name is None and states:
+            queries = [(_ON_A_LEASE.get(state, "find_handoffs_in_state"), state) for state in sorted(states)]
+            return self._merge(queries, values, rows.handoff)
+        return self._find(name or "find_handoffs", values, rows.handoff)
 
     def find_overdue(self) -> Iterator[Handoff]:
         """Yield the handoffs whose deadline has passed."""
@@ -267,9 +321,23 @@ class SqliteView:
         except apsw.Error as error:
             raise translated(error, self._path) from None
 
+    def find_misfiled(self) -> Iterator[tuple[str, str]]:
+        """Yield the indexes of our own that do not say what the rows say."""
+        try:
+            yield from find_misfiled(self._connection)
+        except apsw.Error as error:
+            raise translated(error, self._path) from None
+
     def find_ids(self, prefix: str, ending: str) -> Iterator[str]:
         """Yield ids with this ending, the latest first."""
-        return map(rows.identifier, self._rows(_IDS[prefix], (ending,)))
+        by_ending = _IDS_BY_ENDING.get(prefix) if len(ending) >= _ENDING else None
+        return map(rows.identifier, self._rows(by_ending or _IDS[prefix], (ending,)))
+
+    def find_call_receipts(self, ending: str) -> Iterator[StoredReceipt]:
+        """Yield receipts that may be about a call with this ending."""
+        if len(ending) < _ENDING:
+            return self._find("find_all_call_receipts", (), rows.receipt)
+        return self._find("find_call_receipts", (ending[-_ENDING:],), rows.receipt)
 
     def _content(self, row: tuple[Any, ...]) -> StoredContent:
         content = rows.content(row)
@@ -283,6 +351,15 @@ class SqliteView:
 
     def _find(self, name: str, values: Parameters, make: Callable[[tuple[Any, ...]], Value]) -> Iterator[Value]:
         return map(make, self._rows(QUERIES[name], values))
+
+    def _merge(
+        self, queries: Sequence[tuple[str, str]], values: Mapping[str, object], make: Callable[[rows.Row], Listed]
+    ) -> Iterator[Listed]:
+        """Yield what these queries find in their states, the latest first; each has an order that its index gives."""
+        found = [self._find(name, {**values, "state": state}, make) for name, state in queries]
+        merged = heapq.merge(*found, key=lambda value: value.id, reverse=True)
+        limit = values["limit"]
+        return islice(merged, limit) if isinstance(limit, int) and limit >= 0 else merged
 
     def _first(self, name: str, values: Parameters) -> tuple[Any, ...] | None:
         try:
@@ -302,3 +379,11 @@ class SqliteView:
             raise translated(error, self._path) from None
         except UnicodeDecodeError as error:
             raise EditedError(f"a column cannot be text: {error.reason}") from None
+
+
+def _page(states: Collection[str], before: str | None, limit: int | None) -> dict[str, object]:
+    return {
+        "states": f",{','.join(states)}," if states else None,
+        "before": _NO_END if before is None else before,
+        "limit": _NO_LIMIT if limit is None else limit,
+    }

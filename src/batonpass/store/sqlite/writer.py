@@ -12,19 +12,21 @@ import apsw
 from batonpass.errors import StoreAlteredError, StoreError, StoreReadOnlyError, StoreUnavailableError
 from batonpass.store.home import prepare_home
 from batonpass.store.sqlite.commit import GroupCommit
-from batonpass.store.sqlite.connection import BUSY_MILLISECONDS, grow_log, open_writer, require_place, translated
+from batonpass.store.sqlite.connection import BUSY_MILLISECONDS, grow_log, open_writer, require_place
 from batonpass.store.sqlite.schema import find_alterations
+from batonpass.store.sqlite.tail import QUERIES, Tail
 from batonpass.store.sqlite.turnstile import Turnstile
 
 # A process that writes this often is not a hook that is gone in a moment; and an erasure may have emptied the log.
 _GROWN_AFTER: Final = 32
 _GROWN_EVERY: Final = 4096
+_SCHEMA_VERSION: Final = QUERIES["schema_version"]
 
 
 class Writer:
     """The one connection of this process that writes, behind the turnstile that it shares with other processes."""
 
-    def __init__(self, path: Path, home: Path, wait_for: float) -> None:
+    def __init__(self, path: Path, home: Path, wait_for: float, tail: Tail) -> None:
         require_place(path)
         prepare_home(home)
         self._path = path
@@ -41,10 +43,11 @@ class Writer:
             raise StoreReadOnlyError(f"cannot write {path}: {error.strerror}; the ledger can be read only") from None
         finally:
             self._turnstile.leave()
+        self._connection.set_rollback_hook(tail.forget)
         self._file = _identity(path)
         self._entered = 0
         self._schema: int | None = None  # the last one that was looked at and is as we made it
-        self._commits = GroupCommit(self._connection, self, wait_for)
+        self._commits = GroupCommit(self._connection, self, wait_for, self._require_schema)
 
     def run(self, apply: Callable[[apsw.Connection], object]) -> None:
         """Run a command in a transaction and return when it is durable."""
@@ -59,30 +62,22 @@ class Writer:
                 f"{self._path} was replaced or removed while it was open; nothing was recorded: "
                 "open the ledger again and verify it with the last seal",
             )
-        try:
-            self._require_schema()
-        except BaseException:
-            self._turnstile.leave()
-            raise
         self._entered += 1
         if self._entered % _GROWN_EVERY == _GROWN_AFTER:
             grow_log(self._path)
 
-    def _require_schema(self) -> None:
+    def _require_schema(self, connection: apsw.Connection) -> None:
         """Refuse to write through a schema that somebody changed. Raises `StoreAlteredError`."""
-        # A trigger runs inside our commits, so it is looked for before each of them. SQLite counts the changes of its
+        # A trigger runs inside our commits, so it is looked for in each of them. SQLite counts the changes of its
         # schema: as long as that number stands, one look is enough.
-        try:
-            version = self._connection.pragma("schema_version")
-            if version == self._schema:
-                return
-            for _, problem in find_alterations(self._connection):
-                raise StoreAlteredError(
-                    f"{self._path}: {problem}; nothing was recorded: run `batonpass ledger verify`, and go on in a new "
-                    "ledger or in a copy that is whole"
-                )
-        except apsw.Error as error:
-            raise translated(error, self._path) from None
+        ((version,),) = connection.execute(_SCHEMA_VERSION)
+        if version == self._schema:
+            return
+        for _, problem in find_alterations(connection):
+            raise StoreAlteredError(
+                f"{self._path}: {problem}; nothing was recorded: run `batonpass ledger verify`, and go on in a new "
+                "ledger or in a copy that is whole"
+            )
         self._schema = version
 
     def explain(self) -> str:

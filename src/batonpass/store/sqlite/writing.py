@@ -13,7 +13,7 @@ from batonpass.model.entry import Entry
 from batonpass.model.ids import KeyId, StreamId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, Event, State, sources, target
-from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, enrols_itself
+from batonpass.model.projection import NOTHING, HandoffMoved, KeyChanged, Projection, enrols_itself
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Cached, Handoff, Run, Stated
 from batonpass.model.stream import Stream
@@ -27,10 +27,10 @@ from batonpass.store.admission import (
     require_next,
     require_within,
 )
-from batonpass.store.sql import Queries
 from batonpass.store.sqlite import leasing
+from batonpass.store.sqlite.connection import Statements
+from batonpass.store.sqlite.tail import LONGEST, QUERIES, Tail
 
-QUERIES: Final = Queries("batonpass.store.sqlite")
 LARGEST_ROW_BODY: Final = 64 * 1024
 
 _MOVE_HANDOFF: Final = QUERIES["move_handoff"]
@@ -48,48 +48,78 @@ _OPEN: Final = QUERIES["open_stream"]
 _ADD_RECEIPT: Final = QUERIES["add_receipt"]
 _ADD_CONTENT: Final = QUERIES["add_content"]
 _ADD_TOUCH: Final = QUERIES["add_touch"]
+_ADD_RUN: Final = QUERIES["add_run"]
+_END_RUN: Final = QUERIES["end_run"]
+_ADD_HANDOFF: Final = QUERIES["add_handoff"]
 _CHARGE: Final = QUERIES["charge"]
 _GET_USED: Final = QUERIES["get_used"]
 
 
-def write_entries(connection: apsw.Connection, entries: Sequence[Entry]) -> None:
-    """Write entries that stand or fall together."""
-    for entry in entries:
-        write_entry(connection, entry)
-
-
-def write_entry(connection: apsw.Connection, entry: Entry) -> None:
-    """Write an entry, or raise and leave the transaction to be rolled back."""
-    signed = entry.signed
-    receipt = signed.receipt
-    change = entry.change
+def write_entries(connection: apsw.Connection, tail: Tail, entries: Sequence[Entry]) -> None:
+    """Write entries that stand or fall together, or raise and leave the transaction to be rolled back."""
+    # One for all: a connection makes a new one for each statement.
+    cursor = connection.cursor()
     try:
-        number = _take_head(connection, signed, change)
-        if number is None:
-            return
-        connection.execute(
-            _ADD_RECEIPT,
-            (
-                receipt.id,
-                number,
-                receipt.seq,
-                receipt.kind,
-                signed.payload,
-                signed.relay_signature,
-                signed.cosignature,
-            ),
-        )
-        position = connection.last_insert_rowid()
-        for content in entry.contents:
-            connection.execute(_ADD_CONTENT, (content.ref.id, position, *_placed(content)))
-        for touch in entry.touches:
-            connection.execute(_ADD_TOUCH, (touch.content, position, touch.path))
-    except apsw.ConstraintError:
-        raise DuplicateReceiptError(receipt.id) from None
-    _apply(connection, change, entry.token)
+        late = tail.catch_up(cursor)
+        for entry in entries:
+            _write_entry(cursor, late, entry)
+        if len(late) >= LONGEST:
+            tail.settle(cursor)
+    except BaseException:
+        # Whoever runs us may roll back to a savepoint, of which SQLite tells nobody.
+        tail.forget()
+        raise
+    finally:
+        # What it was in the middle of would be in the way of the commit.
+        cursor.close(force=True)
+
+
+def _write_entry(connection: Statements, late: set[str], entry: Entry) -> None:
+    change = entry.change
+    number = _take_head(connection, entry.signed, change)
+    if number is None:
+        return
+    position = _add_receipt(connection, late, number, entry.signed)
+    if entry.contents:
+        _add_contents(connection, late, position, entry)
+    if entry.touches:
+        try:
+            connection.executemany(_ADD_TOUCH, [(touch.content, position, touch.path) for touch in entry.touches])
+        except apsw.ConstraintError:
+            raise DuplicateReceiptError(entry.signed.receipt.id) from None
+    if change is not NOTHING:
+        _apply(connection, change, entry.token)
     for limit in entry.within:
         row = connection.execute(_GET_USED, (limit.account, limit.unit)).fetchone()
         require_within(0 if row is None else rows.charged(row).used, limit)
+
+
+def _add_receipt(connection: Statements, late: set[str], number: int, signed: SignedReceipt) -> int:
+    """Write a receipt and return its position."""
+    receipt = signed.receipt
+    values = (
+        receipt.id,
+        number,
+        receipt.seq,
+        receipt.kind,
+        signed.payload,
+        signed.relay_signature,
+        signed.cosignature,
+    )
+    row = None if receipt.id in late else connection.execute(_ADD_RECEIPT, values).fetchone()
+    if row is None:
+        raise DuplicateReceiptError(receipt.id)
+    late.add(receipt.id)
+    return int(row[0])
+
+
+def _add_contents(connection: Statements, late: set[str], position: int, entry: Entry) -> None:
+    for content in entry.contents:
+        identifier = content.ref.id
+        values = (identifier, position, *_placed(content))
+        if identifier in late or connection.execute(_ADD_CONTENT, values).fetchone() is None:
+            raise DuplicateReceiptError(entry.signed.receipt.id)
+        late.add(identifier)
 
 
 def is_blob(content: Content) -> bool:
@@ -97,43 +127,46 @@ def is_blob(content: Content) -> bool:
     return len(content.body) > LARGEST_ROW_BODY
 
 
-def _take_head(connection: apsw.Connection, signed: SignedReceipt, change: Projection) -> int | None:
+def _take_head(connection: Statements, signed: SignedReceipt, change: Projection) -> int | None:
     """Make a receipt its stream's head and return the stream's number; None if it is the head already."""
     receipt = signed.receipt
-    values = {
-        "stream": receipt.stream,
-        "root": receipt.root,
-        "seq": receipt.seq,
-        "digest": signed.digest,
-        "previous": receipt.previous,
-        "epoch": receipt.epoch,
-        "held": receipt.epoch - change.bumps,
-        "open": not change.closes,
-        "key": receipt.relay_key,
-        "enrols_itself": enrols_itself(receipt),
-    }
-    if (row := connection.execute(_OPEN if receipt.seq == 1 else _MOVE, values).fetchone()) is not None:
+    itself = enrols_itself(receipt)
+    values = (
+        receipt.stream,
+        receipt.seq,
+        signed.digest,
+        receipt.epoch,
+        not change.closes,
+        receipt.previous,
+        receipt.epoch - change.bumps,
+        itself,
+        receipt.relay_key,
+    )
+    row = (
+        connection.execute(_OPEN, (*values, receipt.root)) if receipt.seq == 1 else connection.execute(_MOVE, values)
+    ).fetchone()
+    if row is not None:
         return int(row[0])
     stream = _find_stream(connection, receipt.stream)
     if is_there(stream, signed):
         return None
-    if not enrols_itself(receipt):
+    if not itself:
         _require_active(connection, receipt.relay_key)
     require_next(stream, signed, bumps=change.bumps)
     raise AssertionError("a receipt that fits its stream was refused")
 
 
-def _find_stream(connection: apsw.Connection, stream: StreamId) -> Stream | None:
+def _find_stream(connection: Statements, stream: StreamId) -> Stream | None:
     row = connection.execute(QUERIES["get_stream"], (stream,)).fetchone()
     return None if row is None else rows.stream(row)
 
 
-def _find_key(connection: apsw.Connection, key: KeyId) -> Key | None:
+def _find_key(connection: Statements, key: KeyId) -> Key | None:
     row = connection.execute(QUERIES["get_key"], (key,)).fetchone()
     return None if row is None else rows.key(row)
 
 
-def _require_active(connection: apsw.Connection, relay_key: KeyId) -> None:
+def _require_active(connection: Statements, relay_key: KeyId) -> None:
     key = _find_key(connection, relay_key)
     if key is None or key.role is not KeyRole.RELAY or key.status is not KeyStatus.ACTIVE:
         raise UnknownRelayError(relay_key, enrolled=key is not None)
@@ -143,13 +176,13 @@ def _placed(content: Content) -> tuple[str, bytes, bytes | None]:
     return (Place.FILE, content.salt, None) if is_blob(content) else (Place.ROW, content.salt, content.body)
 
 
-def _apply(connection: apsw.Connection, change: Projection, token: int | None) -> None:
+def _apply(connection: Statements, change: Projection, token: int | None) -> None:
     if change.fences is not None:
         _fence(connection, change.fences)
     if change.run_opened is not None:
         _add_run(connection, change.run_opened)
     if (ended := change.run_ended) is not None:
-        connection.execute(QUERIES["end_run"], (ended.state, rows.micros(ended.at), ended.run))
+        connection.execute(_END_RUN, (ended.state, rows.micros(ended.at), ended.run))
     if change.handoff_opened is not None:
         _add_handoff(connection, change.handoff_opened)
     if change.handoff_moved is not None:
@@ -163,7 +196,7 @@ def _apply(connection: apsw.Connection, change: Projection, token: int | None) -
         connection.execute(QUERIES["erase_touch"], (content,))
 
 
-def _apply_to_calls(connection: apsw.Connection, change: Projection) -> None:
+def _apply_to_calls(connection: Statements, change: Projection) -> None:
     if change.cached is not None:
         _add_cached(connection, change.cached)
     if (held := change.call_held) is not None:
@@ -177,7 +210,7 @@ def _apply_to_calls(connection: apsw.Connection, change: Projection) -> None:
         connection.execute(_CHARGE, (charge.account, charge.unit, charge.amount))
 
 
-def _apply_to_keys(connection: apsw.Connection, change: Projection) -> None:
+def _apply_to_keys(connection: Statements, change: Projection) -> None:
     if change.proven_by is not None:
         require_approver(_find_key(connection, change.proven_by), change.proven_by)
     if change.key_added is not None:
@@ -186,15 +219,15 @@ def _apply_to_keys(connection: apsw.Connection, change: Projection) -> None:
         _change_key(connection, change.key_changed)
 
 
-def _fence(connection: apsw.Connection, at: ChildHead) -> None:
+def _fence(connection: Statements, at: ChildHead) -> None:
     values = {"run": at.run, "seq": at.seq, "head": at.head}
     if connection.execute(QUERIES["fence_stream"], values).fetchone() is None:
         require_fence(_find_stream(connection, StreamId(at.run)), at)
 
 
-def _add_run(connection: apsw.Connection, run: Run) -> None:
+def _add_run(connection: Statements, run: Run) -> None:
     connection.execute(
-        QUERIES["add_run"],
+        _ADD_RUN,
         (
             run.id,
             run.root,
@@ -212,10 +245,10 @@ def _add_run(connection: apsw.Connection, run: Run) -> None:
     )
 
 
-def _add_handoff(connection: apsw.Connection, handoff: Handoff) -> None:
+def _add_handoff(connection: Statements, handoff: Handoff) -> None:
     try:
         connection.execute(
-            QUERIES["add_handoff"],
+            _ADD_HANDOFF,
             (
                 handoff.id,
                 handoff.root,
@@ -238,24 +271,29 @@ def _add_handoff(connection: apsw.Connection, handoff: Handoff) -> None:
         leasing.follow(connection, handoff.id, handoff.state, handoff.to)
 
 
-def _refuse_handoff(connection: apsw.Connection, handoff: Handoff) -> NoReturn:
+def _refuse_handoff(connection: Statements, handoff: Handoff) -> NoReturn:
     row = connection.execute(QUERIES["get_offer"], (handoff.scope, handoff.key)).fetchone()
     if row is not None and row[0] != handoff.id:
         raise OfferedAlreadyError(row[0])
     raise DuplicateReceiptError(handoff.id)
 
 
-def _move_handoff(connection: apsw.Connection, moved: HandoffMoved, token: int | None) -> None:
+def _move_handoff(connection: Statements, moved: HandoffMoved, token: int | None) -> None:
     accepts = moved.event is Event.ACCEPT
-    values = MOVES[moved.event] | {
-        "handoff": moved.handoff,
-        "attempt": moved.attempt if moved.attempt is None else moved.attempt - accepts,
-        "new_attempt": moved.attempt if accepts else None,
-        "new_run": moved.run,
-        "new_agent": moved.to,
-        "ends": moved.ends,
-        "anchor": moved.anchor,
-    }
+    step = MOVES[moved.event]
+    values = (
+        moved.handoff,
+        moved.to,
+        step["caller_target"],
+        step["worker_target"],
+        moved.attempt if accepts else None,
+        moved.run,
+        moved.attempt if moved.attempt is None else moved.attempt - accepts,
+        moved.ends,
+        moved.anchor,
+        step["caller_sources"],
+        step["worker_sources"],
+    )
     row = connection.execute(_MOVE_HANDOFF, values).fetchone()
     if row is None:
         _refuse_move(connection, moved)
@@ -266,7 +304,7 @@ def _move_handoff(connection: apsw.Connection, moved: HandoffMoved, token: int |
         leasing.follow(connection, moved.handoff, state, agent)
 
 
-def _refuse_move(connection: apsw.Connection, moved: HandoffMoved) -> NoReturn:
+def _refuse_move(connection: Statements, moved: HandoffMoved) -> NoReturn:
     row = connection.execute(QUERIES["get_handoff_row"], (moved.handoff,)).fetchone()
     if row is None:
         raise NotFoundError("handoff", moved.handoff)
@@ -276,7 +314,7 @@ def _refuse_move(connection: apsw.Connection, moved: HandoffMoved) -> NoReturn:
     raise AssertionError("a step that the table allows was refused")
 
 
-def _add_statement(connection: apsw.Connection, stated: Stated) -> None:
+def _add_statement(connection: Statements, stated: Stated) -> None:
     try:
         connection.execute(
             QUERIES["add_statement"],
@@ -286,11 +324,11 @@ def _add_statement(connection: apsw.Connection, stated: Stated) -> None:
         raise DuplicateReceiptError(stated.item) from None
 
 
-def _add_cached(connection: apsw.Connection, cached: Cached) -> None:
+def _add_cached(connection: Statements, cached: Cached) -> None:
     _add_call(connection, "add_cached", (cached.call, cached.key, cached.receipt, rows.micros(cached.until)))
 
 
-def _add_call(connection: apsw.Connection, query: str, values: tuple[str | int, ...]) -> None:
+def _add_call(connection: Statements, query: str, values: tuple[str | int, ...]) -> None:
     """Write something about a call that is written once."""
     try:
         connection.execute(QUERIES[query], values)
@@ -298,7 +336,7 @@ def _add_call(connection: apsw.Connection, query: str, values: tuple[str | int, 
         raise DuplicateReceiptError(str(values[0])) from None
 
 
-def add_key(connection: apsw.Connection, key: Key) -> None:
+def add_key(connection: Statements, key: Key) -> None:
     """Write a new key."""
     try:
         values = (key.id, key.role, key.public_key, key.relay, key.status, key.principal)
@@ -307,7 +345,7 @@ def add_key(connection: apsw.Connection, key: Key) -> None:
         raise DuplicateReceiptError(key.id) from None
 
 
-def _change_key(connection: apsw.Connection, changed: KeyChanged) -> None:
+def _change_key(connection: Statements, changed: KeyChanged) -> None:
     if connection.execute(QUERIES["change_key"], (changed.status, changed.key)).fetchone() is None:
         raise NotFoundError("key", changed.key)
 

@@ -14,6 +14,7 @@ from batonpass.testing.conformance.deriving import Deriving
 from batonpass.testing.conformance.enrolling import Enrolling
 from batonpass.testing.conformance.keeping import Keeping
 from batonpass.testing.conformance.leasing import Leasing
+from batonpass.testing.conformance.lists import Lists
 from batonpass.testing.conformance.offering import Offering
 from batonpass.testing.conformance.queueing import Queueing
 from batonpass.testing.conformance.reading import Reading
@@ -22,6 +23,18 @@ from batonpass.testing.conformance.touching import Touching
 
 
 class LedgerStoreConformance(
-    Appending, Enrolling, Deriving, Offering, Leasing, Queueing, Reading, Touching, Keeping, Charging, Deciding, Remarks
+    Appending,
+    Enrolling,
+    Deriving,
+    Offering,
+    Leasing,
+    Queueing,
+    Reading,
+    Lists,
+    Touching,
+    Keeping,
+    Charging,
+    Deciding,
+    Remarks,
 ):
     """What a `LedgerStore` promises."""

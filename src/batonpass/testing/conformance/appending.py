@@ -1,9 +1,9 @@
 """Order: what may be written, and what is refused."""
 
 import threading
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     DuplicateReceiptError,

@@ -1,9 +1,10 @@
 """Calls of roots that wait for somebody, and the keys of those who decide."""
 
+import dataclasses
 import threading
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import DuplicateReceiptError, UnknownApproverError, UnknownRelayError
@@ -176,7 +177,7 @@ class Deciding(WithScribe):
         signer = Ed25519Signer.generate()
         scribe.enrolment.enroll_approver(ANA, signer.public_key, root=scribe.root)
         lead = scribe.start()
-        posing = replace(scribe, identity=RelayIdentity(scribe.identity.id, signer))
+        posing = dataclasses.replace(scribe, identity=RelayIdentity(scribe.identity.id, signer))
 
         with pytest.raises(UnknownRelayError):
             store.append([an_entry(posing, lead, head_of(store, lead))])

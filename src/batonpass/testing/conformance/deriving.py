@@ -1,9 +1,9 @@
 """What receipts add up to: contents, runs and handoffs."""
 
 import os
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     IllegalTransitionError,

@@ -1,8 +1,9 @@
 """Who may write: founding a ledger, and the keys that it knows."""
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     UnknownRelayError,
@@ -58,7 +59,7 @@ class Enrolling(WithScribe):
         """A receipt signed by a relay that nobody enrolled is not written."""
         lead = scribe.start()
         stranger = RelayIdentity(scribe.identity.id, Ed25519Signer.generate())
-        entry = an_entry(replace(scribe, identity=stranger), lead, head_of(store, lead))
+        entry = an_entry(dataclasses.replace(scribe, identity=stranger), lead, head_of(store, lead))
 
         with pytest.raises(UnknownRelayError):
             store.append([entry])
@@ -67,19 +68,19 @@ class Enrolling(WithScribe):
         """Revocation stops the key at the next append."""
         lead = scribe.start()
         second = a_second_relay(scribe)
-        store.append([an_entry(replace(scribe, identity=second.identity), lead, head_of(store, lead))])
+        store.append([an_entry(dataclasses.replace(scribe, identity=second.identity), lead, head_of(store, lead))])
         public_key = second.identity.signer.public_key
         scribe.enrolment.revoke(second.identity.id, public_key, reason="lost laptop", root=scribe.root)
 
         with pytest.raises(UnknownRelayError):
-            store.append([an_entry(replace(scribe, identity=second.identity), lead, head_of(store, lead))])
+            store.append([an_entry(dataclasses.replace(scribe, identity=second.identity), lead, head_of(store, lead))])
 
     def test_a_rotated_key_is_retired_and_the_new_one_works(self, store: LedgerStore, scribe: Scribe) -> None:
         """After a rotation the old key can write nothing and the new one can."""
         lead = scribe.start()
         fresh = Ed25519Signer.generate()
         scribe.enrolment.rotate(fresh.public_key, root=scribe.root)
-        renewed = replace(scribe, identity=RelayIdentity(scribe.identity.id, fresh))
+        renewed = dataclasses.replace(scribe, identity=RelayIdentity(scribe.identity.id, fresh))
         store.append([an_entry(renewed, lead, head_of(store, lead))])
 
         with pytest.raises(UnknownRelayError):

@@ -1,9 +1,9 @@
 """Sessions and kept results: which trees belong together, and which result may be given again under a key."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import DuplicateReceiptError, StaleHeadError

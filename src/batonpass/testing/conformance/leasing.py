@@ -1,11 +1,11 @@
 """The right to work on a handoff: claimed once, held for a while, lost when it is over."""
 
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import IllegalTransitionError, LeaseLostError
 from batonpass.ledger.standing import Working

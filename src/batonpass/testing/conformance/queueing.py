@@ -1,9 +1,9 @@
 """What workers can claim follows from what happened to the handoffs, and from nothing else."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError, LeaseLostError, RewoundError
 from batonpass.ledger.draft import Draft

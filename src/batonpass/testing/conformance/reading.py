@@ -1,10 +1,10 @@
 """One moment, asked in many ways: views, positions, queries, seals."""
 
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError, StaleHeadError
 from batonpass.model.ids import AgentId, StreamId
@@ -106,6 +106,34 @@ class Reading(WithScribe):
         with store.view() as view:
             attempts = {handoff.to: [run.agent for run in view.find_attempts(handoff)] for handoff in handoffs}
         assert {"editor": ["editor"], "reviewer": ["reviewer"]} == attempts
+
+    def test_receipts_of_some_streams_come_stream_by_stream(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Of several streams all receipts come, each stream's by seq, and none of a stream that was not asked for."""
+        lead = a_small_tree(scribe)
+        with store.view() as view:
+            runs = [StreamId(run.id) for run in view.find_runs(parent=lead.run.id)]
+            found = [(stored.stream, stored.seq) for stored in view.find_receipts(ReceiptQuery(streams=tuple(runs)))]
+            alone = {stream: list(view.find_receipts(ReceiptQuery(stream=stream))) for stream in runs}
+            nobody = list(view.find_receipts(ReceiptQuery(streams=())))
+
+        assert {stream: [stored.seq for stored in stored_of] for stream, stored_of in alone.items()} == {
+            stream: [seq for of, seq in found if of == stream] for stream in runs
+        }
+        assert sum(map(len, alone.values())) == len(found)
+        assert [] == nobody
+
+    def test_kinds_can_be_left_out(self, store: LedgerStore, scribe: Scribe) -> None:
+        """What is left out is exactly what was named: not its family, and not a kind that begins like it."""
+        lead = a_small_tree(scribe)
+        with store.view() as view:
+            every = [stored.kind for stored in view.find_receipts(ReceiptQuery(root=lead.run.root))]
+            some = [
+                [stored.kind for stored in view.find_receipts(ReceiptQuery(root=lead.run.root, but=but))]
+                for but in (("handoff.accepted",), ("handoff",), ("handoff.accept",))
+            ]
+
+        assert "handoff.accepted" in every
+        assert [[kind for kind in every if kind != "handoff.accepted"], every, every] == some
 
     @pytest.mark.usefixtures("scribe")
     def test_what_is_missing_is_named(self, store: LedgerStore) -> None:

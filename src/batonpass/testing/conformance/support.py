@@ -3,10 +3,10 @@
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import (
     ForkedError,

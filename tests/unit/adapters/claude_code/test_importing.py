@@ -24,6 +24,7 @@ CONTENTS = {
     "intent",
     "intent.1",
     "message",
+    "reasoning",
     "report",
     "result",
     "target",

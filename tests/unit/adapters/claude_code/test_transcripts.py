@@ -53,6 +53,7 @@ def test_a_call_and_its_result_become_values(history: History) -> None:
             at=BEGUN + timedelta(seconds=2),
             uuid=used,
             parent=asked,
+            cwd=str(history.project),
         ),
         ToolResult(
             session=SESSION,

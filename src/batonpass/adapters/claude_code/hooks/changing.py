@@ -1,25 +1,30 @@
-"""What calls changed: the files that they name, by their bytes before and after; of others, the whole work tree.
+"""What calls changed: the files that they edit, by their bytes before and after; of others, the whole work tree.
 
-Where calls ran at the same time, each record of a change names the others that may have made it.
+An editor changes one file, and says how. Of a command only its text tells what it writes; what else changes while it
+runs, anybody may have changed. Where calls ran at the same time, each record of a change names the others that may have
+made it.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 
 from batonpass.adapters.claude_code.conversation import change_from
+from batonpass.adapters.claude_code.hooks.edit_told import ToldEdit, told_edit
 from batonpass.adapters.claude_code.hooks.events import Event
+from batonpass.adapters.claude_code.hooks.rules import SHELLS
 from batonpass.adapters.claude_code.hooks.state import Made
 from batonpass.adapters.claude_code.patches import read_patch
 from batonpass.adapters.claude_code.telling import change_of, is_reading
-from batonpass.attribution.change import FileChange
-from batonpass.attribution.differing import Changes, Look, changes_of, described
+from batonpass.attribution.change import Certainty, FileChange
+from batonpass.attribution.differing import Changes, Difference, Look, changes_of, described
+from batonpass.attribution.intent import UNTOLD, Intent, Write
 from batonpass.attribution.overlap import Claim, Ended, Underway
 from batonpass.attribution.seen import Seen, is_same, see
-from batonpass.attribution.sides import printable
+from batonpass.handoff.calls.shell_intent import shell_intent
 from batonpass.model.ids import CallId
 from batonpass.store.home import HOME_NAME
 
@@ -43,10 +48,11 @@ class Tree(Protocol):
         call: str,
         run: str,
         at: datetime,
-        overlapping: Collection[str] = (),
+        intent: Intent,
+        others: Mapping[str, Intent | None],
         claims: Iterable[Claim] = (),
     ) -> Changes:
-        """Return what a call changed between two looks."""
+        """Return what changed between two looks around a call."""
 
     def close(self) -> None:
         """Let go of it."""
@@ -88,19 +94,20 @@ class Changing:
         """Know of calls that somebody else saw begin: they may change anything until they end."""
         for made in calls:
             if not is_reading(made.tool):
-                self._underway.begin(made.id, at=at)
+                self._underway.begin(made.id, at=at, intent=None)
 
     def begin(self, event: Event, made: Made, at: datetime) -> None:
         """Look at what a call may change, right before it is made."""
         if is_reading(event.tool):
             return
+        place = None if event.path is None else self._place(event)
         # First noted, then looked: whoever looks or begins in between knows of it.
-        self._underway.begin(made.id, at=at)
+        self._underway.begin(made.id, at=at, intent=self._intent(event, place))
         if event.path is None:
             self._underway.keep(made.id, self._tree.look())
-        elif (edit := self._edit(event)) is not None:
+        elif place is not None:
             with self._lock:
-                self._edits[made.id] = edit
+                self._edits[made.id] = _Edit(place, see(place, None, keep=True))
 
     def end(self, event: Event, made: Made, at: datetime) -> Found:
         """Return what a call changed, right after it was made."""
@@ -113,7 +120,7 @@ class Changing:
         goes_on = _is_in_background(event)
         if goes_on:
             # What it changes from now on may be found by any call until it ends.
-            self._underway.begin(made.id, at=at)
+            self._underway.begin(made.id, at=at, intent=ended.intent)
             self._underway.keep(made.id, after)
         if ended.look is None:
             return Found(flags=(UNSEEN,), goes_on=goes_on)
@@ -141,47 +148,64 @@ class Changing:
         with self._lock:
             edit = self._edits.get(made.id)
         try:
-            return self._edited(edit, made, at) if edit is not None else Found(tuple(self._told(event, made, at)))
+            return (
+                self._edited(edit, event, made, at) if edit is not None else Found(tuple(self._told(event, made, at)))
+            )
         finally:
             self._underway.end(made.id)
             with self._lock:
                 self._edits.pop(made.id, None)
 
-    def _edited(self, edit: _Edit, made: Made, at: datetime) -> Found:
+    def _edited(self, edit: _Edit, event: Event, made: Made, at: datetime) -> Found:
         after = see(edit.path, None, keep=True)
         if is_same(edit.before, after):
             return Found()
         path = edit.path.relative_to(self._tree.root).as_posix()
         difference = described(path, edit.before, after)
+        if event.error:
+            # An edit that failed wrote nothing, most likely; what is there all the same may be anybody's.
+            found = changes_of([replace(difference, certainty=Certainty.CANDIDATE)], call=made.id, run=made.run, at=at)
+            return Found(found.changes, notes=found.notes)
+        if (own := told_edit(event.tool, event.input, event.response, difference)) is not None:
+            return self._own_part(own, difference, made, at)
         if not difference.too_large:
             self._underway.claim(made.id, path, before=difference.before, after=difference.after)
         found = changes_of([difference], call=made.id, run=made.run, at=at)
         return Found(found.changes, notes=found.notes)
 
+    def _own_part(self, own: ToldEdit, seen: Difference, made: Made, at: datetime) -> Found:
+        """Return what an editor says that it wrote, where somebody else wrote into the same file meanwhile."""
+        self._underway.claim(made.id, seen.path, before=own.before, after=own.after)
+        found = changes_of([own.difference(seen)], call=made.id, run=made.run, at=at)
+        note = f"{seen.path} is not as {made.tool} left it: somebody else wrote into it meanwhile"
+        return Found(found.changes, notes=(*found.notes, note))
+
     def _between(self, ended: Ended, after: Look, made: Made, at: datetime) -> Changes:
         if ended.look is None:
             return Changes()
-        claimed = {claim.call for claim in ended.claims}
-        others = [call for call in ended.overlapping if call not in claimed]
-        found = self._tree.changes(
-            ended.look, after, call=made.id, run=made.run, at=at, overlapping=others, claims=ended.claims
+        return self._tree.changes(
+            ended.look,
+            after,
+            call=made.id,
+            run=made.run,
+            at=at,
+            intent=ended.intent,
+            others=ended.suspects,
+            claims=ended.claims,
         )
-        with self._lock:
-            edited = {call: self._name(edit) for call, edit in self._edits.items()}
-        # A call that edits one file, and is not over, is a candidate for that file alone.
-        changes = tuple(
-            replace(
-                change,
-                overlapping=tuple(
-                    other for other in change.overlapping if edited.get(CallId(other), change.path) == change.path
-                ),
-            )
-            for change in found.changes
-        )
-        return replace(found, changes=changes)
 
-    def _edit(self, event: Event) -> _Edit | None:
-        """Return the file that a call edits as it is now; None if it names none, or none of this work tree."""
+    def _intent(self, event: Event, place: Path | None) -> Intent:
+        """Return what a call is told to write; of a tool that is neither a shell nor an editor, nobody knows."""
+        command = event.input.get("command")
+        if event.tool in SHELLS and isinstance(command, str):
+            return shell_intent(command, event.directory or self._project, self._tree.root)
+        if event.path is None:
+            return UNTOLD
+        own = () if place is None else (Write(path=place.relative_to(self._tree.root).as_posix()),)
+        return Intent(writes=own, only=True)
+
+    def _place(self, event: Event) -> Path | None:
+        """Return the file that a call edits; None if it names none, or none of this work tree."""
         name = event.path
         if name is None or "\0" in name:
             return None
@@ -189,12 +213,7 @@ class Changing:
             path = ((event.directory or self._project) / name).resolve()
         except (OSError, ValueError, RuntimeError):
             return None  # a name that no file can have, or links that go round
-        if not path.is_relative_to(self._tree.root) or HOME_NAME in path.parts:
-            return None
-        return _Edit(path, see(path, None, keep=True))
-
-    def _name(self, edit: _Edit) -> str:
-        return printable(edit.path.relative_to(self._tree.root).as_posix())
+        return path if path.is_relative_to(self._tree.root) and HOME_NAME not in path.parts else None
 
     def _told(self, event: Event, made: Made, at: datetime) -> Iterator[FileChange]:
         """Yield what the call says that it changed, where nobody saw the file before it."""

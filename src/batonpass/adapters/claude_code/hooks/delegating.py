@@ -20,6 +20,7 @@ from batonpass.model.bodies import Outcome, Part, RunRecorded, RunRelaxed
 from batonpass.model.content import Content
 from batonpass.model.ids import AgentId, Digest, HandoffId, PrincipalId, StreamId
 from batonpass.model.lifecycle import State
+from batonpass.model.reasoning import ReasoningPlace, Thought
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -38,6 +39,7 @@ class Delegation:
     kind: str | None = None
     late: bool = False  # it was made before anybody knew
     again: bool = False  # to somebody who had come to an end
+    message: ReasoningPlace | None = None  # where the transcript has the message that asks for it
 
 
 class Delegating(Pen):
@@ -56,11 +58,27 @@ class Delegating(Pen):
             waited.call, waited.held = asked.call, None  # what was let begin begins once
             return waited, self.read_prompt(waited)
         name = f"{asked.call}/{len(state.offers)}" if asked.again or asked.call is None else asked.call
-        source = self.source(state, key=asked.call, type=asked.kind, late=asked.late or None, again=asked.again or None)
+        # Started all the same: the denial stands before it, and this says that it was.
+        before = state.calls.get(asked.call or "") if asked.late else None
+        refused = before is not None and before.denied is not None
+        source = self.source(
+            state,
+            key=asked.call,
+            type=asked.kind,
+            late=asked.late or None,
+            again=asked.again or None,
+            refused=refused or None,
+        )
         made = offer_task(
             self.desk,
             holding,
-            Asked(to=to, task=task, key=name, grant=grant_of_sub_agent(self.desk, holding, to)),
+            Asked(
+                to=to,
+                task=task,
+                key=name,
+                grant=grant_of_sub_agent(self.desk, holding, to),
+                thought=None if asked.message is None else Thought(place=asked.message),
+            ),
             beside=(source, *self._prompted(prompt)),
         )
         known = made.handoff
@@ -139,7 +157,9 @@ class Delegating(Pen):
         holding = accept(self.desk, offered.handoff, asks=False, beside=(source,))
         holding.working = replace(holding.working, epoch=None)
         holding.stays_open = True
-        track = Track(holding=holding, agent=agent, link=link, candidates=candidates)
+        if state.root is not None:
+            holding.denied_before = state.root.holding.denied_before
+        track = Track(holding=holding, agent=agent, kind=offered.kind, link=link, candidates=candidates)
         state.add(track)
         offered.child = track.id
         return track

@@ -1,7 +1,7 @@
 """What the rules of `batonpass.toml` for Claude Code's agents say against a call: which tools a type may use."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,10 @@ from urllib.parse import urlsplit
 from batonpass.adapters.claude_code.hooks.events import Event
 from batonpass.adapters.claude_code.hooks.rules import DELEGATES, SHELLS, Pattern, Rules
 from batonpass.guard.patterns import glob
-from batonpass.handoff.calls.shell_text import Command, read_commands
+from batonpass.handoff.calls.find_expression import FindExpression
+from batonpass.handoff.calls.shell_reach import scripts_in
+from batonpass.handoff.calls.shell_runs import base_name, program_run_by, programs_of, spellings_of
+from batonpass.handoff.calls.shell_text import LONGEST
 from batonpass.policy.document import FILE_NAME
 
 _PATHS: Final = ("file_path", "notebook_path", "path")
@@ -24,17 +27,20 @@ class Refusal:
     sentence: str
 
 
-def find_refusal(event: Event, rules: Rules, project: Path) -> Refusal | None:
-    """Return what the rules for its agent say against the call in an event; None if they say nothing."""
-    return _Call(event, project).exceeds(rules)
+def find_refusal(event: Event, rules: Rules, project: Path, kind: str | None = None) -> Refusal | None:
+    """Return what the rules for its agent say against the call in an event; None if they say nothing.
+
+    `kind` is the type of sub-agent that was offered the work; without it, the event says which it is.
+    """
+    return _Call(event, project, kind).exceeds(rules)
 
 
 class _Call:
-    def __init__(self, event: Event, project: Path) -> None:
+    def __init__(self, event: Event, project: Path, kind: str | None) -> None:
         self._tool = event.tool
         self._input = event.input
         self._base = str(event.directory or project)
-        self._agent = (event.agent_type or "") if event.agent is not None else None
+        self._agent = (kind or event.agent_type or "") if event.agent is not None else None
         self._project = str(project)
 
     def exceeds(self, rules: Rules) -> Refusal | None:
@@ -59,7 +65,9 @@ class _Call:
             return True
         if self._tool in SHELLS:
             text = str(self._input.get("command", ""))
-            return any(_is_command(pattern.of, one) for one in (text, *map(_joined, read_commands(text))))
+            # What is too long to be read may run anything.
+            spelled = (text, *_run_by(text, self._base))
+            return len(text) > LONGEST or any(_is_command(pattern.of, one) for one in spelled)
         return any(self._is_at(pattern.of, blind=True))
 
     def _is_allowed_by(self, patterns: tuple[Pattern, ...]) -> bool:
@@ -68,8 +76,8 @@ class _Call:
             return True
         wanted = [pattern.of for pattern in covering if pattern.of is not None]
         if self._tool in SHELLS:
-            commands = [one for one in read_commands(str(self._input.get("command", ""))) if one.words]
-            return bool(commands) and all(any(_is_command(one, _joined(each)) for one in wanted) for each in commands)
+            commands = [one for one in scripts_in(str(self._input.get("command", "")), (self._base,)) if one.words]
+            return bool(commands) and all(_is_allowed(wanted, each.words) for each in commands)
         return any(found and all(found) for found in ([*self._is_at(one)] for one in wanted))
 
     def _is_at(self, pattern: str, *, blind: bool = False) -> Iterator[bool]:
@@ -106,8 +114,20 @@ def _host(url: str) -> str:
         return ""
 
 
-def _joined(command: Command) -> str:
-    return " ".join(command.words)
+def _run_by(text: str, base: str) -> Iterator[str]:
+    """Yield every program that a command may run, in each way in which a rule may spell it."""
+    for command in scripts_in(text, (base,)):
+        for words in programs_of(command.words):
+            yield from spellings_of(words)
+
+
+def _is_allowed(patterns: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether a command is allowed as it is written, and whatever it runs in its turn as well."""
+    if not words or not any(_is_command(pattern, " ".join(words)) for pattern in patterns):
+        return False
+    inner = program_run_by(words)
+    found = FindExpression(words[1:]).programs if base_name(words[0]) == "find" else []
+    return all(_is_allowed(patterns, each) for each in (*found, *(() if inner is None else (inner,))))
 
 
 def _is_command(pattern: str, text: str) -> bool:

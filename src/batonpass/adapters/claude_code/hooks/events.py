@@ -75,6 +75,12 @@ class Event:
         return notice_of(self.prompt).get("tool-use-id") if self.prompt.startswith("<task-notification>") else None
 
 
+def task_of(response: object) -> str | None:
+    """Return how Claude Code names what a call left at work in the background; None if it says nothing of any."""
+    task = response.get("backgroundTaskId") if isinstance(response, dict) else None
+    return task if isinstance(task, str) else None
+
+
 def file_argument(tool: str) -> str:
     """Return by which argument a tool takes its file, and by no other: what stands beside it is a decoy."""
     if tool in {"NotebookEdit", "NotebookRead"}:

@@ -6,18 +6,24 @@ from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks.changing import UNSEEN, Changing, Found
 from batonpass.adapters.claude_code.hooks.delegating import Delegating, Delegation
-from batonpass.adapters.claude_code.hooks.events import Event, is_agent_id
+from batonpass.adapters.claude_code.hooks.events import Event, is_agent_id, task_of
 from batonpass.adapters.claude_code.hooks.linking import Link, find_link, read_meta, transcript_of
+from batonpass.adapters.claude_code.hooks.listening import task_listened_to
+from batonpass.adapters.claude_code.hooks.rules import SHELLS
 from batonpass.adapters.claude_code.hooks.settling import find_outcomes
-from batonpass.adapters.claude_code.hooks.state import Made, Offered, SessionState, Track
+from batonpass.adapters.claude_code.hooks.state import Going, Made, Offered, SessionState, Track
+from batonpass.adapters.claude_code.messages import find_message
 from batonpass.adapters.claude_code.records import LinkedBy, ToolResult
 from batonpass.adapters.claude_code.transcripts import read_first_words, text_of
+from batonpass.attribution.arrived_commits import see_history
 from batonpass.errors import CallError, CallOutcomeError, GrantError, HandoffError
-from batonpass.handoff.calls.sentences import not_made, sentence_for
+from batonpass.handoff.calls.sentences import MADE, TOLD, not_made, sentence_for
+from batonpass.handoff.calls.shell_reach import goes_on_after
 from batonpass.handoff.calls.values import readable
 from batonpass.handoff.calls.work_tree import Seen
 from batonpass.model.bodies import Outcome
-from batonpass.model.ids import PrincipalId
+from batonpass.model.ids import PrincipalId, RunId
+from batonpass.model.made import BACKGROUND, OTHERWISE, REFUSED, UNASKED
 
 _LAUNCHED: Final = "async_launched"
 _NOBODY: Final = "no sub-agent is known to have taken it"
@@ -58,7 +64,7 @@ class Following:
         """Have a call judged and written down, or learn that it must not be made."""
         known = state.calls.get(event.call)
         if known is not None and self._pen.is_told_twice(known, event):
-            return known if known.denied is None else Refused(known.denied)  # told twice
+            return known if known.denied is None else Refused(_repeated(known.denied))  # told twice
         try:
             track = self.run(state, event)
         except (GrantError, HandoffError) as error:
@@ -77,15 +83,46 @@ class Following:
         self._pen.remember_refusal(state, track, event, sentence)
         return Refused(sentence)
 
-    def find_made(self, state: SessionState, event: Event) -> Made:
-        """Return a call that was made; one that nobody knew of is written down now."""
-        return state.calls.get(event.call) or self._pen.request(state, self.run(state, event), event, late=True)
+    def find_made(self, state: SessionState, event: Event) -> Made | None:
+        """Return a call that was made, as it was made; None if it was refused, and this only says so.
 
-    def finish(self, state: SessionState, event: Event, made: Made, found: Found) -> None:
-        """Write down what came of a call. Raises `CallError`, `CallOutcomeError` for what it should not have done."""
+        What was asked before is held against what is told after it: the program has the last word. One that nobody
+        asked about, that was refused, or that was made with other arguments is written down now, and says so.
+        """
+        known = state.calls.get(event.call)
+        if known is None:
+            return self._made_already(state, event, UNASKED)
+        if known.is_only_refused:
+            told_back = event.name == "PostToolUseFailure" and known.denied and known.denied in event.error
+            return None if told_back else self._made_already(state, event, REFUSED, known.denied)
+        if not known.open or self._pen.is_made_as_asked(known, event):
+            return known
+        instead = self._made_already(state, event, OTHERWISE)
+        if state.runs[known.run].open:
+            self._pen.end_unmade(state, known, event, instead)
+        return instead
+
+    def _made_already(self, state: SessionState, event: Event, how: str, why: str | None = None) -> Made:
+        try:
+            track = self.run(state, event)
+        except (GrantError, HandoffError):
+            track = self.root(state)  # a sub-agent that nobody let begin has no run of its own
+        words = MADE[how] if not why else f"{MADE[how]}: {why}"
+        return self._pen.request(state, track, event, {how: words})
+
+    def finish(self, state: SessionState, event: Event, made: Made, found: Found, looked: Made) -> None:
+        """Write down what came of a call. Raises `CallError`, `CallOutcomeError` for what it should not have done.
+
+        Of one that goes on in the background, `looked` is the call for which the files were looked at.
+        """
         if not made.open:
             return  # told twice
-        seen = Seen(found.changes, found.flags)
+        goes_on = found.goes_on or (event.tool in SHELLS and goes_on_after(str(event.input.get("command", ""))))
+        seen = Seen(found.changes, found.flags, goes_on)
+        if goes_on:
+            history = see_history(self._pen.desk.files.root)
+            state.going[event.call] = Going(made=looked, event=event, history=history, task=task_of(event.response))
+        self._hear(state, event)
         if not state.runs[made.run].open:
             self._pen.write_late(state, made, event.call, event.error or event.response, completed=not event.error)
         elif event.name == "PostToolUse":
@@ -94,23 +131,30 @@ class Following:
             error = "interrupted" if event.interrupted else "failed"
             self._pen.fail(state, made, event, event.error, error=error, seen=seen, notes=found.notes)
 
-    def finish_background(self, state: SessionState, event: Event, made: Made, found: Found) -> None:
-        """Write down what a call changed that had returned already: as a call of its own, which says so."""
-        if not found.changes:
-            return
-        known = state.runs[made.run]
-        after = replace(event, call=f"{event.call}/background")
-        late = self._pen.request(state, known if known.open else self.root(state), after, late=True)
-        self._pen.complete(state, late, after, "", seen=Seen(found.changes), notes=found.notes)
+    def _hear(self, state: SessionState, event: Event) -> None:
+        """Take in what a sub-agent that is still at work knows from outside, where its words are asked for."""
+        task = task_listened_to(event)
+        child = None if task is None else state.runs.get(state.agents.get(task, RunId("")))
+        if child is not None:
+            self._pen.take_in(state.run_of(event.agent) or self.root(state), child)
+
+    def finish_background(self, state: SessionState, name: str, going: Going, found: Found) -> None:
+        """Write down what a call did after it had returned: as a call of its own, which says so."""
+        known = state.runs[going.made.run]
+        after = replace(going.event, name="PostToolUse", call=f"{name}/background")
+        track = known if known.open else self.root(state)
+        rest = self._pen.request_rest(state, track, after, going, {BACKGROUND: MADE[BACKGROUND]})
+        with suppress(CallError, CallOutcomeError):  # it is on record, and nobody waits for it
+            self._pen.complete(state, rest, after, "", seen=Seen(found.changes), notes=found.notes)
 
     def offer(self, state: SessionState, event: Event) -> str | Refused | None:
         """Write down that a sub-agent is about to be started; return the prompt if it gets more than was asked."""
         if (before := state.calls.get(event.call)) is not None and before.denied is not None:
-            return Refused(before.denied)  # told twice
+            return Refused(_repeated(before.denied))  # told twice
         track = self.root(state)
         try:
             track = self.run(state, event)
-            if (refusal := self._pen.find_refusal(event)) is not None and self._pen.enforces(track):
+            if (refusal := self._pen.find_refusal(track, event)) is not None and self._pen.enforces(track):
                 return self._refuse(state, track, event, refusal.rule, not_made(refusal.sentence))
             known = state.offer_of(event.call)
             if known is not None:
@@ -132,37 +176,54 @@ class Following:
         """Write down what a sub-agent gave back."""
         if event.agent in state.agents and state.run_of(event.agent) is None:
             return  # told twice; or it was spoken to once more, and only answered
-        track = self.run(state, event)
+        try:
+            track = self.run(state, event)
+        except (GrantError, HandoffError) as error:
+            self._pen.write_unlet(state, self.root(state), event.agent or "", event.said, sentence_for(error))
+            return
         self.settle(state, track, event)
         # Whom it started in the background may still be at work, and ends by itself.
         self._end(state, track, event.said)
 
     def finish_delegation(self, state: SessionState, event: Event) -> None:
         """Write down what came of a call that started a sub-agent."""
-        offered = state.offer_of(event.call)
-        if offered is None:
-            offered, _ = self._pen.offer(state, self.run(state, event), _delegation(event, late=True))
         told = event.response if isinstance(event.response, dict) else {}
         agent = told.get("agentId")
         # Older versions do not say who it was, and tell no hook about it: all there is of it is what it gave back.
         name = agent if is_agent_id(agent) else f"call-{event.call}"
-        if offered.child is None and not offered.ended:
-            self._take(state, offered, name)
+        try:
+            offered = self._offered_by(state, event)
+            if offered.child is None and not offered.ended:
+                self._take(state, offered, name)
+        except (GrantError, HandoffError) as error:
+            words = readable(text_of(told.get("content")))
+            self._pen.write_unlet(state, self.root(state), name, words, sentence_for(error))
+            return
         track = None if offered.child is None else state.runs.get(offered.child)
         if track is not None and track.open and told.get("status") != _LAUNCHED:
             self._end(state, track, readable(text_of(told.get("content"))))
 
     def fail_delegation(self, state: SessionState, event: Event) -> None:
         """Write down that a sub-agent was not started, or did not come to an end."""
-        offered = state.offer_of(event.call)
-        if offered is None:
-            offered, _ = self._pen.offer(state, self.run(state, event), _delegation(event, late=True))
+        refused = state.calls.get(event.call)
+        if refused is not None and refused.denied and refused.denied in event.error:
+            return  # our own refusal, told back
+        try:
+            offered = self._offered_by(state, event)
+        except (GrantError, HandoffError) as error:
+            self._pen.write_unlet(state, self.root(state), f"call-{event.call}", event.error, sentence_for(error))
+            return
         track = None if offered.child is None else state.runs.get(offered.child)
         if track is not None and track.open:
-            error = "interrupted" if event.interrupted else "failed"
-            self._pen.end(state, track, Outcome.FAILED, error=error, message=event.error)
+            how = "interrupted" if event.interrupted else "failed"
+            self._pen.end(state, track, Outcome.FAILED, error=how, message=event.error)
         elif not offered.ended:
             self._pen.cancel(state, offered, event.error or _NOBODY)
+
+    def _offered_by(self, state: SessionState, event: Event) -> Offered:
+        """Return what a call offered; one that nobody was asked about is offered now. Raises as an offer does."""
+        known = state.offer_of(event.call)
+        return known or self._pen.offer(state, self.run(state, event), _delegation(event, late=True))[0]
 
     def answer(self, state: SessionState, event: Event) -> None:
         """Write down how the main conversation answered, and what became of its calls."""
@@ -259,6 +320,11 @@ class Following:
             self._pen.end(state, track, Outcome.FAILED)
 
 
+def _repeated(denied: str) -> str:
+    """Return what a model is told again: as it was told, or from the reason that the ledger has."""
+    return denied if denied.startswith(TOLD) else not_made(denied)
+
+
 def _names(state: SessionState, prompt_id: str) -> list[str]:
     return [name for name in state.prompts if name.partition("/")[0] == prompt_id]
 
@@ -270,6 +336,7 @@ def _delegation(event: Event, *, late: bool = False) -> Delegation:
         task=readable(prompt) if isinstance(prompt, str) else None,
         kind=readable(kind) if isinstance(kind, str) and kind.strip() else None,
         late=late,
+        message=find_message(transcript_of(event, event.agent), event.call, or_last=not late),
     )
 
 

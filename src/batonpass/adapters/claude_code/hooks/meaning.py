@@ -4,6 +4,7 @@ Files are read and written by their path; a command that is one program is run, 
 server is called as behind the proxy; whatever else there is, is called by its name.
 """
 
+import json
 import os
 import re
 import shlex
@@ -14,7 +15,8 @@ from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks.enforcing import Refusal
 from batonpass.adapters.claude_code.hooks.events import Event, file_argument
-from batonpass.adapters.claude_code.hooks.rules import DELEGATES, FILES, SHELLS, WRITERS
+from batonpass.adapters.claude_code.hooks.rules import DELEGATES, FILES, SHELLS
+from batonpass.adapters.claude_code.hooks.tool_kinds import ToolKind, leading_name, tools_of
 from batonpass.adapters.claude_code.places import relative_path
 from batonpass.adapters.claude_code.telling import as_agent, describe_arguments, is_reading, label_of
 from batonpass.adapters.mcp.declaring import Hints, Server, name_for
@@ -38,10 +40,9 @@ _NAMED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         (
             *DELEGATES,
+            *tools_of(ToolKind.LISTENER, ToolKind.ENDER),
             "AskUserQuestion",
-            "BashOutput",
             "ExitPlanMode",
-            "KillShell",
             "TodoWrite",
             "ToolSearch",
             "WebFetch",
@@ -51,8 +52,10 @@ _NAMED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }
 
-_READERS: Final = frozenset({"NotebookRead", "Read"})
-_SEARCHERS: Final = frozenset({"Glob", "Grep", "LS"})
+_WRITERS: Final = tools_of(ToolKind.WRITER)
+_READERS: Final = tools_of(ToolKind.READER)
+_SEARCHERS: Final = tools_of(ToolKind.SEARCHER)
+_GREP: Final = "Grep"
 # No shell would make more of these than words: nothing is substituted, joined, sent elsewhere or left out.
 _WORD: Final = r"(?:[\w@%+=:,./*?\[\]~{}^-]|'[^']*'|\"[^\"$`\\!]*\")+"
 # What stands in quotes is that; of the rest, a shell may make other words, and so other files, of these.
@@ -133,17 +136,25 @@ def _declared(event: Event, place: str, servers: Mapping[str, Server]) -> Declar
         content=() if named_by is None else tuple(name for name in event.input if name and name not in named_by),
         scripts=(_COMMAND,) if tool in SHELLS else (),
         # What was in a file before an edit stands on the receipt, so an edit can be undone.
-        reversible=True if tool in WRITERS else None,
+        reversible=True if tool in _WRITERS else None,
         external=label_of(tool).is_external,
         any_file=tool in SHELLS,
         place=place,
+        searches=tool == _GREP,  # Glob and LS tell names, and nothing of what is in a file
+        kin=_kin_of(tool),
     )
+
+
+def _kin_of(tool: str) -> tuple[str, ...]:
+    """Return by which other names rules mean a tool: all that run commands by the name of one."""
+    leading = leading_name(tool) if tool in SHELLS else None
+    return () if leading is None else (as_agent(leading),)
 
 
 def _done(event: Event, arguments: Mapping[str, Any], project: Path) -> tuple[str, str, bool]:
     named = arguments.get(file_argument(event.tool))
     path = named if isinstance(named, str) else None
-    if path and event.tool in WRITERS:
+    if path and event.tool in _WRITERS:
         return WRITE, path, True
     # All of the work tree has no name in it, so a search through all of it is a right of its own.
     if path and (event.tool in _READERS or (event.tool in _SEARCHERS and not _is_same(path, project))):
@@ -169,6 +180,18 @@ def _placed(event: Event, project: Path) -> dict[str, Any]:
         if _EXPANDED.search(_QUOTED.sub("", str(command))) is None:
             placed["arguments"] = words[1:]
     return placed
+
+
+def same_arguments(asked: bytes, used: bytes, event: Event, project: Path) -> bool:
+    """Return whether two descriptions of a call mean the same: paths by where they are, without what says nothing."""
+    one, other = (
+        _placed(replace(event, input=json.loads(each).get("arguments", {})), project) for each in (asked, used)
+    )
+    return _said(one) == _said(other)
+
+
+def _said(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value not in (None, False, "", [], {})}
 
 
 def _words(command: object) -> list[str]:

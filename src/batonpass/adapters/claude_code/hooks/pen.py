@@ -2,22 +2,24 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from batonpass.adapters.claude_code.hooks.directory_policy import Ruled, wrong_file
 from batonpass.adapters.claude_code.hooks.enforcing import Refusal, find_refusal
-from batonpass.adapters.claude_code.hooks.events import Event
-from batonpass.adapters.claude_code.hooks.meaning import HookedCall, call_of
-from batonpass.adapters.claude_code.hooks.remembering import SAID, STATEMENT
-from batonpass.adapters.claude_code.hooks.state import Made, SessionState, Track
+from batonpass.adapters.claude_code.hooks.events import Event, task_of
+from batonpass.adapters.claude_code.hooks.meaning import HookedCall, call_of, same_arguments
+from batonpass.adapters.claude_code.hooks.remembering import SAID, STATEMENT, UNLET
+from batonpass.adapters.claude_code.hooks.state import Going, Made, SessionState, Track
 from batonpass.adapters.claude_code.patches import EDITORS
-from batonpass.adapters.claude_code.sources import PROGRAM, SOURCE, describe_recorded, series_of, session_id_of
+from batonpass.adapters.claude_code.sources import PROGRAM, describe_recorded, series_of, session_id_of
 from batonpass.adapters.claude_code.telling import as_code, within_limit
 from batonpass.errors import CallError, CallOutcomeError
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.begun import Begun, Replayed
+from batonpass.handoff.calls.edited_files import Watched
 from batonpass.handoff.calls.finish import fail_call, finish_call, keep_late
 from batonpass.handoff.calls.past_calls import read_runs
 from batonpass.handoff.calls.protected_paths import Process
@@ -25,12 +27,17 @@ from batonpass.handoff.calls.receipts import deny_call
 from batonpass.handoff.calls.values import keep_result
 from batonpass.handoff.calls.work_tree import Seen
 from batonpass.handoff.desk import Desk
+from batonpass.handoff.earlier_roots import find_denied, find_earlier, less_used
 from batonpass.handoff.faults import Fault
+from batonpass.handoff.going_on import REST_OF
 from batonpass.handoff.starting import start_run
+from batonpass.handoff.tables import has_ended
 from batonpass.handoff.transfer.taint_received import take_in
 from batonpass.model.bodies import Body, Carried, Part, RunGap, RunRecorded
 from batonpass.model.content import Content
-from batonpass.model.ids import CallId, PrincipalId, StreamId
+from batonpass.model.content_names import ARGUMENTS, SOURCE
+from batonpass.model.grant import Grant
+from batonpass.model.ids import AgentId, CallId, ContentId, PrincipalId, StreamId
 from batonpass.model.label import Source
 from batonpass.model.receipt import Mode
 from batonpass.relay import Relay
@@ -73,11 +80,11 @@ class Pen:
         """Return whether what speaks against a call of a run stops it."""
         return self.desk.gates.enforce or track.working.mode is Mode.ENFORCED
 
-    def find_refusal(self, event: Event) -> Refusal | None:
-        """Return what the rules for its agent say against a call."""
+    def find_refusal(self, track: Track, event: Event) -> Refusal | None:
+        """Return what the rules for its agent say against a call: for the type that was offered the work."""
         if self.wrong is not None:
             return wrong_file(self.wrong)
-        return find_refusal(event, self._ruled.rules, self._project)
+        return find_refusal(event, self._ruled.rules, self._project, track.kind)
 
     def start(self, state: SessionState, by: PrincipalId, words: str | None, key: str | None) -> Track:
         """Begin the root run of a session with the human's first words; None if nobody heard them.
@@ -99,15 +106,27 @@ class Pen:
             contents=(self.source(state, key=key),),
             # Of a session that began before anybody listened, nobody knows what reached it.
             labelled=words is not None,
+            grant=self._left_of_table(state, by),
         )
         # Whoever has its key works on it: the next event may be another process's.
         holding.working = replace(holding.working, epoch=None)
         take_in(self.desk, holding, known)
+        with self.desk.store.view() as view:
+            holding.denied_before = find_denied(view, find_earlier(view, series_of(state.session), by, holding.id))
         track = Track(holding=holding)
         state.add(track)
         if words is not None and key is not None:
             state.prompts[key] = words
         return track
+
+    def _left_of_table(self, state: SessionState, by: PrincipalId) -> Grant | None:
+        """Return what is left of the table of this session, if it goes on; None: the table holds as it is, or none."""
+        table = self.desk.gates.grants.get(AgentId(PROGRAM))
+        if table is None or has_ended(table, self.desk.clock.now()):
+            return None
+        with self.desk.store.view() as view:
+            earlier = find_earlier(view, series_of(state.session), by)
+            return less_used(view, table, earlier) if earlier else None
 
     def _known_from_outside(self, state: SessionState) -> tuple[Source, ...]:
         """Return what came from outside to the last run of this very session: its model remembers all of it."""
@@ -134,20 +153,49 @@ class Pen:
         self.record(track, body, self.desk.text(SAID, within_limit(words)), source)
         state.said = words
 
-    def request(self, state: SessionState, track: Track, event: Event, *, late: bool = False) -> Made:
-        """Have a call judged and written down before it is made; `late`: it was made before anybody knew.
+    def request(
+        self,
+        state: SessionState,
+        track: Track,
+        event: Event,
+        after: Mapping[str, str] | None = None,
+        *more: Content,
+    ) -> Made:
+        """Have a call judged and written down before it is made; `after`: it was made already, and that is odd of it.
 
         Raises `GrantError` and `CallError` for one that must not be made, once that is on record.
         """
-        call = self._call(event, self.find_refusal(event))
+        call = self._call(event, self.find_refusal(track, event))
+        late = after is not None
         source = self.source(state, key=event.call, late=late or None)
-        begun = begin_call(self.desk, track.holding, call, beside=(source,), made=late)
+        begun = begin_call(self.desk, track.holding, call, beside=(source, *more), made=late, noted=after or {})
         if isinstance(begun, Replayed):
             raise TypeError("a session that goes on repeats nothing")
+        before = state.calls.get(event.call)
         made = state.calls[event.call] = Made(
-            id=begun.call, run=track.id, tool=event.tool, begun=begun, asked=call.described
+            id=begun.call,
+            run=track.id,
+            tool=event.tool,
+            begun=begun,
+            asked=call.described,
+            path=event.path,
+            denied=before.denied if late and before is not None else None,  # who asks again is refused again
         )
         return made
+
+    def request_rest(
+        self, state: SessionState, track: Track, event: Event, going: Going, after: Mapping[str, str]
+    ) -> Made:
+        """Write down the rest of a call that had returned; commits that came since then are its own."""
+        made = self.request(state, track, event, after, self.desk.text(REST_OF, going.made.id))
+        if made.begun is not None:
+            watched = Watched(self.desk.files.root, {}, going.history)
+            made.begun = replace(made.begun, watched=watched)
+        return made
+
+    def take_in(self, track: Track, other: Track) -> None:
+        """Let what another run knows from outside reach a run that hears of it before it is over."""
+        take_in(self.desk, track.holding, tuple(other.holding.taint.entered))
 
     def refuse(self, state: SessionState, track: Track, event: Event, rule: str, sentence: str) -> None:
         """Write down that a call was refused that never got as far as being judged: one that starts a sub-agent."""
@@ -166,6 +214,26 @@ class Pen:
         """Return whether an event is about a call that is known: its name alone says nothing, the call does."""
         return made.tool == event.tool and made.asked in {None, self._call(event).described}
 
+    def is_made_as_asked(self, made: Made, event: Event) -> bool:
+        """Return whether a call was made with the arguments with which it was asked for.
+
+        A program fills in what it takes for granted, and spells paths from the root on: that is the same call. One that
+        says nothing of arguments says nothing against them, and what was erased cannot be compared.
+        """
+        if made.tool != event.tool:
+            return False
+        asked = made.asked if made.kept is None else self._read_asked(made.kept)
+        used = self._call(event).described
+        if not event.input or asked is None or used == asked:
+            return True
+        # The ledger keeps no secrets: what is compared with it is compared as it would be kept.
+        kept = used if made.kept is None else self.desk.json(ARGUMENTS, used).body
+        return same_arguments(asked, kept, event, self._project)
+
+    def _read_asked(self, content: ContentId) -> bytes | None:
+        with self.desk.store.view() as view:
+            return view.get_content(content).body
+
     def complete(
         self, state: SessionState, made: Made, event: Event, result: object, *, seen: Seen, notes: tuple[str, ...] = ()
     ) -> None:
@@ -181,7 +249,7 @@ class Pen:
                 self._call(event),
                 _told(made.tool, result),
                 seen=seen,
-                beside=(self.source(state, key=event.call, unseen=notes or None),),
+                beside=(self.source(state, key=event.call, unseen=notes or None, task=task_of(result)),),
             )
         except (CallError, CallOutcomeError):
             made.open = False  # that is on record; what could not be recorded can be told again
@@ -217,6 +285,30 @@ class Pen:
         contents = (self.desk.result(body, media_type), self.source(state, key=name))
         keep_late(self.desk, state.runs[made.run].holding, _begun(made), *contents, completed=completed)
         made.open = False
+
+    def end_unmade(self, state: SessionState, made: Made, event: Event, instead: Made) -> None:
+        """Write down that a call was not made as it was asked for, and which one was made in its place."""
+        fail_call(
+            self.desk,
+            state.runs[made.run].holding,
+            _begun(made),
+            self._call(event),
+            Fault(as_code(f"{PROGRAM}.made-otherwise"), f"call {instead.id} was made in its place"),
+            made=False,
+            beside=(self.source(state, key=event.call),),
+        )
+        made.open = False
+
+    def write_unlet(self, state: SessionState, track: Track, name: str, words: str | None, reason: str) -> None:
+        """Write down the end of a sub-agent that nobody let begin: it has no run of its own that could end."""
+        if name in state.unlet:
+            return  # told twice
+        body = RunRecorded(run=track.id, by=PrincipalId(f"agent:{PROGRAM}"), items=())
+        contents = [self.source(state, key=f"{UNLET}{name}"), self.desk.text("reason", within_limit(reason))]
+        if words is not None and words.strip():
+            contents.append(self.desk.text("report", within_limit(words)))
+        self.record(track, body, *contents)
+        state.unlet.add(name)
 
     def write_gap(self, state: SessionState, track: Track, reasons: list[str]) -> None:
         """Write down that so many events were not recorded, and why."""

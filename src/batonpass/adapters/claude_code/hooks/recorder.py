@@ -8,6 +8,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +18,9 @@ from batonpass.adapters.claude_code.hooks.delegating import Delegating
 from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy, Ruled
 from batonpass.adapters.claude_code.hooks.events import Event, read_event, session_of
 from batonpass.adapters.claude_code.hooks.following import Following, Refused, answer_with
+from batonpass.adapters.claude_code.hooks.listening import find_ended_task
 from batonpass.adapters.claude_code.hooks.remembering import remember_session
-from batonpass.adapters.claude_code.hooks.state import Made, SessionState
+from batonpass.adapters.claude_code.hooks.state import Going, Made, SessionState
 from batonpass.adapters.claude_code.importing import principal_of
 from batonpass.attribution.sides import find_root
 from batonpass.attribution.worktree import WorkTree
@@ -46,7 +48,6 @@ class _Session:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.state: SessionState | None = None
-        self.background: dict[str, tuple[Event, Made]] = {}  # calls that returned and went on
 
 
 class Recorder:
@@ -155,12 +156,14 @@ class Recorder:
                     self._finish(session, event)
                 except (CallError, CallOutcomeError) as error:
                     return regretted(str(error))  # it is on record; the model learns that it was not to be
+                if (over := find_ended_task(event)) is not None:
+                    self._finish_background(session, event, lambda _, going: going.task == over)
             case "SessionStart":
                 self._changing.prepare()
             case "UserPromptSubmit" if event.ended_call is not None:
-                self._finish_background(session, [event.ended_call])
+                self._finish_background(session, event, lambda name, _: name == event.ended_call)
             case "SessionEnd":
-                self._finish_background(session, list(session.background))
+                self._finish_background(session, event, lambda *_: True)
                 self._end(session, event)
             case _:
                 with session.lock:
@@ -185,25 +188,30 @@ class Recorder:
 
     def _finish(self, session: _Session, event: Event) -> None:
         with session.lock:
-            made = self._following.find_made(self._state(session, event.session), event)
-        if not made.open:
+            state = self._state(session, event.session)
+            asked = state.calls.get(event.call)
+            made = self._following.find_made(state, event)
+        if made is None or not made.open:
             return
         # Not under the lock: looking at a large work tree takes longer than writing, and others have calls to begin.
-        found = self._changing.end(event, made, self._now())
+        looked = _looked_for(event, made, asked)
+        if asked is not None and looked is not asked:
+            self._changing.forget([asked.id])
+        found = self._changing.end(event, looked, self._now())
+        changes = tuple(replace(change, call=made.id) for change in found.changes)
         with session.lock:
-            if found.goes_on:
-                session.background[event.call] = (event, made)
-            self._following.finish(self._state(session, event.session), event, made, found)
+            state = self._state(session, event.session)
+            self._following.finish(state, event, made, replace(found, changes=changes), looked)
 
-    def _finish_background(self, session: _Session, calls: list[str]) -> None:
-        for call in calls:
+    def _finish_background(self, session: _Session, event: Event, over: Callable[[str, Going], bool]) -> None:
+        """Write down what commands did after they returned, of those that are over by now."""
+        with session.lock:
+            going = self._state(session, event.session).going
+            ended = {name: going.pop(name) for name in [*going] if over(name, going[name])}
+        for name, each in ended.items():
+            found = self._changing.end_background(each.made, self._now())
             with session.lock:
-                event, made = session.background.pop(call, (None, None))
-            if event is None or made is None:
-                continue
-            found = self._changing.end_background(made, self._now())
-            with session.lock:
-                self._following.finish_background(self._state(session, event.session), event, made, found)
+                self._following.finish_background(self._state(session, event.session), name, each, found)
 
     def _end(self, session: _Session, event: Event) -> None:
         with session.lock:
@@ -227,7 +235,9 @@ class Recorder:
         if session.state is None:
             self._relay.desk  # noqa: B018 - founds the ledger, or joins it
             with self._relay.store.view() as view:
-                session.state = remember_session(view, name, mode=self._mode, lost=self._lost)
+                session.state = remember_session(
+                    view, name, mode=self._mode, place=self._relay.desk.files.root, lost=self._lost
+                )
             self._changing.resume([made for made in session.state.calls.values() if made.open], self._now())
         if self._missed and session.state.root is not None:
             with self._lock:
@@ -246,6 +256,16 @@ class Recorder:
 
     def _now(self) -> datetime:
         return self._relay.desk.clock.now()
+
+
+def _looked_for(event: Event, made: Made, asked: Made | None) -> Made:
+    """Return for which call the files were looked at before: for the one that was asked about, if it was let be made.
+
+    Of one that was to edit another file, that file was looked at; then the result says what was edited.
+    """
+    if asked is None or asked.begun is None:
+        return made
+    return made if asked is not made and asked.path != event.path else asked
 
 
 def regretted(sentence: str) -> dict[str, Any]:

@@ -6,17 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from batonpass.adapters.claude_code.hooks.tool_kinds import ToolKind, leading_name, tools_of
 from batonpass.guard.patterns import glob
 from batonpass.policy.document import CLAUDE_CODE, Document, Place, find_document
 
 ALLOW: Final = "allow"
 DENY: Final = "deny"
 
-# As in Claude Code, a rule about Edit is about every tool of its own that writes files.
-WRITERS: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
-FILES: Final = WRITERS | {"Glob", "Grep", "NotebookRead", "Read"}
-SHELLS: Final = frozenset({"Bash", "Monitor", "PowerShell"})
-DELEGATES: Final = frozenset({"Agent", "Task"})
+FILES: Final = tools_of(ToolKind.WRITER, ToolKind.READER) | {"Glob", "Grep"}
+SHELLS: Final = tools_of(ToolKind.SHELL)
+DELEGATES: Final = tools_of(ToolKind.DELEGATE)
 _WITH_MORE: Final = FILES | SHELLS | DELEGATES | {"WebFetch"}
 _PATTERN: Final = re.compile(r"([A-Za-z][A-Za-z0-9_*-]*)(?:\((.+)\))?", re.DOTALL)
 
@@ -31,7 +30,7 @@ class Pattern:
 
     def covers(self, tool: str) -> bool:
         """Return whether it is about a tool, whatever that is used on."""
-        if self.tool == "Edit" and tool in WRITERS:
+        if self.tool == leading_name(tool):
             return True
         if self.tool in DELEGATES and tool in DELEGATES:
             return True

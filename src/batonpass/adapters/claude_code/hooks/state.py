@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from batonpass.adapters.claude_code.hooks.events import Event
 from batonpass.adapters.claude_code.records import LinkedBy
+from batonpass.attribution.arrived_commits import History
 from batonpass.handoff.calls.begun import Begun
 from batonpass.handoff.holding import Holding
 from batonpass.ledger.standing import Working
-from batonpass.model.ids import AgentId, CallId, HandoffId, RunId
+from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, RunId
 
 
 @dataclass(slots=True, kw_only=True)
@@ -16,6 +18,7 @@ class Track:
 
     holding: Holding  # what every door knows of a run that it works on
     agent: str | None = None  # None: the main conversation
+    kind: str | None = None  # the type of sub-agent that was asked for, if the call named one
     link: str | None = None  # how it is known which call started it
     candidates: int = 1  # how many calls could have
     open: bool = True
@@ -45,8 +48,25 @@ class Made:
     tool: str
     open: bool = True
     denied: str | None = None  # what the model was told, if it was refused
-    begun: Begun | None = None  # None if it was refused
+    begun: Begun | None = None  # None if it was refused, and as far as anybody knows never made
     asked: bytes | None = None  # tool and arguments as they were told; None: another process was told them
+    path: str | None = None  # the file that it was to edit, if it named one and this process was told
+    kept: ContentId | None = None  # where the ledger has the same, if another process was told them
+
+    @property
+    def is_only_refused(self) -> bool:
+        """Return whether it was refused, and nobody has said that it was made all the same."""
+        return self.denied is not None and self.begun is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """A command that returned and may be at work still."""
+
+    made: Made
+    event: Event
+    history: History | None  # where the repository stood when it returned
+    task: str | None = None  # how Claude Code names it, if it knows of it
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,6 +100,8 @@ class SessionState:
     offers: dict[HandoffId, Offered] = field(default_factory=dict)  # in the order in which they were made
     prompts: dict[str, str] = field(default_factory=dict)  # the human's words by what names them
     said: str | None = None  # the last words of the main conversation
+    going: dict[str, Going] = field(default_factory=dict)  # by the name of the call
+    unlet: set[str] = field(default_factory=set)  # sub-agents and calls that nobody let begin, and that have ended
 
     def run_of(self, agent: str | None) -> Track | None:
         """Return the open run of a sub-agent, or of the main conversation."""

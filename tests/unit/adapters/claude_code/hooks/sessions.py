@@ -3,10 +3,13 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from batonpass.adapters.claude_code.hooks.recorder import Recorder
 from batonpass.model.content import StoredContent
@@ -32,6 +35,7 @@ class Session:
     prompt_id: str = "p1"
     after: Callable[[], Recorder] | None = None  # who goes on recording after each event
     heard: list[str] = field(default_factory=list)
+    asked: dict[tuple[str, str], Mapping[str, object]] = field(default_factory=dict)  # calls, with their arguments
 
     @property
     def transcript(self) -> Path:
@@ -64,16 +68,19 @@ class Session:
 
     def asks(self, call: str, tool: str, agent: str | None = None, **given: object) -> dict[str, Any]:
         """Let the model ask for a call."""
+        self.asked[call, tool] = given
         return self.tell("PreToolUse", tool_name=tool, tool_input=given, tool_use_id=call, **_of(agent))
 
     def returns(self, call: str, tool: str, response: object, agent: str | None = None, **given: object) -> None:
-        """Let a call return."""
-        told = {"tool_name": tool, "tool_input": given, "tool_use_id": call, "tool_response": response}
+        """Let a call return: with the arguments with which it was asked for, unless others are given."""
+        used = {**self.asked.get((call, tool), {}), **given}
+        told = {"tool_name": tool, "tool_input": used, "tool_use_id": call, "tool_response": response}
         self.tell("PostToolUse", **told, **_of(agent), duration_ms=3)
 
     def fails(self, call: str, tool: str, error: str, agent: str | None = None, **given: object) -> None:
         """Let a call fail."""
-        told = {"tool_name": tool, "tool_input": given, "tool_use_id": call, "error": error, "is_interrupt": False}
+        used = {**self.asked.get((call, tool), {}), **given}
+        told = {"tool_name": tool, "tool_input": used, "tool_use_id": call, "error": error, "is_interrupt": False}
         self.tell("PostToolUseFailure", **told, **_of(agent))
 
     def calls(self, call: str, tool: str, response: object = "ok", agent: str | None = None, **given: object) -> None:
@@ -173,10 +180,10 @@ def _tell(receipt: Receipt, view: LedgerView, names: _Names) -> dict[str, Any]:
 
 
 def _tell_body(body: object, names: _Names) -> Iterator[tuple[str, Any]]:
-    assert is_dataclass(body)
-    for each in fields(body):
+    assert isinstance(body, Struct)
+    for name, part in asdict(body).items():
         # How long a call took differs every time, and whoever took over does not know it.
-        yield each.name, None if each.name == "took_us" else _plain(getattr(body, each.name), names)
+        yield name, None if name == "took_us" else _plain(part, names)
 
 
 def _plain(value: Any, names: _Names) -> Any:  # noqa: ANN401 - whatever a body holds
@@ -186,7 +193,7 @@ def _plain(value: Any, names: _Names) -> Any:  # noqa: ANN401 - whatever a body 
         return names(value)
     if isinstance(value, tuple):
         return [_plain(item, names) for item in value]
-    if is_dataclass(value):
+    if isinstance(value, Struct):
         return dict(_tell_body(value, names))
     return value
 

@@ -48,6 +48,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "approvals": 1,
         "taint": [],
         "terms": None,
+        "reasoning": None,
     } == {**offered["body"], "missing": sorted(offered["body"]["missing"])}
     assert {
         "task": "Make total() round\n half-even ",
@@ -79,6 +80,7 @@ def test_a_sub_agent_from_beginning_to_end(session: Session, relay: Relay) -> No
         "effects": ["call-1"],
         "unverified": [],
         "kept": 0,
+        "keeps": [],
         "gives": [],
         "flags": [],
         "label": {"integrity": "tool_output", "readers": None},
@@ -393,3 +395,43 @@ def test_one_whose_handoff_somebody_withdrew_goes_on_beside_it(session: Session,
     assert ["run-2", "run-3"] == [one["stream"] for one in receipts(relay, "tool.completed")]
     assert ["run-1", "run-1"] == [one["body"]["run"] for one in receipts(relay, "handoff.initiated")]
     assert 1 == len(receipts(relay, "run.started"))
+
+
+class TestRulesByType:
+    """Rules for a type of sub-agent go by the type that was asked for."""
+
+    def test_what_an_event_says_changes_nothing(
+        self, session: Session, project: Path, record: Callable[[], Recorder]
+    ) -> None:
+        """The offer is signed; what is told with a call is not. Another process knows it too."""
+        rules = '[policy]\nenforce = true\n[claude-code.agents.editor]\ndeny = ["Bash"]\n'
+        (project / "batonpass.toml").write_text(rules, encoding="utf-8")
+        session.says("Go")
+        session.delegates("c1", "Edit it", kind="editor")
+        session.starts("a1", "c1", kind="reader")
+        of = {"agent_id": "a1", "agent_type": "reader"}
+        asked = {"tool_name": "Bash", "tool_input": {"command": "make"}, **of}
+        first = session.tell("PreToolUse", tool_use_id="c2", **asked)
+        session.recorder = record()
+        second = session.tell("PreToolUse", tool_use_id="c3", **asked)
+
+        sentences = [one["hookSpecificOutput"]["permissionDecisionReason"] for one in (first, second)]
+        assert ["denies 'Bash' to sub-agents of type 'editor'" in said for said in sentences] == [True, True]
+
+
+def test_the_end_of_a_sub_agent_that_nobody_let_begin_is_recorded(
+    session: Session, relay: Relay, project: Path, record: Callable[[], Recorder]
+) -> None:
+    """Its call was seen by nobody, and its offer waits: that is no error of whoever tells its end, once or twice."""
+    rule = '[policy]\nenforce = true\n[[rules]]\nname = "ask"\non = "handoff"\nagent = "editor"\ngate = "approve"\n'
+    (project / "batonpass.toml").write_text(rule, encoding="utf-8")
+    session.says("Go")
+    session.stops("a1", "Did it")
+    session.stops("a1", "Did it")
+    session.recorder = record()
+    session.stops("a1", "Did it")
+
+    (ended,) = [one for one in receipts(relay, "run.recorded") if "report" in one["content"]]
+    assert ("Did it", "unlet/a1") == (ended["content"]["report"], ended["content"]["source"]["key"])
+    assert ended["content"]["reason"].startswith("Held, and not begun: ")
+    assert (1, []) == (len(receipts(relay, "handoff.initiated")), receipts(relay, "handoff.accepted"))

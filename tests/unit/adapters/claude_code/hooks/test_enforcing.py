@@ -258,6 +258,120 @@ def test_rules_hold_for_their_type(
     assert expected == rule_of(places, a_call(project, tool, by=by, **given), rules)
 
 
+PUSHES = [
+    "env git push",
+    "/usr/bin/git push origin",
+    "bash -c 'git push'",
+    "bash -lc 'cd x && git push'",
+    "git -C . push",
+    "git -c user.name=x --no-pager push",
+    "git -c alias.p=push p",
+    "git -c 'alias.p=!git push' p",
+    "command git push",
+    "X=1 git push",
+    "env X=1 -i git push",
+    "(git push)",
+    "true && git push",
+    "true; git push",
+    "true | git push",
+    "git push &",
+    "if true; then git push; fi",
+    "for i in 1 2; do git push; done",
+    "function f { git push; }; f",
+    "f() { git push; }; f",
+    "echo $(git push)",
+    "echo `git push`",
+    "cat <(git push)",
+    "\\git push",
+    "'git' \"push\"",
+    "G=git; $G push",
+    "eval 'git push'",
+    "nice -n 5 git push",
+    "timeout 5 git push",
+    "sudo -u ana git push",
+    "env -S 'git push'",
+    "xargs git push",
+    "find . -maxdepth 0 -exec git push ;",
+    "find . -exec sh -c 'git push' ;",
+    "/usr/lib/git-core/git-push",
+    "bash <<'EOF'\ngit push\nEOF",
+    f"true {'x' * 200_001}; git push",
+]
+
+
+@pytest.mark.parametrize("command", PUSHES, ids=lambda command: command[:40])
+def test_a_deny_rule_is_about_every_program_that_is_run(tmp_path: Path, command: str) -> None:
+    """Whatever runs it, and however it is spelled: rules are about what happens."""
+    rules = rules_of(tmp_path, '[claude-code.main]\ndeny = ["Bash(git push *)"]\n')
+    refusal = find_refusal(a_call(tmp_path, "Bash", command=command), rules, tmp_path)
+
+    assert "claude-code.denied" == (refusal and refusal.rule)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git status",
+        "git log --grep push",
+        "git stash push",
+        "echo git push",
+        "sudo echo git push",
+        "git commit -m 'git push later'",
+        "grep -r 'git push' .",
+        "./push.sh",
+        "git pushx",
+        "env | grep git",
+    ],
+)
+def test_a_deny_rule_is_about_nothing_else(tmp_path: Path, command: str) -> None:
+    """Words that only mention it run nothing."""
+    rules = rules_of(tmp_path, '[claude-code.main]\ndeny = ["Bash(git push *)"]\n')
+
+    assert None is find_refusal(a_call(tmp_path, "Bash", command=command), rules, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed"),
+    [
+        ("git status", True),
+        ("git status && make test", True),
+        ("timeout 5 make test", True),
+        ("timeout 5 curl x", False),
+        ("env make", False),
+        ("timeout 5 env make", False),
+        ("/usr/bin/make", False),
+        ("bash -c 'make test'", True),
+        ("bash -c 'curl x'", False),
+        ("bash -c 'make; curl x'", False),
+        ("timeout -k 5 9 make", True),
+        ("timeout 5", False),
+        ("timeout evil make", False),
+        ("find . -name x", True),
+        ("find . -exec make ;", True),
+        ("find . -exec curl x ;", False),
+        ("find . -exec make ; -exec curl x ;", False),
+    ],
+)
+def test_what_is_allowed_runs_nothing_else(tmp_path: Path, command: str, *, allowed: bool) -> None:
+    """A list of what is allowed has to allow each program that a command runs, by whatever other."""
+    listed = '"Bash(git *)", "Bash(make *)", "Bash(timeout *)", "Bash(bash *)", "Bash(find *)"'
+    rules = rules_of(tmp_path, f"[claude-code.main]\nallow = [{listed}]\n")
+
+    assert allowed == (find_refusal(a_call(tmp_path, "Bash", command=command), rules, tmp_path) is None)
+
+
+@pytest.mark.parametrize("tool", ["Monitor", "PowerShell"])
+def test_a_rule_about_bash_is_about_every_tool_that_runs_commands(tmp_path: Path, tool: str) -> None:
+    """As one about Edit is about every tool that edits files."""
+    rules = rules_of(tmp_path, '[claude-code.main]\ndeny = ["Bash(git push *)"]\nallow = ["Bash(git *)"]\n')
+    found = [
+        find_refusal(a_call(tmp_path, tool, command=command), rules, tmp_path)
+        for command in ("git push", "git status", "make")
+    ]
+
+    assert ["claude-code.denied", None, "claude-code.not-allowed"] == [one and one.rule for one in found]
+
+
 def test_by_default_everything_can_be_denied(project: Path, places: Protected, tmp_path: Path) -> None:
     """Then a type needs a list of what it may."""
     rules = rules_of(tmp_path, '[claude-code]\ndefault = "deny"\n[claude-code.main]\nallow = ["Read"]\n')

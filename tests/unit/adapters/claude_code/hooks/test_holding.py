@@ -121,6 +121,29 @@ def test_limits_hold_across_processes(held: Held) -> None:
     assert [("TodoWrite", "limit")] == held.denials()
 
 
+def test_limits_go_on_when_a_session_is_resumed(held: Held) -> None:
+    """Whoever could begin anew by ending it would have no limit: what was used in each run before counts."""
+    answers = []
+    for number in range(4):
+        answers.append(held.asks(f"c{number}", "TodoWrite", todos=[]))
+        held.session.tell("SessionEnd", reason="other")
+        held.session.says("Go on", f"p{number}")
+
+    assert [True, True, False, False] == [answer is None for answer in answers]
+    assert [("TodoWrite", "limit")] * 2 == held.denials()
+    assert None is held.asks("c9", "Read", file_path="a.py")
+
+
+def test_another_session_has_limits_of_its_own(held: Held) -> None:
+    """The table says what one session may."""
+    held.asks("c1", "TodoWrite", todos=[])
+    held.asks("c2", "TodoWrite", todos=[])
+    other = Session(held.project, held.recorder(), id="99999999-2222-4333-8444-555555555555")
+    other.says("Something else")
+
+    assert None is sentence(other.asks("c3", "TodoWrite", todos=[]))
+
+
 def test_a_revoked_session_makes_no_further_call(held: Held) -> None:
     """From the next call on, and no sub-agent is started either."""
     held.asks("c1", "Read", file_path="a.py")

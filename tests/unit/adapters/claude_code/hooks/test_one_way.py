@@ -120,6 +120,46 @@ class TestHolds:
         assert f"`batonpass handoff approve {call[-6:]}`" in str(first)
         assert [True, True, False, True] == [one is not None for one in (first, other, again, once_more)]
 
+    def test_a_denial_holds_when_the_session_is_resumed(
+        self, session: Session, relay: Relay, project: Path, record: Callable[[], Recorder]
+    ) -> None:
+        """Nobody is asked once more, in this process or another, by the session or its sub-agents; others are."""
+        (project / "batonpass.toml").write_text(HOLDS, encoding="utf-8")
+        session.says("Go")
+        session.asks("c1", "Bash", command="make")
+        relay.held_call(held_calls(relay)[0]).deny(by="user:bo", reason="no")
+        session.tell("SessionEnd", reason="other")
+        session.says("Go on", "p2")
+        first = sentence(session.asks("c2", "Bash", command="make"))
+        session.recorder = record()
+        second = sentence(session.asks("c3", "Bash", command="make"))
+        session.delegates("c4", "Edit it")
+        session.starts("a1", "c4")
+        below = sentence(session.asks("c5", "Bash", "a1", command="make"))
+        other = sentence(session.asks("c6", "Bash", command="make clean"))
+        elsewhere = Session(project, record(), id="99999999-2222-4333-8444-555555555555")
+        elsewhere.says("Something else")
+
+        assert "user:bo did not let Bash be made earlier in this session" in str(first)
+        assert [first] * 2 == [second, below]
+        assert str(other).startswith("Held, and not made: ")
+        assert str(sentence(elsewhere.asks("c7", "Bash", command="make"))).startswith("Held, and not made: ")
+
+    @pytest.mark.parametrize("tool", ["Monitor", "PowerShell"])
+    def test_a_rule_about_bash_is_about_every_tool_that_runs_commands(
+        self, session: Session, project: Path, tool: str
+    ) -> None:
+        """What may be held by one name is held by the others; what is let go on is let go on by its own name."""
+        (project / "batonpass.toml").write_text(HOLDS, encoding="utf-8")
+        session.says("Go")
+        held = sentence(session.asks("c1", tool, command="make"))
+        every = '\n[[rules]]\nname = "every"\non = "call"\ngate = "approve"\naction = "write"\n'
+        (project / "batonpass.toml").write_text(HOLDS.replace('"approve"', '"none"') + every, encoding="utf-8")
+
+        assert "rule careful" in str(held)
+        assert None is sentence(session.asks("c2", "Bash", command="make"))
+        assert "rule every" in str(sentence(session.asks("c3", tool, command="make")))
+
     def test_a_sub_agent_goes_on_while_its_call_waits(
         self, session: Session, relay: Relay, project: Path, record: Callable[[], Recorder]
     ) -> None:

@@ -1,21 +1,22 @@
 """Where receipts come from if the act itself did not record them, and when it happened as their source says."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from batonpass.audit.lookup import read_receipt
 from batonpass.errors import NotFoundError
 from batonpass.model.content import StoredContent
+from batonpass.model.content_names import SOURCE
 from batonpass.model.ids import ContentId, StreamId
 from batonpass.model.receipt import Receipt
 from batonpass.model.run import Run
+from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
-SOURCE: Final = "source"
 IMPORTED: Final = "imported, unsigned"
 PARTLY: Final = "partly imported, unsigned"
 

@@ -1,0 +1,47 @@
+"""Receipts as they come: what was recorded since somebody last looked."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from batonpass.errors import StoreReadOnlyError, StoreRefusedError
+from batonpass.model.ids import ReceiptId, RunId
+from batonpass.model.receipt import StoredReceipt
+from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
+
+
+class Feed:
+    """Yields each receipt once, whichever process recorded it: by position, from where it stood last.
+
+    A store that tells nobody of what is new is asked again; what it tells is only a hint that asking is worth it.
+    """
+
+    def __init__(self, store: LedgerStore, *, root: RunId | None = None) -> None:
+        self._store = store
+        self._root = root
+        self._position = 0
+        self._unsequenced: set[ReceiptId] = set()
+
+    def sequence(self) -> None:
+        """Let what others recorded have its position. Who may only read does without."""
+        with suppress(StoreReadOnlyError, StoreRefusedError):
+            self._store.sequence()
+
+    def skip(self, view: LedgerView) -> None:
+        """Leave out whatever is there already."""
+        self._position = view.last_position()
+        for stored in view.find_receipts(ReceiptQuery(root=self._root, unsequenced=True)):
+            self._unsequenced.add(stored.id)
+
+    def read(self, view: LedgerView) -> Iterator[StoredReceipt]:
+        """Yield what was recorded since the last time, in the order in which it was."""
+        last = view.last_position()
+        for stored in view.find_receipts(ReceiptQuery(root=self._root, first=self._position + 1, last=last)):
+            if stored.id in self._unsequenced:
+                self._unsequenced.discard(stored.id)  # it was told before it had a position
+            else:
+                yield stored
+        self._position = last
+        for stored in view.find_receipts(ReceiptQuery(root=self._root, unsequenced=True)):
+            if stored.id not in self._unsequenced:
+                self._unsequenced.add(stored.id)
+                yield stored

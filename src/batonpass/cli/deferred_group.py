@@ -1,0 +1,29 @@
+"""A group of commands, each in a module of its own that is loaded when somebody asks for it."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class DeferredGroup(click.Group):
+    """Commands by their names, as `module:attribute` below this package. To start one loads none of the others."""
+
+    def __init__(self, name: str | None = None, *, homes: Mapping[str, str], **settings: Any) -> None:  # noqa: ANN401 - click's
+        super().__init__(name, **settings)
+        self._homes = homes
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Return the command of this name, from its module."""
+        if cmd_name not in self._homes:
+            return None
+        module, _, attribute = self._homes[cmd_name].partition(":")
+        found = getattr(import_module(f"batonpass.cli.{module}"), attribute)
+        if not isinstance(found, click.Command):
+            raise TypeError(cmd_name)
+        return found
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the order in which people need them."""
+        return list(self._homes)

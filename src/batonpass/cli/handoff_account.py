@@ -1,0 +1,47 @@
+"""`batonpass handoff show`: one handoff on one screen, or the proof of what arrived with it."""
+
+import click
+
+from batonpass.accounts.account import read_account
+from batonpass.audit.carriage import prove_carriage
+from batonpass.audit.meant import get_handoff
+from batonpass.cli.exits import NO
+from batonpass.cli.handoff_facts import account_facts
+from batonpass.cli.handoff_proving import carriage_facts, say_carriage
+from batonpass.cli.handoff_sheet import room
+from batonpass.cli.handoff_showing import compose
+from batonpass.cli.ids import HANDOFF_ID
+from batonpass.cli.opening import opened_view
+from batonpass.cli.options import json_option, ledger_option
+from batonpass.cli.printing import say, say_json
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@click.option("--proof", is_flag=True, help="Prove that intent, constraints and exclusions arrived unchanged.")
+@json_option
+@ledger_option
+def show(handoff: str, *, proof: bool, as_json: bool) -> None:
+    """Show a handoff on one screen.
+
+    Who, for whom, what exactly, with which rights, what came of it, and what stays open.
+
+    With --proof, every hop from the root is followed through receipts alone; exits with 1 if something was lost.
+    """
+    with opened_view() as view:
+        found = get_handoff(view, handoff)
+        if proof:
+            carriage = prove_carriage(view, found)
+            if as_json:
+                say_json(carriage_facts(carriage))
+            else:
+                say_carriage(carriage)
+            if not carriage.binds:
+                click.get_current_context().exit(NO)
+            return
+        account = read_account(view, found)
+    if as_json:
+        say_json(account_facts(account))
+        return
+    for line in compose(account, columns=room()):
+        say(line)

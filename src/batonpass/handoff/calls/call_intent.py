@@ -1,0 +1,26 @@
+"""What a call is told to write: a command by its text, any other tool by the files that its arguments name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from batonpass.attribution.intent import Intent, Write
+from batonpass.handoff.calls.edited_files import Watched
+from batonpass.handoff.calls.shell_intent import shell_intent
+from batonpass.handoff.calls.tools import ToolCall
+
+
+def call_intent(call: ToolCall[Any], watched: Watched, root: Path) -> Intent:
+    """Return what a call is told to write into the work tree below a root."""
+    if not call.declared.scripts:
+        paths = (path.relative_to(root).as_posix() for path in watched.before if path.is_relative_to(root))
+        return Intent(writes=tuple(Write(path=path) for path in paths))
+    told = [shell_intent(text, call.declared.place or Path.cwd(), root) for text in _scripts(call)]
+    return Intent(writes=tuple(write for one in told for write in one.writes), brings=any(one.brings for one in told))
+
+
+def _scripts(call: ToolCall[Any]) -> Iterator[str]:
+    """Yield what a shell is told."""
+    for name in call.declared.scripts:
+        if isinstance(text := call.mentioned.get(name), str):
+            yield text

@@ -1,0 +1,237 @@
+"""The one answer to what a run may do now: every hop of its grant, what is used of it, and what is left."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from batonpass.credentials import Redactor
+from batonpass.errors import InvalidValueError
+from batonpass.guard.limits import account_of, find_left, least_left, permit_account
+from batonpass.handoff.bounds import Bounds, Hop, below, read_bounds, read_terms
+from batonpass.handoff.transfer.read_offer import read_brief
+from batonpass.ledger.standing import mode_of_child
+from batonpass.model.charge import REVOKED, Charged, part_of
+from batonpass.model.effective_grant import EffectiveGrant, GrantStep, LimitLeft, PermitLeft, Standing
+from batonpass.model.grant import Signed, Terms
+from batonpass.model.ids import AgentId, PrincipalId, StreamId
+from batonpass.model.limits import UNLIMITED
+from batonpass.model.permit import Permit
+from batonpass.model.receipt import Mode
+from batonpass.model.run import Handoff
+from batonpass.model.scope import Scope
+from batonpass.store.port import LedgerView
+from batonpass.wire.codec import decode_receipt
+
+if TYPE_CHECKING:
+    from batonpass.handoff.desk import Desk
+    from batonpass.handoff.holding import Holding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantHop:
+    """One hop of a chain: its terms, what is used of them, and whether they were revoked."""
+
+    terms: Signed[Terms]
+    by: str  # who gave it: the agent that handed it on; of a root, whoever it works for
+    account: StreamId
+    used: tuple[Charged, ...]
+    permits: Mapping[str, tuple[Charged, ...]]  # of those that have limits of their own, by their text
+    is_revoked: bool
+
+    @property
+    def granted_by(self) -> str:
+        """Return who gave it; one that holds no grant itself gave it on behalf of its principal."""
+        said = self.terms.said
+        return f"{self.by} for {said.principal}" if said.handoff is not None and said.parent is None else self.by
+
+
+def read_hops(view: LedgerView, chain: Iterable[Signed[Terms]]) -> tuple[GrantHop, ...]:
+    """Return what is used of each grant of a chain."""
+    return tuple(_hop(view, terms) for terms in chain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who is held to something, and to what."""
+
+    agent: AgentId
+    principal: PrincipalId
+    mode: Mode
+    bounds: Bounds
+
+
+def effective_grant(desk: "Desk", holding: "Holding") -> EffectiveGrant:
+    """Return what a run that this process works on may do now."""
+    card = desk.cards.get(holding.agent)
+    holder = Holder(agent=holding.agent, principal=holding.principal, mode=holding.working.mode, bounds=holding.bounds)
+    with desk.store.view() as view:
+        told = read_grant(
+            view,
+            holder,
+            at=holding.present(desk.clock),
+            ceiling=None if card is None else card.most,
+            redactor=desk.redactor,
+        )
+    # A relay whose policy is enforced holds every run to its rules, however the run is recorded.
+    return replace(told, policy_stops=desk.gates.enforce)
+
+
+def read_grant_of(view: LedgerView, handoff: Handoff, at: datetime) -> EffectiveGrant:
+    """Return what whoever works on a handoff may do, or could if somebody took it now; from receipts alone.
+
+    Raises a `GrantError` if nobody can tell any more what was granted.
+    """
+    offered = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
+    parent = view.get_run(handoff.parent)
+    if handoff.run is not None:
+        bounds = read_bounds(view, view.get_run(handoff.run))
+    else:
+        keys = {key.id: key for key in view.find_keys()}
+        hop = Hop(
+            account=StreamId(handoff.id),
+            agent=handoff.to,
+            brief=read_brief(view, offered),
+            since=at,
+            terms=read_terms(view, offered, keys),
+        )
+        bounds = below(read_bounds(view, parent), hop)
+    holder = Holder(agent=handoff.to, principal=parent.principal, mode=mode_of_child(offered), bounds=bounds)
+    return read_grant(view, holder, at=at)
+
+
+def read_grant(
+    view: LedgerView,
+    holder: Holder,
+    *,
+    at: datetime,
+    ceiling: Scope | None = None,
+    redactor: Redactor | None = None,
+) -> EffectiveGrant:
+    """Return what somebody may do at a moment, by what holds them and what everybody has used by then.
+
+    `ceiling` is what an agent may ever hold. What is returned is told to whoever works, and from there it goes
+    anywhere: no permit in it has a secret, such as a password in an address.
+    """
+    bounds = holder.bounds
+    clean = partial((redactor or Redactor()).text, "scope")
+    said = EffectiveGrant(
+        agent=holder.agent,
+        principal=holder.principal,
+        mode=holder.mode,
+        at=at,
+        limits=tuple(least_left(_of_accounts(view, bounds, at))),
+    )
+    if not bounds.chain:
+        return said
+    hops = read_hops(view, bounds.chain)
+    standing = _standing(view, bounds, at)
+    holds = standing is Standing.IN_FORCE
+    *above, last = bounds.terms
+    rights = [one.may_delegate for one in above] + ([] if ceiling is None else [ceiling])
+    may = _in_time(_within(last.may, rights), at) if holds else ()
+    may_delegate = _in_time(_within(last.may_delegate, rights), at) if holds else ()
+    depths = [one.max_depth - len(above) for one in bounds.terms if one.max_depth is not None]
+    return replace(
+        said,
+        standing=standing,
+        may=tuple(PermitLeft(text=clean(one.text), left=tuple(least_left(_of_permit(one, hops)))) for one in may),
+        may_delegate=tuple(clean(one.text) for one in may_delegate),
+        until=bounds.ends,
+        depth_left=max(0, min(depths)) if depths else None,
+        chain=tuple(_step(hop, at, clean) for hop in hops),
+    )
+
+
+def _hop(view: LedgerView, terms: Signed[Terms]) -> GrantHop:
+    account = account_of(terms.said)
+    return GrantHop(
+        terms=terms,
+        by=_giver(view, terms.said),
+        account=account,
+        used=tuple(view.find_charged(account)),
+        permits={
+            permit.text: tuple(view.find_charged(permit_account(account, permit)))
+            for permit in (*terms.said.may.permits, *terms.said.may_delegate.permits)
+            if permit.limits != UNLIMITED
+        },
+        is_revoked=_is_revoked(view, account),
+    )
+
+
+def _giver(view: LedgerView, terms: Terms) -> str:
+    if terms.handoff is None:
+        return terms.principal
+    return view.get_run(view.get_handoff(terms.handoff).parent).agent
+
+
+def _is_revoked(view: LedgerView, account: StreamId) -> bool:
+    return any(view.find_charged(part_of(account, REVOKED)))
+
+
+def _standing(view: LedgerView, bounds: Bounds, at: datetime) -> Standing:
+    if any(_is_revoked(view, account) for account in bounds.line):
+        return Standing.REVOKED
+    return Standing.ENDED if bounds.ends is not None and at >= bounds.ends else Standing.IN_FORCE
+
+
+def _of_accounts(view: LedgerView, bounds: Bounds, at: datetime) -> Iterator[LimitLeft]:
+    for account in bounds.accounts:
+        yield from find_left(
+            account.limits,
+            view.find_charged(account.id),
+            since=account.since,
+            at=at,
+            shared_with=account.agent,
+            budget=account.budget,
+        )
+
+
+def _within(scope: Scope, rights: Sequence[Scope]) -> Scope:
+    """Return what all hops let be used; what was widened on its way has no effect, so it is not told either."""
+    for right in rights:
+        if not right.covers(scope):
+            try:
+                scope = right.meet(scope)
+            except InvalidValueError:
+                # Far too many permits to write down: those of them that are covered whole are told.
+                scope = right.narrow(scope)
+    return scope
+
+
+def _in_time(scope: Scope, at: datetime) -> tuple[Permit, ...]:
+    return tuple(permit for permit in scope.permits if permit.until is None or at < permit.until)
+
+
+def _of_permit(permit: Permit, hops: Sequence[GrantHop]) -> Iterator[LimitLeft]:
+    """Yield what is left of the limits that one permit is under: its own, and those of permits above it.
+
+    Above, a call counts against any one permit that covers it and has room. So of several the one with most left
+    counts, and one without limits leaves it open.
+    """
+    *above, own = hops
+    yield from find_left(permit.limits, own.permits.get(permit.text, ()))
+    for hop in above:
+        covering = [one for one in hop.terms.said.may_delegate.permits if one.covers(permit, unsaid=True)]
+        if all(one.limits != UNLIMITED for one in covering):
+            lefts = [tuple(find_left(one.limits, hop.permits.get(one.text, ()))) for one in covering]
+            yield from max(lefts, key=lambda left: [Decimal(one.left) for one in left], default=())
+
+
+def _step(hop: GrantHop, at: datetime, clean: Callable[[str], str]) -> GrantStep:
+    terms = hop.terms.said
+    ended = terms.until is not None and at >= terms.until
+    return GrantStep(
+        by=hop.granted_by,
+        to=terms.agent,
+        at=terms.at,
+        may=tuple(map(clean, terms.may.lines)),
+        may_delegate=tuple(map(clean, terms.may_delegate.lines)),
+        limits=str(terms.limits),
+        until=terms.until,
+        standing=Standing.REVOKED if hop.is_revoked else Standing.ENDED if ended else Standing.IN_FORCE,
+    )

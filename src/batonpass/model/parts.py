@@ -1,0 +1,29 @@
+"""The named parts of a value: of ours, which are structs, and of other people's, which may be dataclasses."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+
+from msgspec import NODEFAULT, Struct
+
+
+def parts_of(value: object) -> dict[str, object] | None:
+    """Return the parts of a struct or a dataclass by name, in their order; None for anything else, a class included."""
+    # By its real type: an object can claim to be of any class.
+    kind = type(value)
+    if issubclass(kind, Struct):
+        names: Iterable[str] = kind.__struct_fields__
+    elif is_dataclass(kind):
+        names = [part.name for part in fields(kind)]
+    else:
+        return None
+    # A part that was deleted, or never set, hides nothing: it is None.
+    return {name: getattr(value, name, None) for name in names}
+
+
+@lru_cache(maxsize=512)
+def defaults_of(kind: type[Struct]) -> Mapping[str, object]:
+    """Return what each part of a kind of value is where nobody says otherwise; `NODEFAULT` where it has to be said."""
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    required = len(names) - len(defaults)
+    return dict(zip(names, (*(NODEFAULT,) * required, *defaults), strict=True))

@@ -1,0 +1,1 @@
+"""Records: what receipts say, read back once. Every answer selects and renders these values; none reads a receipt."""

@@ -1,0 +1,152 @@
+"""A handoff: its offer, all that others did to it, how each attempt was judged, and what became of kept calls."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from batonpass.model.bodies import (
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    Kind,
+    VerificationFailed,
+    VerificationPassed,
+    VerificationRepeated,
+    VerificationWaived,
+)
+from batonpass.model.ids import HandoffId, RunId, StreamId
+from batonpass.model.lifecycle import State
+from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.model.run import Handoff
+from batonpass.records.call import CallRecord, Outcome
+from batonpass.records.hold import HoldRecord, find_handoff_holds
+from batonpass.records.lineage import get_offer
+from batonpass.records.text import read_receipt
+from batonpass.store.port import LedgerView, ReceiptQuery
+
+# Those that are not over: somebody has to do something yet.
+OPEN: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
+
+Judged: TypeAlias = VerificationPassed | VerificationFailed | VerificationRepeated | VerificationWaived
+
+
+class Standing(StrEnum):
+    """What became of a result."""
+
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+    UNVERIFIED = "unverified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How somebody judged the result of one attempt."""
+
+    receipt: Receipt
+    body: Judged
+
+    @property
+    def standing(self) -> Standing:
+        """Return what it makes of the result; one who accepts it unverified verifies nothing."""
+        match self.body:
+            case VerificationRepeated():
+                return Standing.VERIFIED if self.body.passed else Standing.REFUTED
+            case VerificationPassed():
+                return Standing.VERIFIED
+            case VerificationFailed():
+                return Standing.REFUTED
+            case _:
+                return Standing.UNVERIFIED
+
+    @property
+    def label(self) -> str:
+        """Return it in a word or two."""
+        if isinstance(self.body, VerificationWaived):
+            return "accepted"
+        return f"{'again ' * isinstance(self.body, VerificationRepeated)}{self.standing}"
+
+    @property
+    def words(self) -> str:
+        """Return who judged, and how."""
+        how = "unverified" if isinstance(self.body, VerificationWaived) else self.body.method
+        return f"by {self.body.by}, {how}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffRecord:
+    """One handoff as its receipts tell of it."""
+
+    handoff: Handoff
+    offer: Receipt
+    initiated: HandoffInitiated
+    acts: tuple[Receipt, ...]  # what others than its runs did to it
+    holds: tuple[HoldRecord, ...]
+    stored: tuple[StoredReceipt, ...]  # what this rests on: the offer, and the acts
+
+    @property
+    def id(self) -> HandoffId:
+        """Return what names it."""
+        return self.handoff.id
+
+    def verdicts(self, attempt: int) -> tuple[Verdict, ...]:
+        """Return how the result of an attempt was judged, and judged again."""
+        return tuple(
+            Verdict(receipt=receipt, body=receipt.body)
+            for receipt in self.acts
+            if isinstance(receipt.body, Judged) and receipt.body.attempt == attempt
+        )
+
+    def standing(self, attempt: int) -> Standing:
+        """Return what became of the result of an attempt."""
+        return standing_of(self.verdicts(attempt))
+
+
+def standing_of(verdicts: Iterable[Verdict]) -> Standing:
+    """Return what verdicts make of a result: the first that says something decides; a later look stands beside it."""
+    said = (verdict.standing for verdict in verdicts)
+    return next((standing for standing in said if standing is not Standing.UNVERIFIED), Standing.UNVERIFIED)
+
+
+def read_handoff(view: LedgerView, handoff: Handoff) -> HandoffRecord:
+    """Return a handoff with its offer and all that others did to it."""
+    offer, initiated = get_offer(view, handoff)
+    acts = tuple(view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id))))
+    return HandoffRecord(
+        handoff=handoff,
+        offer=offer,
+        initiated=initiated,
+        acts=tuple(map(read_receipt, acts)),
+        holds=tuple(find_handoff_holds(view, handoff)),
+        stored=(view.get_receipt(offer.id), *acts),
+    )
+
+
+def find_answering(view: LedgerView, record: HandoffRecord, call: CallRecord) -> int:
+    """Return the attempt whose verdict is about a call: the last one that kept its result, else its own.
+
+    What an older relay closed says how many finished calls it kept, and not which: only one that kept as many as there
+    were has surely kept each.
+    """
+    answering = own = view.get_run(call.run).attempt
+    finished = 0
+    for run in view.find_attempts(record.handoff):
+        closed = next(_closings(view, run.id), None)
+        if closed is not None and run.attempt > own:
+            kept_all = not closed.keeps and call.outcome is Outcome.COMPLETED and 0 < closed.kept == finished
+            answering = run.attempt if call.id in closed.keeps or kept_all else answering
+        finished += _finished(view, run.id)
+    return answering
+
+
+def _closings(view: LedgerView, run: RunId) -> Iterator[HandoffCompleted | HandoffFailed]:
+    for kind in (HandoffCompleted.kind, HandoffFailed.kind):
+        for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run), kind=kind)):
+            body = read_receipt(stored).body
+            # An offer that was refused is a failed handoff of this run's own: it closed nothing.
+            if isinstance(body, HandoffCompleted | HandoffFailed) and body.attempt:
+                yield body
+
+
+def _finished(view: LedgerView, run: RunId) -> int:
+    return sum(1 for _ in view.find_receipts(ReceiptQuery(stream=StreamId(run), kind=Kind.TOOL_COMPLETED)))

@@ -1,0 +1,179 @@
+"""The JSON of records: one shape for a call, an approval, a run, a handoff and words, whichever command prints them.
+
+docs/reference/json.md describes it. Fields are added and never renamed; what is not known is null and not absent.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import datetime
+
+from batonpass.model.ids import time_of
+from batonpass.model.label import Label
+from batonpass.model.run import Handoff, Run
+from batonpass.records.call import CallRecord
+from batonpass.records.handoff import Verdict
+from batonpass.records.hold import Approval, CallLeave, HoldRecord
+from batonpass.records.text import Text
+
+Shape = dict[str, object]
+
+
+def exact(at: datetime | None) -> str | None:
+    """Return a time for programs: UTC, to the microsecond."""
+    return None if at is None else at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def text_shape(text: Text | None) -> Shape | None:
+    """Return a content: its words, or its bytes if they are not text."""
+    if text is None:
+        return None
+    facts: Shape = {
+        "id": text.ref.id,
+        "digest": text.ref.digest,
+        "size": text.ref.size,
+        "media_type": text.ref.media_type,
+        "state": text.found,
+        "text": text.words,
+        "whole": True,
+    }
+    if text.body is not None and text.words is None:
+        facts["base64"] = b64encode(text.body).decode("ascii")
+    return facts
+
+
+def run_shape(run: Run, task: Text | None) -> Shape:
+    """Return a run with its task."""
+    return {
+        "id": run.id,
+        "agent": run.agent,
+        "state": run.state,
+        "principal": run.principal,
+        "task": text_shape(task),
+        "root": run.root,
+        "parent": run.parent,
+        "handoff": run.handoff,
+        "attempt": run.attempt,
+        "started_at": exact(run.started_at),
+        "ended_at": exact(run.ended_at),
+    }
+
+
+def handoff_shape(handoff: Handoff, task: Text | None, offered_at: datetime | None = None) -> Shape:
+    """Return a handoff as lists have it; `offered_at` if that is not when it was recorded."""
+    return {
+        "id": handoff.id,
+        "to": handoff.to,
+        "state": handoff.state,
+        "attempt": handoff.attempt,
+        "task": text_shape(task),
+        "root": handoff.root,
+        "parent": handoff.parent,
+        "run": handoff.run,
+        "carrier": handoff.carrier,
+        "deadline": exact(handoff.deadline),
+        "offered_at": exact(offered_at or time_of(handoff.id)),
+    }
+
+
+def label_shape(label: Label | None) -> Shape | None:
+    """Return how far something is trusted, and who may read it."""
+    if label is None:
+        return None
+    return {"integrity": label.integrity, "readers": None if label.readers is None else list(label.readers)}
+
+
+def call_shape(call: CallRecord, words: Mapping[str, object] | None = None) -> Shape:
+    """Return a call; `words` has what was read of its target, arguments, message, scope, permit and effects."""
+    said = words or {}
+    return {
+        "id": call.id,
+        "run": call.run,
+        "receipt": call.receipt.id,
+        "tool": call.tool,
+        "mode": call.mode,
+        "outcome": call.outcome,
+        "why": call.why,
+        "target": said.get("target"),
+        "arguments": said.get("arguments"),
+        "message": said.get("message"),
+        "scope": said.get("scope"),
+        "permit": said.get("permit"),
+        "approval": said.get("approval"),
+        "credential": said.get("credential"),
+        "reads": call.reads,
+        "reversible": call.reversible,
+        "flags": list(call.flags),
+        "beyond": call.is_beyond,
+        "external": call.is_external,
+        "label": label_shape(call.label),
+        "untrusted": list(call.untrusted),
+        "cost_millionths": call.cost,
+        "took_us": call.took_us,
+        "exit_code": call.exit_code,
+        "files_changed": len(call.changes),
+        "effects": said.get("effects", [{"kind": one.kind, "count": one.count} for one in call.effects]),
+        "commits": list(call.commits),
+        "in_doubt": call.in_doubt,
+        "settled": call.settlement,
+        "late": None if call.late is None else call.late.completed,
+        "again": call.again,
+        "kept_by": said.get("kept_by"),
+        "requested_at": exact(call.at),
+        "ended_at": exact(call.ended_at),
+    }
+
+
+def approval_shape(approval: Approval) -> Shape:
+    """Return what one person decided about one hold."""
+    return {
+        "receipt": approval.receipt.id,
+        "hold": approval.hold,
+        "at": exact(approval.at),
+        "by": approval.by,
+        "approved": approval.is_for,
+        "partial": approval.is_partial,
+        "proven": approval.is_proven,
+        "shown": approval.shown,
+        "looked_ms": None if approval.looked is None else round(approval.looked.total_seconds() * 1000),
+        "measured": approval.is_measured,
+        "flags": list(approval.body.flags),
+        "reason": text_shape(approval.reason),
+    }
+
+
+def hold_shape(record: HoldRecord) -> Shape:
+    """Return what waited, and what was decided about it."""
+    hold = record.hold
+    return {
+        "receipt": record.receipt.id,
+        "at": exact(record.receipt.at),
+        "gate": hold.gate,
+        "rule": hold.rule,
+        "call": hold.call,
+        "key": hold.key,
+        "people": hold.approvals,
+        "proof": hold.proven,
+        "until": exact(hold.until),
+        "decisions": [approval_shape(approval) for approval in record.approvals],
+    }
+
+
+def leave_shape(leave: CallLeave) -> Shape:
+    """Return by whose leave a call was made."""
+    return {
+        "leave": leave.leave,
+        "rules": list(leave.rules),
+        "hold": None if leave.hold is None else hold_shape(leave.hold),
+    }
+
+
+def verdict_shape(verdict: Verdict) -> Shape:
+    """Return how somebody judged a result."""
+    return {
+        "receipt": verdict.receipt.id,
+        "at": exact(verdict.receipt.at),
+        "standing": verdict.standing,
+        "label": verdict.label,
+        "by": verdict.body.by,
+        "attempt": verdict.body.attempt,
+    }

@@ -1,0 +1,92 @@
+"""What must not be loaded by whoever does not need it: each of these takes longer than all of a short command."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from batonpass import Relay
+
+# Drivers, frameworks and protocols; of our own, what acts.
+FOREIGN = frozenset(
+    {"anthropic", "asyncio", "email", "http", "httpx", "mcp", "openai", "psycopg", "psycopg_pool", "pydantic"}
+    | {"pydantic_ai", "rich", "ssl"}
+)
+ACTING = frozenset({"batonpass.adapters", "batonpass.agents", "batonpass.aio", "batonpass.handoff.desk"})
+RELAY = frozenset({"batonpass.relay", "batonpass.ledger.recording", "nacl"})
+
+
+def loaded_by(*words: str, directory: Path) -> frozenset[str]:
+    """Return which modules a Python program has loaded when it ends well."""
+    program = (
+        "import atexit, json, sys\n"
+        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
+        "sys.argv[1:], program = json.loads(sys.argv[2]), sys.argv[1]\n"
+        "exec(program)\n"
+    )
+    first, *rest = words
+    command = [sys.executable, "-c", program, first, json.dumps(rest)]
+    done = subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True)
+    return frozenset(json.loads(done.stderr.splitlines()[-1]))
+
+
+COMMAND = "from batonpass.cli.main import main; main()"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a directory with a ledger that holds one run."""
+    with Relay.open(f"sqlite:///{tmp_path}/.batonpass/ledger.db") as relay:
+        relay.start("Fix invoice rounding", by="user:ana").close()
+    return tmp_path
+
+
+def test_the_package_alone_loads_nothing(tmp_path: Path) -> None:
+    """Its names are loaded when they are first used."""
+    loaded = loaded_by("import batonpass", directory=tmp_path)
+
+    assert {"batonpass"} == {name for name in loaded if name.partition(".")[0] == "batonpass"}
+
+
+def test_a_relay_loads_no_act_before_it_is_done(tmp_path: Path) -> None:
+    """A program that opens a ledger pays for the use cases with the first of them."""
+    loaded = loaded_by("from batonpass import Relay", directory=tmp_path)
+
+    assert frozenset() == loaded & (FOREIGN | ACTING | {"click", "batonpass.handoff.run", "batonpass.ledger.recording"})
+
+
+def test_the_version_is_said_before_options_are_parsed(tmp_path: Path) -> None:
+    """Nothing of the command line is loaded for it."""
+    loaded = loaded_by(COMMAND, "--version", directory=tmp_path)
+
+    assert {"batonpass", "batonpass.cli", "batonpass.cli.main"} == {name for name in loaded if "batonpass" in name}
+    assert "click" not in loaded
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("run", "list"), ("run", "show", "last"), ("handoff", "list"), ("receipt", "grep", "."), ("trail", "last")],
+    ids=" ".join,
+)
+def test_a_command_that_reads_loads_no_relay(project: Path, words: tuple[str, ...]) -> None:
+    """It opens a store, and takes no keys."""
+    loaded = loaded_by(COMMAND, *words, directory=project)
+
+    assert frozenset() == loaded & (FOREIGN | ACTING | RELAY)
+
+
+def test_a_proxy_loads_what_acts_with_the_first_call(tmp_path: Path) -> None:
+    """A client starts all of its servers, and calls few of them."""
+    loaded = loaded_by("import batonpass.cli.mcp_proxy", directory=tmp_path)
+
+    acting = {"batonpass.relay", "batonpass.handoff.desk", "batonpass.handoff.calls.begin"}
+    assert frozenset() == loaded & (FOREIGN | acting)
+
+
+def test_help_opens_no_store(tmp_path: Path) -> None:
+    """Whoever asks what there is, asks no database."""
+    loaded = loaded_by(COMMAND, "--help", directory=tmp_path)
+
+    assert frozenset() == loaded & (FOREIGN | ACTING | RELAY | {"apsw", "msgspec", "batonpass.cli.run"})

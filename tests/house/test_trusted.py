@@ -1,0 +1,67 @@
+"""Values are checked where they enter. Who makes them unchecked, of what was checked, is listed here."""
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.house.tree import SOURCES, parsed
+
+# Each makes values of others that were checked: a receipt of a draft, a row of a receipt. Nobody who reads input, a row
+# or a file is here, and nobody who does belongs here.
+MAKERS: Final = {
+    "src/batonpass/ledger/ledger.py": {"Receipt", "Stream"},
+    "src/batonpass/model/projection.py": {"Cached", "DecidedCall", "Handoff", "HeldCall", "Run", "Stated"},
+}
+HOME: Final = "src/batonpass/model/trusted.py"
+
+
+def made_unchecked(tree: ast.AST) -> Iterator[str]:
+    """Yield what a file makes unchecked, as it names it; `?` for a use that is no plain call."""
+    calls = {
+        id(node.func): node.args[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id="unchecked_maker") | ast.Attribute(attr="unchecked_maker"):
+                yield calls.get(id(node), "?")
+            case ast.ImportFrom(names=names) if any(one.name == "unchecked_maker" and one.asname for one in names):
+                yield "?"
+
+
+def test_only_the_pipeline_of_receipts_makes_values_unchecked() -> None:
+    """A value that nobody checked would be signed, stored and believed by everybody after."""
+    found = {name: set(made_unchecked(tree)) for name, tree in parsed(SOURCES) if name != HOME}
+
+    assert MAKERS == {name: made for name, made in found.items() if made}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("make = unchecked_maker(Run)", {"Run"}, id="a call"),
+        pytest.param("make = trusted.unchecked_maker(Run)", {"Run"}, id="a call by its module"),
+        pytest.param("make = list(map(unchecked_maker, kinds))", {"?"}, id="a use without a name"),
+        pytest.param("from batonpass.model.trusted import unchecked_maker as quick", {"?"}, id="another name"),
+        pytest.param("from batonpass.model.trusted import unchecked_maker", set(), id="an import alone"),
+    ],
+)
+def test_whoever_makes_them_is_found(text: str, expected: set[str]) -> None:
+    """The rule cannot be kept by spelling it otherwise."""
+    assert expected == set(made_unchecked(ast.parse(text)))
+
+
+def test_frozen_values_are_changed_by_nobody_else() -> None:
+    """What sets a part of a frozen value is for its own checks, which bring a part into its one form."""
+    users = {
+        name
+        for name, tree in parsed(SOURCES)
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ImportFrom) and any(one.name == "force_setattr" for one in node.names))
+        or (isinstance(node, ast.Attribute) and node.attr == "force_setattr")
+    }
+
+    assert set() == {name for name in users if not name.startswith("src/batonpass/model/")}

@@ -1,0 +1,181 @@
+"""Appends of many threads share commits: each is durable when it returns, and none suffers from another."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from batonpass.audit.verify import verify_ledger
+from batonpass.errors import StaleHeadError
+from batonpass.model.entry import Entry
+from batonpass.store.postgres import group
+from batonpass.store.postgres.appending import write_each
+from batonpass.store.postgres.store import PostgresStore
+from batonpass.testing import Scribe, a_scribe
+from batonpass.testing.conformance.support import an_entry, head_of
+from tests.integration.postgres.proxy import Lost, Proxy
+from tests.integration.postgres.support import (
+    a_transaction,
+    database_of,
+    digests_in,
+    entries_after,
+    eventually,
+    waiting_backends,
+)
+from tests.postgres_server import Server
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return how many shared each commit that was shared."""
+    sizes: list[int] = []
+
+    def counted(connection: psycopg.Connection, entries: Sequence[Entry]) -> list[bool]:
+        sizes.append(len(entries))
+        return write_each(connection, entries)
+
+    monkeypatch.setattr(group, "write_each", counted)
+    return sizes
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one be at the server at once, and the others wait until they are told: a test decides who shares."""
+    monkeypatch.setattr(group, "_AT_ONCE", 1)
+    monkeypatch.setattr(group, "_COMPANY_SECONDS", 60.0)
+
+
+def appended(store: PostgresStore, pool: ThreadPoolExecutor, entries: Sequence[Entry]) -> list[Future[None]]:
+    """Append each in a thread of its own, and return when all but the first wait for their turn."""
+    futures = []
+    for count, entry in enumerate(entries):
+        futures.append(pool.submit(store.append, [entry]))
+        eventually(lambda: store._group._under_way)
+        eventually(lambda count=count: len(store._group._waiting) == count)  # type: ignore[misc]  # of this turn
+    return futures
+
+
+def outcome(future: Future[None]) -> type[BaseException] | None:
+    error = future.exception()
+    return None if error is None else type(error)
+
+
+@pytest.mark.usefixtures("patient")
+def test_who_waits_shares_a_commit_and_a_refusal_takes_nobody_along(
+    postgres: Server, postgres_url: str, store: PostgresStore, scribe: Scribe, groups: list[int]
+) -> None:
+    """While one append is held up, others gather; then one writes for all, and only the stale one is refused."""
+    leads = [scribe.start() for _ in range(4)]
+    entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in leads]
+    store.append([an_entry(scribe, leads[2], head_of(store, leads[2]))])
+    with ThreadPoolExecutor(4) as pool, a_transaction(postgres, postgres_url) as other:
+        other.execute("SELECT FROM streams WHERE id = %s FOR UPDATE", [leads[0].run.id])
+        futures = appended(store, pool, entries)
+        other.commit()
+        outcomes = [outcome(future) for future in futures]
+
+    assert ([None, None, StaleHeadError, None], [3]) == (outcomes, groups)
+    assert [2, 2, 2, 2] == [head_of(store, lead).seq for lead in leads]
+    store.sequence()
+    verify_ledger(store)
+
+
+def test_nobody_waits_long_for_one_who_is_held_up(
+    postgres: Server, postgres_url: str, store: PostgresStore, scribe: Scribe
+) -> None:
+    """Streams do not wait for each other: not for an append that is under way, and not for one in the same commit."""
+    held, *free = [scribe.start() for _ in range(4)]
+    entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in (held, *free)]
+    with ThreadPoolExecutor(4) as pool, a_transaction(postgres, postgres_url) as other:
+        other.execute("SELECT FROM streams WHERE id = %s FOR UPDATE", [held.run.id])
+        stuck, *others = [pool.submit(store.append, [entry]) for entry in entries]
+        for future in others:
+            future.result()
+        assert not stuck.done()
+        other.commit()
+        stuck.result()
+
+    assert [2, 2, 2, 2] == [head_of(store, lead).seq for lead in (held, *free)]
+
+
+@pytest.mark.usefixtures("patient")
+def test_one_in_a_group_that_would_wait_waits_by_itself(
+    postgres: Server, postgres_url: str, store: PostgresStore, scribe: Scribe, groups: list[int]
+) -> None:
+    """The others of its group are durable before it is."""
+    first, held, free = (scribe.start() for _ in range(3))
+    entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in (first, held, free)]
+    with ThreadPoolExecutor(3) as pool, a_transaction(postgres, postgres_url) as longer:
+        longer.execute("SELECT FROM streams WHERE id = %s FOR UPDATE", [held.run.id])
+        with a_transaction(postgres, postgres_url) as other:
+            other.execute("SELECT FROM streams WHERE id = %s FOR UPDATE", [first.run.id])
+            futures = appended(store, pool, entries)
+            other.commit()
+            futures[0].result()
+            futures[2].result()
+            eventually(lambda: waiting_backends(postgres, postgres_url))
+            assert not futures[1].done()
+        longer.commit()
+        futures[1].result()
+
+    assert ([2], [2, 2, 2]) == (groups, [head_of(store, lead).seq for lead in (first, held, free)])
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("lost", [Lost.REPLY, Lost.REQUEST], ids=["the reply", "the request"])
+def test_a_group_whose_wire_breaks_is_asked_for_one_by_one(
+    postgres: Server, postgres_url: str, lost: Lost, groups: list[int]
+) -> None:
+    """Whether the server has committed or never heard of it: each is there once."""
+    with Proxy(postgres.port) as proxy:
+        url = postgres.url(database_of(postgres_url), port=proxy.port)
+        with closing(PostgresStore(url, connections=2)) as store, ThreadPoolExecutor(3) as pool:
+            scribe = a_scribe(store)
+            leads = [scribe.start() for _ in range(3)]
+            entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in leads]
+            leading = store._group._lead
+
+            def break_then_lead(members: Sequence[group._Member]) -> None:
+                if len(members) > 1:
+                    proxy.lose(lost)
+                leading(members)
+
+            store._group._lead = break_then_lead  # type: ignore[method-assign]  # to break the wire in time
+            with a_transaction(postgres, postgres_url) as other:
+                other.execute("SELECT FROM streams WHERE id = %s FOR UPDATE", [leads[0].run.id])
+                futures = appended(store, pool, entries)
+                other.commit()
+                for future in futures:
+                    future.result()
+            heads = [digests_in(store, lead)[1:] for lead in leads]
+
+    assert ([2], [[entry.signed.digest] for entry in entries]) == (groups, heads)
+
+
+def test_many_threads_lose_and_double_nothing(store: PostgresStore, scribe: Scribe, groups: list[int]) -> None:
+    """Sixteen threads append to runs of their own: all that was acknowledged is there, in order, and some shared."""
+    leads = [scribe.start() for _ in range(16)]
+    chains = [entries_after(scribe, lead, head_of(store, lead), 12) for lead in leads]
+    together = threading.Barrier(len(leads))
+
+    def write(chain: Sequence[Entry]) -> None:
+        together.wait()
+        for entry in chain:
+            store.append([entry])
+
+    acts: list[Callable[[], None]] = [lambda chain=chain: write(chain) for chain in chains]  # type: ignore[misc]  # bound
+    with ThreadPoolExecutor(len(leads)) as pool:
+        for future in [pool.submit(act) for act in acts]:
+            future.result()
+
+    assert [[entry.signed.digest for entry in chain] for chain in chains] == [
+        digests_in(store, lead)[1:] for lead in leads
+    ]
+    assert groups
+    store.sequence()
+    verify_ledger(store)
