@@ -54,6 +54,8 @@ class RewoundError(LedgerError):
             f"stop all writers and run `batonpass ledger verify` with the last seal{on_purpose}",
         )
         self.stream = stream
+        self.expected = expected
+        self.found = found
 
 
 class DuplicateReceiptError(LedgerError):

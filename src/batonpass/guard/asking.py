@@ -7,6 +7,7 @@ would have asked and did not is said as well: going on without asking is a failu
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from batonpass.guard.problem import BY_FREQUENCY, Problem
 from batonpass.model.policy import HandoffPolicy
@@ -22,6 +23,9 @@ class Asking:
     settled: Problem | None = None
 
 
+NOTHING_TO_ASK: Final = Asking()
+
+
 def choose_question(
     problems: Sequence[Problem],
     *,
@@ -33,7 +37,7 @@ def choose_question(
     """Return the one question to ask now; `answered` has the answers so far by the words of their questions."""
     blocking = [problem for problem in problems if problem.blocking]
     if not blocking:
-        return Asking()
+        return NOTHING_TO_ASK
     unanswered = [problem for problem in blocking if problem.question not in answered]
     if not unanswered:
         settled = _dominant(blocking)

@@ -47,7 +47,7 @@ class _Said(NamedTuple):
 def find_corruption(baton: Baton, known: Known, policy: HandoffPolicy) -> Iterator[Problem]:
     """Yield every signal corruption of a baton."""
     yield from find_changed_items(baton, known)
-    if not any(isinstance(item.value, _COMPARED) for item in baton.items):
+    if not [item for item in baton.items if isinstance(item.value, _COMPARED)]:
         return  # all that follows is about these, and most batons of a small task carry none of them
     yield from find_changed_bodies(baton, known)
     yield from find_other_sizes(baton, known)

@@ -124,7 +124,7 @@ def _gap(check: str, about: str, question: str, *, blocking: bool = True) -> Pro
 
 
 def _said(baton: Baton) -> set[str]:
-    said: set[str] = {*(item.part for item in baton.items), *baton.brief.none}
+    said: set[str] = {*[item.part for item in baton.items], *baton.brief.none}
     if baton.brief.rationale is not None:
         said.add(RATIONALE)
     if baton.brief.criteria:

@@ -31,14 +31,15 @@ class Known:
     """The moment, the depth of the signed lineage, the contents that can be reached, and what the ledger resolves.
 
     `contents` has the bodies of artifacts and, where they were read again, the contents of items. A body that is not
-    there cannot be reached. `resolves` has those references out of `find_open_references` that the ledger has an
-    answer to, as they were yielded: `run:7f3a`.
+    there cannot be reached. `references` has what `find_open_references` found, None if nobody looked; `resolves` those
+    of them that the ledger has an answer to, as they stand there: `run:7f3a`.
     """
 
     now: datetime
     depth: int = 0  # hops between the root and this handoff
     contents: Mapping[ContentId, Kept] = field(default_factory=lambda: MappingProxyType({}))
     resolves: frozenset[str] = frozenset()
+    references: Mapping[str, bool] | None = None
 
     def __post_init__(self) -> None:
         require_utc("now", self.now)

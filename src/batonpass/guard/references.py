@@ -72,14 +72,10 @@ def find_drift(baton: Baton, known: Known, policy: HandoffPolicy) -> Iterator[Pr
     yield from find_pointing_task(baton)
 
 
-def find_open_references(baton: Baton) -> Iterator[str]:
-    """Yield the references that the baton itself does not resolve, each once: look them up for `Known.resolves`."""
-    yield from _open_references(baton)
-
-
 def find_unresolved(baton: Baton, known: Known) -> Iterator[Problem]:
     """Yield the references that resolve neither in the baton nor in the ledger."""
-    for reference, needed in _open_references(baton).items():
+    references = find_open_references(baton) if known.references is None else known.references
+    for reference, needed in references.items():
         if reference in known.resolves:
             continue
         yield _drift(
@@ -88,6 +84,28 @@ def find_unresolved(baton: Baton, known: Known) -> Iterator[Problem]:
             f"Which artifact, claim, decision, run or handoff is meant by {quote(reference)}?",
             blocking=needed,
         )
+
+
+def find_open_references(baton: Baton) -> dict[str, bool]:
+    """Return the references that the baton itself does not resolve, and whether the task cannot be done without them.
+
+    Look them up for `Known.resolves`, and pass them on as `Known.references`.
+    """
+    needed = [baton.task, *baton.brief.criteria]
+    told = [] if baton.brief.rationale is None else [baton.brief.rationale]
+    for item in baton.items:
+        told += _texts(item)
+    # All at once, because most batons refer to nothing; no reference goes beyond a line.
+    if not _may_refer("\n".join((*needed, *told))):
+        return {}
+    resolved = _resolved_by(baton)
+    found: dict[str, bool] = {}
+    for texts, blocking in ((needed, True), (told, False)):
+        for kind, name in chain.from_iterable(map(_REFERENCE.findall, filter(_may_refer, texts))):
+            reference = _clean(kind, name)
+            if reference is not None and resolved.isdisjoint({reference, f"{kind}:{name}"}):
+                found.setdefault(reference, blocking)
+    return found
 
 
 def find_names_with_two_digests(baton: Baton) -> Iterator[Problem]:
@@ -142,21 +160,6 @@ def _drift(check: str, about: str, question: str, *, blocking: bool = True, whom
     )
 
 
-def _open_references(baton: Baton) -> dict[str, bool]:
-    """Return the references that the baton does not resolve, and whether the task cannot be done without them."""
-    resolved: frozenset[str] | None = None  # worked out for the first reference: most batons have none
-    found: dict[str, bool] = {}
-    needed = chain((baton.task,), baton.brief.criteria)
-    told = chain(filter(None, (baton.brief.rationale,)), *(_texts(item) for item in baton.items))
-    for texts, blocking in ((needed, True), (told, False)):
-        for kind, name in chain.from_iterable(map(_REFERENCE.findall, filter(_may_refer, texts))):
-            reference = _clean(kind, name)
-            resolved = _resolved_by(baton) if resolved is None else resolved
-            if reference is not None and resolved.isdisjoint({reference, f"{kind}:{name}"}):
-                found.setdefault(reference, blocking)
-    return found
-
-
 def _may_refer(text: str) -> bool:
     # Most texts refer to nothing, and the whole pattern takes many times as long to find that out.
     return ":" in text and _BEGINNING.search(text) is not None
@@ -173,11 +176,16 @@ def _clean(kind: str, name: str) -> str | None:
     return f"{kind}:{cleaned}"
 
 
-def _texts(item: Item) -> Iterator[str]:
-    for value in within(item.value):
-        yield from filter(None, (getattr(value, name) for name in _TEXTS[type(value)]))
-        if isinstance(value, Decision):
-            yield from value.conditions
+def _texts(item: Item) -> list[str]:
+    value = item.value
+    # Only reports hold other items.
+    values = [value] if value is not None and not isinstance(value, Report) else within(value)
+    found: list[str] = []
+    for each in values:
+        found += [text for name in _TEXTS[type(each)] if (text := getattr(each, name))]
+        if isinstance(each, Decision):
+            found += each.conditions
+    return found
 
 
 def _resolved_by(baton: Baton) -> frozenset[str]:

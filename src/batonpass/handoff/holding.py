@@ -1,12 +1,12 @@
 """What this process knows of a run that it works on."""
 
 import threading
-from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from batonpass.clock import Clock
 from batonpass.handoff.bounds import Bounds
@@ -24,17 +24,19 @@ from batonpass.model.lease import Lease
 from batonpass.model.reasoning import Thought
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.session import NO_SESSION, SessionState
+from batonpass.model.trusted import unchecked_maker
 from batonpass.records.call import CallRecord
 
 if TYPE_CHECKING:
     from batonpass.attribution.differing import Look
 
+_carried: Final = unchecked_maker(Carried)  # an item was checked when it was made, and this repeats its parts
+
 # Of items that a sender may select from, an offer names so many at most: its size must not grow with the tree.
 MOST_CARRIED: Final = 200
 
 
-@dataclass(slots=True, kw_only=True, weakref_slot=True)
-class Holding:
+class Holding(Struct, kw_only=True, weakref=True, eq=False):
     """A run that this process works on: its baton, its notes, and what it has done so far."""
 
     working: Working
@@ -57,8 +59,8 @@ class Holding:
     begun: set[RunId] = field(default_factory=set)  # attempts at those that this very process began
     learned: set[RunId] = field(default_factory=set)  # attempts at those whose end it knows
     watched: set[HandoffId] = field(default_factory=set)  # those whose result it may go on with, not yet reported
-    identical: Counter[bytes] = field(default_factory=Counter)
-    taken_back: dict[bytes, list[int]] = field(default_factory=lambda: defaultdict(list))  # numbers that are free again
+    identical: dict[bytes, int] = field(default_factory=dict)  # how many calls were like each other
+    taken_back: dict[bytes, list[int]] = field(default_factory=dict)  # numbers that are free again
     effects: list[CallId] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)  # the targets that its calls named
     last_call: CallId | None = None
@@ -148,27 +150,29 @@ class Holding:
     def is_abridged(self, only: frozenset[ContentId] | None = None) -> bool:
         """Return whether it knows more than it hands on without being told what to select."""
         with self.lock:
-            known = sum(item.part not in INHERITED for item in self.notes.values())
-        return only is None and known > MOST_CARRIED
+            # What it knows in all is no more than that: nothing has to be counted.
+            if only is not None or len(self.notes) <= MOST_CARRIED:
+                return False
+            return sum(item.part not in INHERITED for item in self.notes.values()) > MOST_CARRIED
 
     def found(self) -> tuple[Item, ...]:
         """Return what it found out beyond what it was given; what binds it is not its parent's to inherit."""
-        given = frozenset() if self.baton is None else frozenset(item.id for item in self.baton.items)
+        given = set() if self.baton is None else {item.id for item in self.baton.items}
         with self.lock:
-            return tuple(item for item in self.notes.values() if item.id not in given and item.part not in INHERITED)
+            return tuple([item for item in self.notes.values() if item.id not in given and item.part not in INHERITED])
 
     def count(self, described: bytes) -> int:
         """Return the how-manyth identical call this is: the lowest number from 1 on that none of them has."""
         with self.lock:
-            if self.taken_back[described]:
-                return heappop(self.taken_back[described])
-            self.identical[described] += 1
-            return self.identical[described]
+            if free := self.taken_back.get(described):
+                return heappop(free)
+            number = self.identical[described] = self.identical.get(described, 0) + 1
+            return number
 
     def uncount(self, described: bytes, number: int) -> None:
         """Take a call back that was not made, or failed: the next one like it is the one that was meant."""
         with self.lock:
-            heappush(self.taken_back[described], number)
+            heappush(self.taken_back.setdefault(described, []), number)
 
     def find_past(self, key: Digest) -> CallRecord | None:
         """Return the call of an earlier attempt that this one repeats."""
@@ -203,4 +207,4 @@ class Holding:
 
 def ref_of(item: Item) -> Carried:
     """Return how receipts name an item."""
-    return Carried(item=item.id, digest=item.digest, part=item.part)
+    return _carried(item=item.id, digest=item.digest, part=item.part)

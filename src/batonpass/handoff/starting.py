@@ -8,6 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+from msgspec import structs
+
 from batonpass.audit.meant import get_session
 from batonpass.audit.sessions import find_roots, find_stops
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
@@ -163,7 +165,7 @@ def follow_run(view: LedgerView, working: Working) -> Holding:
     """
     bounds = read_bounds(view, working.run)
     if bounds.chain and not bounds.tried_out:
-        working = replace(working, mode=Mode.ENFORCED)
+        working = structs.replace(working, mode=Mode.ENFORCED)
     holding = Holding(working=working, bounds=bounds, stays_open=True)
     reported = remember(view, holding)
     delivered = view.find_handoffs(parent=working.run.id)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from batonpass.model.ids import ReceiptId
-from batonpass.model.label import Label, Source, SourceType
+from batonpass.model.label import PLAIN, Label, Source, SourceType
 from batonpass.model.permit import Permit
 from batonpass.scan.passages import Passages
 
 # An agent's own words, which everybody may read.
-OWN: Final = Label(SourceType.LLM_GENERATED)
+OWN: Final = PLAIN[SourceType.LLM_GENERATED]
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Taint:
     @property
     def label(self) -> Label:
         """Return the label of all that the run knows."""
-        return self.base.joined(Label(SourceType.EXTERNAL)) if self.entered else self.base
+        return self.base.joined(PLAIN[SourceType.EXTERNAL]) if self.entered else self.base
 
     def enter(self, sources: Iterable[Source], receipt: ReceiptId | None) -> None:
         """Take in what came from outside, unless somebody endorsed it."""
@@ -51,9 +51,9 @@ class Taint:
 
     def learn(self, label: Label | None) -> None:
         """Join what the run knows with something else; of what came from outside the sources are kept, not this."""
-        if label is not None:
-            integrity = SourceType.TOOL_OUTPUT if label.is_external else label.integrity
-            self.base = self.base.joined(Label(integrity, label.readers))
+        if label is None or label == self.base:
+            return
+        self.base = self.base.joined(Label(SourceType.TOOL_OUTPUT, label.readers) if label.is_external else label)
 
     def unknown(self, sources: Iterable[Source]) -> Iterator[Source]:
         """Yield those of some sources that neither stand nor are endorsed."""

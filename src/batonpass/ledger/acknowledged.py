@@ -3,8 +3,9 @@
 A head that is remembered for each stream shows a loss in that stream. A backup that is restored loses whole streams,
 and whoever begins a new one would notice nothing. So a relay remembers the latest receipt that was acknowledged to it,
 in whichever stream, and asks for that before it writes again: in this process, and across processes in a file beside
-its key. The file is written when the relay is closed and now and then, and never waited for: after a crash it is
-older than it could be, and what it says is still true.
+its key. Where an append can look for it by itself, it does; else the store is asked now and then. The file is written
+when the relay is closed and now and then, and never waited for: after a crash it is older than it could be, and what it
+says is still true.
 """
 
 import contextlib
@@ -12,30 +13,23 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from batonpass.errors import NotFoundError, RewoundError, StoreUnavailableError
-from batonpass.model.ids import Digest, LedgerId, StreamId
 from batonpass.model.receipt import SignedReceipt
+from batonpass.model.stream import Mark
+from batonpass.store.admission import require_kept
 from batonpass.store.port import LedgerStore, LedgerView
 from batonpass.wire.canonical import digest
 
+if TYPE_CHECKING:
+    from batonpass.model.ids import LedgerId
+
 FILE: Final = "acknowledged.json"
 _WRITTEN_EVERY: Final = 64
-
-
-class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One receipt that was acknowledged."""
-
-    ledger: LedgerId
-    stream: StreamId
-    seq: int
-    head: Digest
-    at: datetime
 
 
 _MARKS: Final = msgspec.json.Decoder(Mark)
@@ -61,10 +55,30 @@ class Acknowledged:
         self._asked_at: float | None = None
         self._since_written = 0
 
-    def require(self) -> None:
-        """Refuse to go on if the store lacks what it had acknowledged. Raises `RewoundError`."""
+    def latest(self) -> Mark | None:
+        """Return what the next append has to come after, where it looks for that itself; None if it does not.
+
+        Where it does not, the store is asked here, unless it was a moment ago. Raises `RewoundError`.
+        """
+        if self._store.confirm_every is not None:
+            self._require(self._store.confirm_every)
+            return None
+        if self._ledger is None:
+            with self._store.view() as view:
+                self._ledger = view.info().id
+            written = self._read()
+            if self._known.latest is None and written is not None and written.ledger == self._ledger:
+                self._known.latest = written
+        return self._known.latest
+
+    def explained(self, error: RewoundError) -> RewoundError:
+        """Return why a store takes nothing more, with what to do if it was put back on purpose."""
+        return RewoundError(error.stream, error.expected, error.found, remembered=self._path)
+
+    def _require(self, every: float) -> None:
+        """Refuse to go on if the store lacks what it had acknowledged, as far as that was not asked just now."""
         now = time.monotonic()
-        if self._asked_at is not None and now - self._asked_at < self._store.confirm_every:
+        if self._asked_at is not None and now - self._asked_at < every:
             return
         # All that is asked for is read before the view is opened: what another thread or process is told meanwhile is
         # not in that view, and is not lost.
@@ -81,12 +95,11 @@ class Acknowledged:
         with self._store.view() as view:
             if self._ledger is None:
                 self._ledger = view.info().id
-            # Where the store is asked each time, the latest is enough. Else something may have been written to a store
-            # that was put back meanwhile: the latest is there then, and what was there before that is not.
-            marks = (latest,) if latest is not None and not self._store.confirm_every else (latest, asked)
-            for mark in dict.fromkeys(marks):
+            # Something may have been written to a store that was put back meanwhile: the latest is there then, and
+            # what was there before that is not.
+            for mark in dict.fromkeys((latest, asked)):
                 if mark is not None and mark.ledger == self._ledger:
-                    self._require(view, mark)
+                    self._require_in(view, mark)
 
     def take(self, signed: SignedReceipt) -> None:
         """Remember a receipt that was acknowledged just now."""
@@ -124,13 +137,13 @@ class Acknowledged:
             return _MARKS.decode(self._path.read_bytes())
         return None
 
-    def _require(self, view: LedgerView, mark: Mark) -> None:
+    def _require_in(self, view: LedgerView, mark: Mark) -> None:
         try:
             stream = view.get_stream(mark.stream)
-            head = stream.head
-            if stream.seq > mark.seq:
-                head = digest(view.get_receipt_at(mark.stream, mark.seq).payload)
         except NotFoundError:
             raise RewoundError(mark.stream, mark.seq, 0, remembered=self._path) from None
-        if stream.seq < mark.seq or head != mark.head:
-            raise RewoundError(mark.stream, mark.seq, stream.seq, remembered=self._path)
+        try:
+            then = digest(view.get_receipt_at(mark.stream, mark.seq).payload)
+            require_kept(mark, stream, then)
+        except (NotFoundError, RewoundError):
+            raise RewoundError(mark.stream, mark.seq, stream.seq, remembered=self._path) from None

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -16,7 +15,7 @@ from batonpass.model.entry import Entry
 from batonpass.model.ids import Digest, RelayId, StreamId, new_receipt_id
 from batonpass.model.key import Signer
 from batonpass.model.receipt import Mode, Receipt, SignedReceipt
-from batonpass.model.stream import Stream, StreamKind, kind_of
+from batonpass.model.stream import Mark, Stream, StreamKind, kind_of
 from batonpass.model.trusted import unchecked_maker
 from batonpass.store.port import LedgerStore
 from batonpass.wire.canonical import digest
@@ -41,14 +40,16 @@ class Recorder(Protocol):
         """Return the relay's key."""
 
 
-@dataclass(slots=True)
 class _Slot:
     """What this process knows of a stream, and the lock under which it appends to it."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    head: Stream | None = None
-    latest: datetime | None = None  # when its last receipt was recorded, as that says
-    users: int = 0
+    __slots__ = ("head", "latest", "lock", "users")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.head: Stream | None = None
+        self.latest: datetime | None = None  # when its last receipt was recorded, as that says
+        self.users = 0
 
 
 class Ledger:
@@ -76,7 +77,8 @@ class Ledger:
         """
         slots: dict[StreamId, _Slot] = {}
         try:
-            for stream in sorted({draft.stream for draft in drafts}):
+            # In the order of their names, so that no two threads wait for each other.
+            for stream in (drafts[0].stream,) if len(drafts) == 1 else sorted({draft.stream for draft in drafts}):
                 slots[stream] = self._take(stream)
             return self._append(drafts, slots)
         finally:
@@ -84,9 +86,9 @@ class Ledger:
                 self._give_back(stream, slot)
 
     def _append(self, drafts: Sequence[Draft], slots: dict[StreamId, _Slot]) -> tuple[SignedReceipt, ...]:
-        self._acknowledged.require()
+        after = self._acknowledged.latest()
         for _ in range(_TRIES):
-            entries, heads = self._build(drafts, slots)
+            entries, heads = self._build(drafts, slots, after)
             try:
                 self._store.append(entries)
             except StaleHeadError as stale:
@@ -95,16 +97,18 @@ class Ledger:
             except (FencedError, StreamClosedError) as over:
                 slots[StreamId(over.stream)].head = None
                 raise
+            except RewoundError as rewound:
+                raise self._acknowledged.explained(rewound) from None
             self._acknowledged.take(entries[-1].signed)
             for stream, head in heads.items():
                 slots[stream].head = head
             for entry in entries:
                 slots[entry.signed.receipt.stream].latest = entry.signed.receipt.at
-            return tuple(entry.signed for entry in entries)
+            return tuple([entry.signed for entry in entries])
         raise StaleHeadError(drafts[0].stream, 0)
 
     def _take(self, stream: StreamId) -> _Slot:
-        """Lock a stream for this thread; always in the order of names, so that no two threads wait for each other."""
+        """Lock a stream for this thread."""
         with self._slots_lock:
             slot = self._slots.get(stream)
             if slot is None:
@@ -124,10 +128,11 @@ class Ledger:
         self,
         drafts: Sequence[Draft],
         slots: dict[StreamId, _Slot],
+        after: Mark | None,
     ) -> tuple[list[Entry], dict[StreamId, Stream]]:
         now = self._clock.now()
         heads: dict[StreamId, Stream] = {}
-        entries = []
+        entries: list[Entry] = []
         for draft in drafts:
             head = heads.get(draft.stream) or slots[draft.stream].head
             if not draft.new and (head is None or head.epoch < (draft.epoch or 0)):
@@ -145,6 +150,7 @@ class Ledger:
                 touches=draft.touches,
                 within=draft.within,
                 token=draft.token,
+                after=None if entries else after,
             )
             entries.append(entry)
             heads[draft.stream] = _stream(

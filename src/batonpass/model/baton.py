@@ -1,9 +1,10 @@
 """The baton: everything that travels with a handoff."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -77,7 +78,7 @@ EXPECTED: Final[Mapping[Relation, tuple[str, ...]]] = MappingProxyType(
 PARTS: Final = frozenset({RATIONALE, CRITERIA, *Part})
 
 
-class Budget(Struct, frozen=True, kw_only=True):
+class Budget(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How much an attempt may use; what is not given is not limited."""
 
     calls: int | None = None
@@ -91,7 +92,7 @@ class Budget(Struct, frozen=True, kw_only=True):
                 require_integer(f"budget.{name}", given)
 
 
-class Brief(Struct, frozen=True, kw_only=True):
+class Brief(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the sender says about a task beyond the task itself."""
 
     serves: str | None = None  # which criterion of the parent's own task
@@ -144,7 +145,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-class Baton(Struct, frozen=True, kw_only=True):
+class Baton(Struct, frozen=True, kw_only=True, dict=True):
     """Everything that travels with a handoff, as its receiver sees it."""
 
     handoff: HandoffId
@@ -219,12 +220,12 @@ class Baton(Struct, frozen=True, kw_only=True):
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """Return files and results that are ours."""
-        return tuple(artifact for artifact in self._values(Artifact) if not artifact.untrusted)
+        return tuple([artifact for artifact in self._values(Artifact) if not artifact.untrusted])
 
     @property
     def untrusted(self) -> tuple[Artifact, ...]:
         """Return data from outside: never instructions."""
-        return tuple(artifact for artifact in self._values(Artifact) if artifact.untrusted)
+        return tuple([artifact for artifact in self._values(Artifact) if artifact.untrusted])
 
     @property
     def reports(self) -> tuple[Report, ...]:
@@ -232,14 +233,19 @@ class Baton(Struct, frozen=True, kw_only=True):
         return self._values(Report)
 
     def _values(self, kind: type[Value]) -> tuple[Value, ...]:
-        # A baton is asked for each kind, and most items hold no others: only reports do.
-        found: list[Value] = []
+        # A baton is asked for each kind, some of them several times: they are sorted out once.
+        by_kind: Mapping[type, tuple[Any, ...]] = self.__dict__.get("by_kind") or self._sort_out()
+        return by_kind.get(kind, ())
+
+    def _sort_out(self) -> Mapping[type, tuple[Any, ...]]:
+        by_kind: defaultdict[type, list[Any]] = defaultdict(list)
         for item in self.items:
-            if isinstance(item.value, Report):
-                found += [value for value in within(item.value) if isinstance(value, kind)]
-            elif isinstance(item.value, kind):
-                found.append(item.value)
-        return tuple(found)
+            value = item.value
+            # Most items hold no others: only reports do.
+            for each in (value,) if value is not None and not isinstance(value, Report) else within(value):
+                by_kind[type(each)].append(each)
+        found = self.__dict__["by_kind"] = {kind: tuple(values) for kind, values in by_kind.items()}
+        return found
 
 
 def within(value: ItemValue | None) -> Iterator[ItemValue]:
@@ -267,9 +273,12 @@ def missing_parts(
     """Return what a baton of this kind is expected or required to say, and neither says nor says to be none."""
     said: set[str] = set(brief.none)
     for item in items:
-        said |= {item.part} if item.value is None else parts_of(item.value)
+        if isinstance(item.value, Report):  # it says several things at once
+            said |= parts_of(item.value)
+        else:
+            said.add(item.part)
     if brief.rationale is not None:
         said.add(RATIONALE)
     if brief.criteria:
         said.add(CRITERIA)
-    return tuple(str(part) for part in dict.fromkeys((*EXPECTED[relation], *required)) if part not in said)
+    return tuple([str(part) for part in dict.fromkeys((*EXPECTED[relation], *required)) if part not in said])

@@ -118,6 +118,8 @@ def require_member(field: str, value: Member, members: type[Member]) -> Member:
 
 def as_member(field: str, value: Member | str, members: type[Member]) -> Member:
     """Return the member that a value is or spells."""
+    if isinstance(value, members):
+        return value
     try:
         return members(value)
     except ValueError:

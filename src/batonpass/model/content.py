@@ -15,6 +15,7 @@ from msgspec import Struct
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_code, require_digest, require_instance, require_integer, require_media_type
 from batonpass.model.ids import CONTENT, ContentId, Digest, ReceiptId, new_content_id, require_id
+from batonpass.model.trusted import unchecked_maker
 
 SALT_BYTES: Final = 16
 
@@ -68,6 +69,10 @@ class StoredContent(Struct, frozen=True, kw_only=True):
     body: bytes | None
 
 
+_ref: Final = unchecked_maker(ContentRef)
+_content: Final = unchecked_maker(Content)
+
+
 def content_digest(salt: bytes, body: bytes) -> Digest:
     """Return the digest that commits to a body without letting anybody guess it."""
     return Digest(sha256(salt + body).hexdigest())
@@ -80,10 +85,8 @@ def new_content(name: str, body: bytes | str, at: datetime, *, media_type: str =
     except UnicodeEncodeError as error:
         raise InvalidValueError(name, f"is not Unicode text: {error.reason} at character {error.start}") from None
     salt = os.urandom(SALT_BYTES)
-    ref = ContentRef(
-        id=new_content_id(at),
-        digest=content_digest(salt, data),
-        size=len(data),
-        media_type=media_type,
-    )
-    return Content(name=name, ref=ref, salt=salt, body=data)
+    # Only these two come from somebody else; the rest was made here.
+    require_code("content.name", name)
+    require_media_type("content.media_type", media_type)
+    ref = _ref(id=new_content_id(at), digest=content_digest(salt, data), size=len(data), media_type=media_type)
+    return _content(name=name, ref=ref, salt=salt, body=data)

@@ -11,6 +11,7 @@ from batonpass.model.content import Content
 from batonpass.model.ids import CONTENT, ContentId, require_id
 from batonpass.model.projection import Projection, project
 from batonpass.model.receipt import SignedReceipt
+from batonpass.model.stream import Mark
 
 
 class Touch(Struct, frozen=True, kw_only=True):
@@ -33,6 +34,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     touches: tuple[Touch, ...] = ()
     within: tuple[Within, ...] = ()  # limits that hold once its charges are counted; else it is not written
     token: int | None = None  # of the lease under which a worker takes a handoff; None where no lease is asked for
+    after: Mark | None = None  # acknowledged before it: a store that lost that was put back in time, and takes nothing
 
     def __post_init__(self) -> None:
         own = {content.ref.id for content in self.contents} if self.touches else set()

@@ -59,10 +59,10 @@ _VERSION_7: Final = 7 << 76
 _VARIANT: Final = 0b10 << 62
 
 
-def _spell(number: int) -> str:
+def _spell(prefix: str, number: int) -> str:
     # Written out: every receipt, call, content and run gets a new id, and a loop takes twice as long.
     return (
-        f"{_PAIRS[number >> 120 & 1023]}{_PAIRS[number >> 110 & 1023]}{_PAIRS[number >> 100 & 1023]}"
+        f"{prefix}_{_PAIRS[number >> 120 & 1023]}{_PAIRS[number >> 110 & 1023]}{_PAIRS[number >> 100 & 1023]}"
         f"{_PAIRS[number >> 90 & 1023]}{_PAIRS[number >> 80 & 1023]}{_PAIRS[number >> 70 & 1023]}"
         f"{_PAIRS[number >> 60 & 1023]}{_PAIRS[number >> 50 & 1023]}{_PAIRS[number >> 40 & 1023]}"
         f"{_PAIRS[number >> 30 & 1023]}{_PAIRS[number >> 20 & 1023]}{_PAIRS[number >> 10 & 1023]}"
@@ -80,7 +80,7 @@ def new_id(prefix: str, at: datetime) -> str:
     # RFC 9562, method 3: the fraction of the millisecond goes where random bits would, so ids of one process sort.
     fraction = rest * 4096 // 1000
     entropy = int.from_bytes(os.urandom(8)) & (1 << 62) - 1
-    return f"{prefix}_{_spell(millis << 80 | _VERSION_7 | fraction << 64 | _VARIANT | entropy)}"
+    return _spell(prefix, millis << 80 | _VERSION_7 | fraction << 64 | _VARIANT | entropy)
 
 
 def new_run_id(at: datetime) -> RunId:
@@ -123,13 +123,13 @@ def session_named(name: str) -> SessionId:
     if _IDS[SESSION].pattern.fullmatch(name):
         return SessionId(name)
     number = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:16])
-    return SessionId(f"{SESSION}_{_spell(number)}")
+    return SessionId(_spell(SESSION, number))
 
 
 def first_id(prefix: str, at: datetime) -> str:
     """Return the id before which no id of that millisecond sorts."""
     millis = max((require_utc("at", at) - _EPOCH) // _MILLISECOND, 0)
-    return f"{prefix}_{_spell(millis << 80)}"
+    return _spell(prefix, millis << 80)
 
 
 def time_of(identifier: str) -> datetime:

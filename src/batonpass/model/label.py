@@ -64,7 +64,7 @@ _TRUST: Final[Mapping[SourceType, int]] = MappingProxyType(
 
 def join(*labels: SourceType) -> SourceType:
     """Return the label of what was made from several: that of the least trusted. A summary launders nothing."""
-    return min(labels, key=lambda label: label.trust)
+    return min(labels, key=_TRUST.__getitem__)
 
 
 class Label(Struct, frozen=True, omit_defaults=True):
@@ -95,11 +95,16 @@ class Label(Struct, frozen=True, omit_defaults=True):
                 readers = other.readers if readers is None else readers
             else:
                 readers = tuple(reader for reader in readers if reader in other.readers)
-        return Label(join(self.integrity, *(other.integrity for other in others)), readers)
+        integrity = join(self.integrity, *[other.integrity for other in others])
+        return PLAIN[integrity] if readers is None else Label(integrity, readers)
 
     def may_read(self, reader: str) -> bool:
         """Return whether somebody may read it."""
         return self.readers is None or reader in self.readers
+
+
+# What everybody may read, by where it came from.
+PLAIN: Final[Mapping[SourceType, Label]] = MappingProxyType({integrity: Label(integrity) for integrity in SourceType})
 
 
 def require_label(field: str, label: Label | None) -> None:

@@ -1,5 +1,6 @@
 """A stream: one hash chain of receipts, and where it stands."""
 
+from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final
@@ -41,6 +42,16 @@ class Stream(Struct, frozen=True, kw_only=True):
     def kind(self) -> StreamKind:
         """Return which kind of stream this is."""
         return kind_of(self.id)
+
+
+class Mark(Struct, frozen=True, forbid_unknown_fields=True):
+    """One receipt that a ledger has acknowledged to a relay."""
+
+    ledger: LedgerId
+    stream: StreamId
+    seq: int
+    head: Digest
+    at: datetime
 
 
 _KINDS: Final = {kind.value: kind for kind in StreamKind}

@@ -11,13 +11,13 @@ from batonpass.errors import (
 )
 from batonpass.model.bodies import ChildHead
 from batonpass.model.charge import Within
-from batonpass.model.ids import KeyId
+from batonpass.model.ids import Digest, KeyId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event, State, follow
 from batonpass.model.projection import HandoffMoved
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Handoff
-from batonpass.model.stream import Stream
+from batonpass.model.stream import Mark, Stream
 
 
 def is_there(stream: Stream | None, signed: SignedReceipt) -> bool:
@@ -42,6 +42,12 @@ def require_next(stream: Stream | None, signed: SignedReceipt, *, bumps: bool) -
         raise RewoundError(receipt.stream, receipt.seq - 1, stream.seq)
     if receipt.epoch != stream.epoch + bumps:
         raise FencedError(receipt.stream, receipt.epoch, stream.epoch + bumps)
+
+
+def require_kept(mark: Mark, stream: Stream | None, then: Digest | None) -> None:
+    """Refuse to go on in a store that lost what it had acknowledged; `then` is what its stream has in that place."""
+    if stream is None or then != mark.head:
+        raise RewoundError(mark.stream, mark.seq, 0 if stream is None else stream.seq)
 
 
 def require_fence(stream: Stream | None, at: ChildHead) -> None:

@@ -24,12 +24,14 @@ from batonpass.model.lifecycle import State
 from batonpass.model.projection import enrols_itself, root_key
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.seal import Seal
-from batonpass.store.admission import is_there, require_next, require_within
+from batonpass.model.stream import Mark
+from batonpass.store.admission import is_there, require_kept, require_next, require_within
 from batonpass.store.fold import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now
 from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo, LedgerView, Touched, Wake
 from batonpass.store.process import OwnProcess
+from batonpass.wire.canonical import digest
 
 
 class _Transaction:
@@ -61,6 +63,8 @@ class _Transaction:
         self._new.keys[key.id] = key
 
     def apply(self, entry: Entry) -> None:
+        if entry.after is not None:
+            self._require_kept(entry.after)
         signed = entry.signed
         receipt = signed.receipt
         change = entry.change
@@ -86,6 +90,16 @@ class _Transaction:
             )
         for content in self._new.touches.keys() & set(change.erased):
             self._new.touches[content] = None
+
+    def _require_kept(self, mark: Mark) -> None:
+        stream = self._new.streams.get(mark.stream)
+        if stream is not None and stream.seq == mark.seq:
+            require_kept(mark, stream, stream.head)
+            return
+        # It is among the last, if it is there at all.
+        there = (each for each in reversed(self._tables.receipts) if each.stream == mark.stream)
+        found = next((each for each in there if each.seq == mark.seq), None)
+        require_kept(mark, stream, None if found is None else digest(found.payload))
 
     def _lease(self, handoff: HandoffId, token: int | None) -> None:
         """Require the lease that was shown; end it with the work that it was for."""
@@ -127,7 +141,7 @@ class MemoryStore:
 
     url = "memory:"
     largest_content: int | None = None
-    confirm_every: float = 0.0
+    confirm_every: float | None = None
 
     def __init__(self) -> None:
         self._process = OwnProcess()

@@ -285,10 +285,10 @@ class LedgerStore(Protocol):
         """Return how many bytes one content may have at most; None if only the disk limits it."""
 
     @property
-    def confirm_every(self) -> float:
+    def confirm_every(self) -> float | None:
         """Return after how many seconds a writer asks whether the store still has what it acknowledged.
 
-        0 asks before every append: where asking costs no round trip.
+        None where every append looks for that itself, because it costs no round trip: see `Entry.after`.
         """
 
     def found(self, info: LedgerInfo, first: Entry) -> LedgerInfo:
@@ -318,7 +318,8 @@ class LedgerStore(Protocol):
         An entry that is already there with the same bytes, as head of its stream, is a success: the answer to a
         commit whose outcome was unknown. An entry with a lease's token raises `LeaseLostError` if that lease is no
         longer held; an offer whose key is taken in its scope raises `OfferedAlreadyError`; a decision that was signed
-        with a key that is not an active approver's raises `UnknownApproverError`.
+        with a key that is not an active approver's raises `UnknownApproverError`. Where `confirm_every` is None, an
+        entry after something that was acknowledged raises `RewoundError` if that is not there any more.
         """
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:

@@ -13,7 +13,7 @@ from batonpass.model.ids import PrincipalId, require_principal
 from batonpass.model.items import VALUE_TYPES, ItemValue, Report
 from batonpass.model.parts import defaults_of, parts_of
 from batonpass.model.reasoning import ReasoningPlace
-from batonpass.wire.canonical import encode
+from batonpass.wire.canonical import encode, encode_typed
 
 JSON: Final = "application/json"
 VERSION: Final = 0
@@ -75,7 +75,8 @@ def decode_item(data: bytes) -> tuple[ItemValue, PrincipalId, datetime]:
 
 def encode_brief(brief: Brief) -> bytes:
     """Return a brief as it is kept."""
-    return encode({"v": VERSION, "brief": _sparse(brief)})
+    # Its own class leaves out what has its default, and its checks let nothing in that canonical JSON cannot hold.
+    return encode_typed({"v": VERSION, "brief": brief})
 
 
 def decode_brief(data: bytes) -> Brief:

@@ -2,10 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import (
     HandoffAskedError,
@@ -69,8 +70,7 @@ _DONE: Final = frozenset({State.COMPLETED, State.VERIFIED})
 _MOST_REFERENCES: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class Examined(Struct, frozen=True, kw_only=True):
     """An offer, what validation found in it, and what is to be asked."""
 
     offer: Offer
@@ -95,13 +95,14 @@ def _examine(desk: Desk, view: LedgerView, handoff: HandoffId) -> Examined:
 def examine_own(desk: Desk, offer: Offer) -> Examined:
     """Validate what this process offered a moment ago: what was declared is what is there, and is not read again."""
     baton = offer.baton
-    if desk.policy.asks or desk.policy.max_depth is not None or next(iter(find_open_references(baton)), None):
+    policy = desk.policy
+    if policy.asks or policy.max_depth is not None or find_open_references(baton):
         return examine(desk, offer.handoff.id)
     artifacts = (*baton.artifacts, *baton.untrusted)
     contents = {
         artifact.body: Kept(size=artifact.size, sha256=artifact.sha256, digest_ok=True) for artifact in artifacts
     }
-    return _judged(desk, offer, Known(now=desk.clock.now(), contents=contents), None)
+    return _judged(desk, offer, Known(now=desk.clock.now(), contents=contents, references={}), None)
 
 
 def accept(
@@ -132,8 +133,7 @@ def accept(
         return _accept(taking)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Taking:
+class _Taking(Struct, frozen=True, kw_only=True):
     """A handoff that somebody is about to take: who, and in which way."""
 
     desk: Desk
@@ -176,8 +176,7 @@ class _Taking:
         return recording.open_attempt(self.handoff, opens, mode=mode, session=session, token=token, known=known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ground:
+class _Ground(Struct, frozen=True, kw_only=True):
     """What an attempt hangs on: read in the moment in which its offer was validated."""
 
     anchor: Digest  # the last thing that happened to the handoff
@@ -434,12 +433,15 @@ def _is_left_behind(handoff: Handoff, parent: Holding | None) -> bool:
 
 def _facts(desk: Desk, view: LedgerView, offer: Offer) -> Known:
     baton = offer.baton
-    references = list(islice(find_open_references(baton), _MOST_REFERENCES))
+    references = find_open_references(baton)
     return Known(
         now=desk.clock.now(),
         depth=0 if desk.policy.max_depth is None else read_lineage(view, view.get_run(offer.handoff.parent)).depth,
         contents=dict(_kept(view, offer, [*baton.artifacts, *baton.untrusted])),
-        resolves=frozenset(reference for reference in references if _resolves(view, reference)),
+        resolves=frozenset(
+            reference for reference in islice(references, _MOST_REFERENCES) if _resolves(view, reference)
+        ),
+        references=references,
     )
 
 

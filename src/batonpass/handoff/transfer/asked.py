@@ -1,23 +1,24 @@
 """What a caller asks for when it hands work on, before anybody has decided about it."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import Relation
 from batonpass.model.checks import require_instance, require_text, require_utc
 from batonpass.model.grant import Grant
-from batonpass.model.ids import AgentId, ContentId
+from batonpass.model.ids import AgentId, ContentId, require_agent
 from batonpass.model.items import ItemValue
 from batonpass.model.lifecycle import Carrier
 from batonpass.model.permit import spell_time
 from batonpass.model.policy import HandoffPolicy
 from batonpass.model.reasoning import Thought
+from batonpass.wire.canonical import encode_typed
 from batonpass.wire.documents import to_document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What a caller asks for; `fields` says which part of it decides whether two offers are the same."""
 
     to: AgentId
@@ -36,6 +37,7 @@ class Asked:
     thought: Thought | None = None  # the message it is asked for with; None: what the run knows of that
 
     def __post_init__(self) -> None:
+        require_agent("to", self.to)
         require_text("task", self.task)
         if self.key is not None:
             require_text("key", self.key)
@@ -46,18 +48,21 @@ class Asked:
         if self.policy is not None:
             require_instance("policy", self.policy, HandoffPolicy)
 
-    def fields(self) -> dict[str, object]:
-        """Return what makes up the fingerprint."""
-        asked = {
+    def described(self) -> bytes:
+        """Return what makes up the fingerprint, as canonical JSON."""
+        asked: dict[str, object] = {
             "to": self.to,
             "task": self.task,
             "relation": self.relation,
-            "brief": to_document(self.brief),
+            "brief": self.brief,
             "said": [[type(value).__name__, to_document(value)] for value in self.said],
         }
         if self.context is not None:
             asked["context"] = self.context
-        return asked if self.grant is None else {**asked, **_beyond_may(self.grant)}
+        if self.grant is not None:
+            asked.update(_beyond_may(self.grant))
+        # All of it was checked as it came in, item by item and text by text.
+        return encode_typed(asked)
 
 
 def _beyond_may(grant: Grant) -> dict[str, object]:

@@ -40,7 +40,7 @@ def asked_for(
         task=task,
         relation=as_member("relation", relation, Relation),
         brief=Brief(**brief),
-        said=tuple(value for kind, given in said.items() for value in items_of(kind, given)),
+        said=tuple([value for kind, given in said.items() if given != () for value in items_of(kind, given)]),
         deadline=deadline,
         carrier=as_member("carrier", carrier, Carrier),
         hold=hold,

@@ -1,9 +1,10 @@
 """What a sender says besides the task: labelled, scanned, quarantined where it looks injected. Nothing is deleted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
@@ -23,8 +24,7 @@ TASK_PLACE: Final = "task"
 SUSPECT: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """What a sender says besides the task, as an item of the baton, and what was found in it and in the task."""
 
     item: Item | None
@@ -64,13 +64,15 @@ def take_context(
     number: int = 1,
 ) -> Context:
     """Return what a sender says besides as an item: labelled, and in quarantine if it looks injected."""
-    sanitizes = any(policy.sanitize_context for policy in policies)
+    sanitizes = True in [policy.sanitize_context for policy in policies]
     texts = {TASK_PLACE: task} | ({} if context is None else {CONTEXT: context})
     found = tuple(_scan(desk, texts)) if sanitizes else ()
+    if context is None:
+        return Context(
+            item=None, contents=(), label=SourceType.LLM_GENERATED, found=found, scanned=len(texts) * sanitizes
+        )
     degrades = any(policy.trust_degradation for policy in policies)
     label = _label(context, statements, degrades=degrades)
-    if context is None:
-        return Context(item=None, contents=(), label=label, found=found, scanned=len(texts) * sanitizes)
     suspect = any(one.place == CONTEXT and one.score >= SUSPECT for one in found)
     item, contents = _attached(desk, holding, context, label=label, untrusted=suspect, number=number)
     return Context(item=item, contents=contents, label=label, found=found, scanned=len(texts) * sanitizes)
@@ -82,10 +84,10 @@ def _scan(desk: Desk, texts: dict[str, str]) -> Iterator[Found]:
             yield Found(place=place, rule=finding.rule, count=finding.count, score=finding.score)
 
 
-def _label(context: str | None, statements: Sequence[Item], *, degrades: bool) -> SourceType:
+def _label(context: str, statements: Sequence[Item], *, degrades: bool) -> SourceType:
     """Return whose words these are: a model's, unless they stand so in what the human said and nobody degrades them."""
     said = (item.value.text for item in statements if isinstance(item.value, Statement))
-    if context is not None and not degrades and any(context.strip() in text for text in said):
+    if not degrades and any(context.strip() in text for text in said):
         return SourceType.USER_INPUT
     return SourceType.LLM_GENERATED
 

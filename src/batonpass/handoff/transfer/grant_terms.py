@@ -1,10 +1,10 @@
 """Granting: a root run begins a grant, an offer narrows it, and an acceptance binds it to the attempt's key."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import GrantError, GrantExpiredError, GrantMissingError, InvalidValueError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LONGEST_CERTIFICATE: Final = timedelta(hours=24)
 # In a tree that tries a grant out: what the grant would have refused.
 WOULD_DENY: Final = "would_deny.grant"
+_NOTHING_ASKED: Final = ((), (), None, None, None)
 _SHORTEST_CERTIFICATE: Final = timedelta(seconds=1)
 
 
@@ -44,6 +45,8 @@ def grant_for(
     max_depth: int | None,
 ) -> Grant | None:
     """Return what a caller asks for; None if it asks for no grant. Raises `InvalidValueError`."""
+    if (may, may_delegate, limits, until, max_depth) == _NOTHING_ASKED:
+        return None
     usable, delegable = read_scope(may), read_scope(may_delegate)
     read = read_limits(limits) if isinstance(limits, str) else limits or UNLIMITED
     if usable or delegable:
@@ -66,8 +69,7 @@ def regrant(terms: Terms) -> Grant:
     )
 
 
-@dataclass(slots=True)
-class Beginning:
+class Beginning(Struct):
     """A grant that begins with a root run; it has its terms once the run has its id."""
 
     desk: "Desk"
@@ -115,13 +117,15 @@ def certify(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """What an offer gives to whoever takes it; where a grant is only tried out, also what it would have refused."""
 
     terms: Signed[Terms] | None = None
     flags: tuple[str, ...] = ()
     refusal: str | None = None  # in words, why it would have been refused
+
+
+NOTHING_GIVEN: Final = Given()
 
 
 def give(
@@ -150,6 +154,8 @@ def give(
             raise
         part = _part_of_offer(desk, holding, asked, to=to, handoff=handoff, deadline=deadline)
         return Given(part, (TRIED_OUT, WOULD_DENY), str(refusal))
+    if terms is None and not tried_out:
+        return NOTHING_GIVEN
     return Given(terms, (TRIED_OUT,) if tried_out else ())
 
 

@@ -1,8 +1,9 @@
 """Offering a task: the whole baton and the state in one commit, before anything of the child runs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import (
     BudgetExhaustedError,
@@ -36,13 +37,14 @@ from batonpass.model.bodies import Gate, HandoffInitiated, Part
 from batonpass.model.charge import whole_of
 from batonpass.model.content import Content
 from batonpass.model.content_names import BRIEF, TASK, TERMS
-from batonpass.model.ids import Digest, HandoffId
+from batonpass.model.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item
 from batonpass.model.label import Label, SourceType, named_sources
 from batonpass.model.lifecycle import WAITING, State
+from batonpass.model.policy import UNRULED, HandoffPolicy
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Handoff
-from batonpass.wire.canonical import encode
+from batonpass.model.trusted import unchecked_maker
 from batonpass.wire.documents import encode_brief, to_document
 
 # A key that is taken by one of these is free again: nothing of it will ever run.
@@ -50,11 +52,12 @@ _DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})
 _GENERATIONS: Final = 1000
 
 
+_handoff: Final = unchecked_maker(Handoff)  # it repeats what its receipt says, which was checked
+
 SAID: Final = "what is said besides"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class Offered(Struct, frozen=True, kw_only=True):
     """A handoff that was offered, now or before under the same key."""
 
     handoff: Handoff
@@ -69,14 +72,21 @@ def offer_task(desk: Desk, holding: Holding, asked: Asked, *, beside: tuple[Cont
     something else, `PolicyRefusedError` where a policy says so, and a `GrantError` where the sender cannot give what is
     asked for; both are recorded.
     """
-    fingerprint = desk.secrets.digest(holding.root, b"offer", encode(asked.fields()))
+    fingerprint = desk.secrets.digest(holding.root, b"offer", asked.described())
     for generation in range(_GENERATIONS):
         key = _key(desk, holding, asked, fingerprint, generation)
         try:
             if holding.replaying:
                 _recall(desk, holding, key)
             pending = PendingOffer(
-                desk=desk, holding=holding, asked=asked, fingerprint=fingerprint, key=key, beside=beside
+                desk=desk,
+                holding=holding,
+                asked=asked,
+                fingerprint=fingerprint,
+                key=key,
+                handoff=new_handoff_id(desk.clock.now()),
+                policies=_policies(desk.policy, asked.policy),
+                beside=beside,
             )
             return _pass(pending)
         except OfferedAlreadyError as taken:
@@ -92,6 +102,13 @@ def offer_task(desk: Desk, holding: Holding, asked: Asked, *, beside: tuple[Cont
             holding.handed_off.add(known.id)
             return Offered(handoff=known, offer=offer, again=True)
     raise NotFoundError("free key", str(asked.key))
+
+
+def _policies(ruled: HandoffPolicy, own: HandoffPolicy | None) -> tuple[HandoffPolicy, ...]:
+    """Return all that an offer is held to; a relay that was given no policy adds nothing to the caller's."""
+    if own is None:
+        return (ruled,)
+    return (own,) if ruled == UNRULED else (ruled, own)
 
 
 def _pass(pending: PendingOffer) -> Offered:
@@ -146,7 +163,7 @@ def _gather(pending: PendingOffer) -> None:
     free = () if pending.context.item is None else (pending.context.item,)
     pending.items = (*statements, *holding.carried(asked.carry), *(item for item, _ in noted), *free)
     pending.contents = (*(content for _, content in noted), *pending.context.contents)
-    required = (part for policy in pending.policies for part in required_parts(asked.relation, policy))
+    required = [part for policy in pending.policies for part in required_parts(asked.relation, policy)]
     wanted = dict.fromkeys((*required, *desk.gates.minimum(asked.relation)))
     pending.missing = missing_parts(asked.relation, asked.brief, pending.items, wanted)
 
@@ -220,7 +237,7 @@ def _write(pending: PendingOffer) -> Offered:
     # Said once: a lead with a thousand children does not say it a thousand times.
     holding.watched.difference_update(pending.unverified)
     holding.handed_off.add(pending.handoff)
-    opened = Handoff(
+    opened = _handoff(
         id=pending.handoff,
         root=holding.root,
         parent=holding.id,
@@ -265,7 +282,7 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
         key=pending.key,
         fingerprint=pending.fingerprint,
         deadline=asked.deadline,
-        carries=tuple(ref_of(item) for item in pending.items),
+        carries=tuple(map(ref_of, pending.items)),
         missing=pending.missing,
         unverified=pending.unverified,
         flags=tuple(pending.flags),

@@ -1,7 +1,8 @@
 """An offer on its way: who hands what to whom, all that travels with it, and what was decided about it so far."""
 
-from dataclasses import dataclass, field
 from typing import NoReturn
+
+from msgspec import Struct, field
 
 from batonpass.errors import GrantError, PolicyRefusedError
 from batonpass.guard.gates import Decision
@@ -11,17 +12,16 @@ from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.asked import Asked
 from batonpass.handoff.transfer.free_text import Context
-from batonpass.handoff.transfer.grant_terms import Given
+from batonpass.handoff.transfer.grant_terms import NOTHING_GIVEN, Given
 from batonpass.model.bodies import HandoffFailed
 from batonpass.model.content import Content
 from batonpass.model.content_names import MESSAGE, TASK
 from batonpass.model.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item
-from batonpass.model.policy import UNRULED, HandoffPolicy
+from batonpass.model.policy import HandoffPolicy
 
 
-@dataclass(slots=True, kw_only=True)
-class PendingOffer:
+class PendingOffer(Struct, kw_only=True):
     """One handoff between the moment that a door asks for it and its first receipt."""
 
     desk: Desk
@@ -29,10 +29,10 @@ class PendingOffer:
     asked: Asked
     fingerprint: Digest
     key: Digest
+    handoff: HandoffId
+    policies: tuple[HandoffPolicy, ...]  # all that it is held to
     beside: tuple[Content, ...] = ()  # what its door adds to its receipts, such as where it heard of the handoff
 
-    handoff: HandoffId = field(init=False)
-    policies: tuple[HandoffPolicy, ...] = field(init=False)  # all that it is held to
     items: tuple[Item, ...] = ()  # all that travels with it
     contents: tuple[Content, ...] = ()  # the words of what is new among that
     context: Context | None = None  # what is said besides, as free text
@@ -40,14 +40,8 @@ class PendingOffer:
     unverified: tuple[HandoffId, ...] = ()  # results that it builds on and nobody verified
     lineage: Lineage | None = None  # read only where a policy asks for it
     decision: Decision | None = None  # what holds it
-    given: Given = field(default_factory=Given)  # what is granted with it
+    given: Given = NOTHING_GIVEN  # what is granted with it
     flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
-
-    def __post_init__(self) -> None:
-        self.handoff = new_handoff_id(self.desk.clock.now())
-        own, ruled = self.asked.policy, self.desk.policy
-        # A relay that was given no policy adds nothing to the caller's.
-        self.policies = (ruled,) if own is None else (own,) if ruled == UNRULED else (ruled, own)
 
     def refuse(self, refusal: PolicyRefusedError | GrantError) -> NoReturn:
         """Record that a policy or a grant did not let it go: the task, and why. Nothing of it runs. Then raise that."""

@@ -69,10 +69,8 @@ def has_method(brief: Brief) -> bool:
 
 def is_verbatim(task: str, items: tuple[Item, ...]) -> bool:
     """Return whether a task is, word for word, a text that came from outside."""
-    said = sha256(task.encode()).hexdigest()
-    return any(
-        isinstance(item.value, Artifact) and item.value.untrusted and item.value.sha256 == said for item in items
-    )
+    foreign = {item.value.sha256 for item in items if isinstance(item.value, Artifact) and item.value.untrusted}
+    return bool(foreign) and sha256(task.encode()).hexdigest() in foreign
 
 
 def hold_until(desk: "Desk") -> datetime | None:

@@ -39,7 +39,7 @@ class PostgresStore:
     """Keeps a ledger in a database that any number of machines share."""
 
     largest_content: int | None = LARGEST_CONTENT
-    confirm_every: float = 1.0
+    confirm_every: float | None = 1.0
 
     def __init__(
         self, url: str, *, create: bool = True, connections: int = _CONNECTIONS, wait_for: timedelta = _WAIT_FOR

@@ -203,7 +203,7 @@ class GroupCommit:
                 self._queue = deque(command for command in self._queue if not command.settled and command is not own)
             self._leader = self._queue[0] if self._queue else None
             for command in batch.commands:
-                if command.settled and command is not own:
+                if command is not own and command.settled:
                     _wake(command)
             if self._leader is not None:
                 _wake(self._leader)

@@ -41,6 +41,9 @@ WHERE ?8 OR EXISTS (SELECT 1 FROM keys WHERE id = ?9 AND role = 'relay' AND stat
 ON CONFLICT (id) DO NOTHING
 RETURNING number;
 
+-- name: is_head
+SELECT 1 FROM streams WHERE id = ?1 AND seq = ?2 AND head = ?3;
+
 -- name: fence_stream
 UPDATE streams SET open = 0
 WHERE id = :run AND seq = :seq AND head = :head AND open = 1

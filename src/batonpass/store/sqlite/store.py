@@ -1,9 +1,9 @@
 """The SQLite store: durable when `append` returns, shared by threads and processes, each waiting its turn."""
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -12,8 +12,6 @@ import apsw
 from batonpass.errors import (
     NotALedgerError,
     StaleHeadError,
-    StoreFullError,
-    StoreReadOnlyError,
     StoreShutError,
     StoreUnavailableError,
 )
@@ -31,28 +29,24 @@ from batonpass.store.sqlite import leasing
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import (
     APPLICATION_ID,
-    open_reader,
-    require_folded,
     require_place,
-    translated,
 )
+from batonpass.store.sqlite.readers import Readers, Reading
 from batonpass.store.sqlite.tail import QUERIES, Tail
 from batonpass.store.sqlite.view import SqliteView
 from batonpass.store.sqlite.writer import Writer
-from batonpass.store.sqlite.writing import add_key, is_blob, write_entries
+from batonpass.store.sqlite.writing import LARGEST_ROW_BODY, add_key, write_entries
 
 Answer = TypeVar("Answer")
 
 _WAIT_SECONDS: Final = 30.0
-# To open one costs about half a millisecond. 64 threads that hand off had thirty of them open at once.
-_IDLE_READERS: Final = 32
 
 
 class SqliteStore:
     """Keeps a ledger in one file, and what is too large for it beside it."""
 
     largest_content: int | None = None
-    confirm_every: float = 0.0
+    confirm_every: float | None = None
 
     def __init__(self, path: Path, *, wait_for: float = _WAIT_SECONDS) -> None:
         self.url = f"sqlite:///{path}"
@@ -62,13 +56,11 @@ class SqliteStore:
         self._migrations = find_migrations("batonpass.store.sqlite")
         self._blobs = Blobs(self.home / "blobs")
         self._wait_for = wait_for
-        self._readers: list[apsw.Connection] = []
-        self._readers_lock = threading.Lock()
+        self._readers = Readers(path)
         self._tail = Tail()
         self._writer: Writer | None = None
         self._writer_lock = threading.Lock()
         self._shut = False
-        self._frozen = False
         self._unclean = False
         try:
             self._prepare()
@@ -93,32 +85,35 @@ class SqliteStore:
                 return rows.info(row)
             connection.execute(QUERIES["add_ledger"], (info.id, info.root_key))
             add_key(connection, root_key(info.root_key))
-            write_entries(connection, self._tail, [first])
+            write_entries(connection, tail=self._tail, entries=[first])
             return info
 
         return self._answer(apply)
 
-    @contextmanager
-    def view(self, about: HandoffId | None = None) -> Iterator[SqliteView]:  # noqa: ARG002 - all is at hand
+    def view(self, about: HandoffId | None = None) -> Reading[SqliteView]:  # noqa: ARG002 - all is at hand
         """Open everything as it is now, for reading."""
-        with self._reading() as reader:
-            yield SqliteView(reader, self._blobs, self._path)
+        self._require_usable()
+        return Reading(self._readers, self._show)
+
+    def _show(self, reader: apsw.Connection) -> SqliteView:
+        return SqliteView(reader, self._blobs, self._path)
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none."""
-        self._require_usable()
         kept: list[ContentId] = []
         try:
             for entry in entries:
-                for content in filter(is_blob, entry.contents):
-                    self._blobs.write(content.ref.id, content.body)
-                    kept.append(content.ref.id)
-            self._write(lambda connection: write_entries(connection, self._tail, entries))
+                for content in entry.contents:
+                    if len(content.body) > LARGEST_ROW_BODY:
+                        self._blobs.write(content.ref.id, content.body)
+                        kept.append(content.ref.id)
+            self._write(partial(write_entries, tail=self._tail, entries=entries))
         except BaseException:
             self._drop_unnamed(kept)
             raise
-        if erased := [content for entry in entries for content in entry.change.erased]:
-            self._forget(erased)
+        for entry in entries:
+            if entry.change.erased:
+                self._forget(entry.change.erased)
         if self._unclean and self._writer is not None:
             self._unclean = not self._writer.checkpoint()
 
@@ -179,10 +174,7 @@ class SqliteStore:
         if self._shut:
             return
         self._shut = True
-        with self._readers_lock:
-            for reader in self._readers:
-                reader.close()
-            self._readers.clear()
+        self._readers.close()
         # The writer last: only a connection that can write folds the log back into the file when it closes.
         if self._writer is not None:
             self._writer.close()
@@ -232,41 +224,9 @@ class SqliteStore:
                 return None
         return self._answer(lambda connection: leasing.take(connection, find, holder, lease_for))
 
-    @contextmanager
-    def _reading(self) -> Iterator[apsw.Connection]:
+    def _reading(self) -> Reading[apsw.Connection]:
         self._require_usable()
-        try:
-            reader = self._borrow()
-            try:
-                reader.execute("BEGIN")
-                yield reader
-            finally:
-                if reader.in_transaction:
-                    reader.execute("ROLLBACK")
-                self._give_back(reader)
-        except apsw.Error as error:
-            raise translated(error, self._path) from None
-
-    def _borrow(self) -> apsw.Connection:
-        with self._readers_lock:
-            if self._readers:
-                return self._readers.pop()
-        try:
-            return open_reader(self._path, frozen=self._frozen)
-        except (StoreReadOnlyError, StoreUnavailableError, StoreFullError):
-            # Read-only media, or full ones: even a reader of a log wants to write beside it, unless told not to.
-            if self._frozen:
-                raise
-            require_folded(self._path)
-            self._frozen = True
-            return open_reader(self._path, frozen=True)
-
-    def _give_back(self, reader: apsw.Connection) -> None:
-        with self._readers_lock:
-            if len(self._readers) < _IDLE_READERS and not self._shut:
-                self._readers.append(reader)
-                return
-        reader.close()
+        return Reading(self._readers, _itself)
 
     def _drop_unnamed(self, written: Sequence[ContentId]) -> None:
         """Remove the files of contents whose commit failed."""
@@ -289,6 +249,10 @@ class SqliteStore:
         self._process.require()
         if self._shut:
             raise StoreShutError("this ledger was closed; open it again")
+
+
+def _itself(reader: apsw.Connection) -> apsw.Connection:
+    return reader
 
 
 def _apply_migrations(connection: apsw.Connection, migrations: Sequence[Migration]) -> None:

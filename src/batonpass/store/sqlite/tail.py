@@ -33,15 +33,21 @@ class Tail:
 
     def __init__(self) -> None:
         self.ids: set[str] = set()
-        self._seen: int | None = None  # SQLite's count of what other connections have committed
+        self._version: int | None = None  # SQLite's count of what other connections have committed
+        self._seen: int | None = None  # that count when the ids were read; None: they have to be read again
+
+    def begin(self, connection: Statements) -> bool:
+        """Begin a transaction; return whether nobody else has committed anything since the ids were read."""
+        # Once for all its commands: until it ends, nobody else can. What we roll back is no commit of anybody; then
+        # `forget` was called.
+        ((self._version,),) = connection.execute(_DATA_VERSION)
+        return self._version == self._seen
 
     def catch_up(self, connection: Statements) -> set[str]:
         """Return the ids of receipts and contents that are in no index; another connection may have added some."""
-        # What we roll back is no commit of anybody: then `forget` was called.
-        ((version,),) = connection.execute(_DATA_VERSION)
-        if version != self._seen:
+        if self._seen is None or self._version != self._seen:
             self.ids = _read(connection)
-            self._seen = version
+            self._seen = self._version
         return self.ids
 
     def forget(self) -> None:

@@ -29,7 +29,7 @@ class Writer:
     def __init__(self, path: Path, home: Path, wait_for: float, tail: Tail) -> None:
         require_place(path)
         prepare_home(home)
-        self._path = path
+        self._path = str(path)
         self._turnstile = Turnstile(home)
         # Two processes that make one file at once must not both switch it to write-ahead logging.
         self._turnstile.enter(time.monotonic() + wait_for)
@@ -44,10 +44,11 @@ class Writer:
         finally:
             self._turnstile.leave()
         self._connection.set_rollback_hook(tail.forget)
-        self._file = _identity(path)
+        self._file = _identity(self._path)
         self._entered = 0
         self._schema: int | None = None  # the last one that was looked at and is as we made it
-        self._commits = GroupCommit(self._connection, self, wait_for, self._require_schema)
+        self._tail = tail
+        self._commits = GroupCommit(self._connection, self, wait_for, self._inspect)
 
     def run(self, apply: Callable[[apsw.Connection], object]) -> None:
         """Run a command in a transaction and return when it is durable."""
@@ -64,12 +65,17 @@ class Writer:
             )
         self._entered += 1
         if self._entered % _GROWN_EVERY == _GROWN_AFTER:
-            grow_log(self._path)
+            grow_log(Path(self._path))
+
+    def _inspect(self, connection: apsw.Connection) -> None:
+        """Look at what others have done since the last transaction, before anything is written in this one."""
+        if not self._tail.begin(connection):
+            self._require_schema(connection)
 
     def _require_schema(self, connection: apsw.Connection) -> None:
         """Refuse to write through a schema that somebody changed. Raises `StoreAlteredError`."""
-        # A trigger runs inside our commits, so it is looked for in each of them. SQLite counts the changes of its
-        # schema: as long as that number stands, one look is enough.
+        # A trigger runs inside our commits, so it is looked for whenever others have committed something. SQLite
+        # counts the changes of its schema: as long as that number stands, one look is enough.
         ((version,),) = connection.execute(_SCHEMA_VERSION)
         if version == self._schema:
             return
@@ -111,7 +117,7 @@ def _empty_log(connection: apsw.Connection) -> None:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str) -> tuple[int, int] | None:
     try:
         status = os.stat(path)  # noqa: PTH116 - pathlib costs twice as much, and this is on the way of every append
     except OSError:

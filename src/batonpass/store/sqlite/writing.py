@@ -8,7 +8,7 @@ import apsw
 
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError, UnknownRelayError
 from batonpass.model.bodies import ChildHead
-from batonpass.model.content import Content, Place
+from batonpass.model.content import Place
 from batonpass.model.entry import Entry
 from batonpass.model.ids import KeyId, StreamId
 from batonpass.model.key import Key, KeyRole, KeyStatus
@@ -16,7 +16,7 @@ from batonpass.model.lifecycle import Carrier, Event, State, sources, target
 from batonpass.model.projection import NOTHING, HandoffMoved, KeyChanged, Projection, enrols_itself
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Cached, Handoff, Run, Stated
-from batonpass.model.stream import Stream
+from batonpass.model.stream import Mark, Stream
 from batonpass.store import rows
 from batonpass.store.admission import (
     is_there,
@@ -24,12 +24,14 @@ from batonpass.store.admission import (
     require_anchor,
     require_approver,
     require_fence,
+    require_kept,
     require_next,
     require_within,
 )
 from batonpass.store.sqlite import leasing
 from batonpass.store.sqlite.connection import Statements
 from batonpass.store.sqlite.tail import LONGEST, QUERIES, Tail
+from batonpass.wire.canonical import digest
 
 LARGEST_ROW_BODY: Final = 64 * 1024
 
@@ -43,6 +45,7 @@ MOVES: Final = {
     }
     for event in Event
 }
+_IS_HEAD: Final = QUERIES["is_head"]
 _MOVE: Final = QUERIES["move_stream"]
 _OPEN: Final = QUERIES["open_stream"]
 _ADD_RECEIPT: Final = QUERIES["add_receipt"]
@@ -55,7 +58,7 @@ _CHARGE: Final = QUERIES["charge"]
 _GET_USED: Final = QUERIES["get_used"]
 
 
-def write_entries(connection: apsw.Connection, tail: Tail, entries: Sequence[Entry]) -> None:
+def write_entries(connection: apsw.Connection, *, tail: Tail, entries: Sequence[Entry]) -> None:
     """Write entries that stand or fall together, or raise and leave the transaction to be rolled back."""
     # One for all: a connection makes a new one for each statement.
     cursor = connection.cursor()
@@ -76,6 +79,8 @@ def write_entries(connection: apsw.Connection, tail: Tail, entries: Sequence[Ent
 
 def _write_entry(connection: Statements, late: set[str], entry: Entry) -> None:
     change = entry.change
+    if entry.after is not None:
+        _require_kept(connection, entry.after, entry.signed)
     number = _take_head(connection, entry.signed, change)
     if number is None:
         return
@@ -116,15 +121,13 @@ def _add_receipt(connection: Statements, late: set[str], number: int, signed: Si
 def _add_contents(connection: Statements, late: set[str], position: int, entry: Entry) -> None:
     for content in entry.contents:
         identifier = content.ref.id
-        values = (identifier, position, *_placed(content))
+        # What is too large for a row is kept in a file of its own.
+        in_row = len(content.body) <= LARGEST_ROW_BODY
+        place, body = (Place.ROW, content.body) if in_row else (Place.FILE, None)
+        values = (identifier, position, place, content.salt, body)
         if identifier in late or connection.execute(_ADD_CONTENT, values).fetchone() is None:
             raise DuplicateReceiptError(entry.signed.receipt.id)
         late.add(identifier)
-
-
-def is_blob(content: Content) -> bool:
-    """Return whether a content is kept in a file of its own."""
-    return len(content.body) > LARGEST_ROW_BODY
 
 
 def _take_head(connection: Statements, signed: SignedReceipt, change: Projection) -> int | None:
@@ -156,6 +159,18 @@ def _take_head(connection: Statements, signed: SignedReceipt, change: Projection
     raise AssertionError("a receipt that fits its stream was refused")
 
 
+def _require_kept(connection: Statements, mark: Mark, signed: SignedReceipt) -> None:
+    """Refuse to write where what was acknowledged before is not there any more. Raises `RewoundError`."""
+    receipt = signed.receipt
+    if (receipt.stream, receipt.seq, receipt.previous) == (mark.stream, mark.seq + 1, mark.head):
+        return  # it becomes the head only if that is so
+    if connection.execute(_IS_HEAD, (mark.stream, mark.seq, mark.head)).fetchone() is not None:
+        return
+    row = connection.execute(QUERIES["get_receipt_at"], (mark.stream, mark.seq)).fetchone()
+    then = None if row is None else digest(rows.receipt(row).payload)
+    require_kept(mark, _find_stream(connection, mark.stream), then)
+
+
 def _find_stream(connection: Statements, stream: StreamId) -> Stream | None:
     row = connection.execute(QUERIES["get_stream"], (stream,)).fetchone()
     return None if row is None else rows.stream(row)
@@ -170,10 +185,6 @@ def _require_active(connection: Statements, relay_key: KeyId) -> None:
     key = _find_key(connection, relay_key)
     if key is None or key.role is not KeyRole.RELAY or key.status is not KeyStatus.ACTIVE:
         raise UnknownRelayError(relay_key, enrolled=key is not None)
-
-
-def _placed(content: Content) -> tuple[str, bytes, bytes | None]:
-    return (Place.FILE, content.salt, None) if is_blob(content) else (Place.ROW, content.salt, content.body)
 
 
 def _apply(connection: Statements, change: Projection, token: int | None) -> None:

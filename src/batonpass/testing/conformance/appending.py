@@ -13,10 +13,19 @@ from batonpass.errors import (
     StaleHeadError,
     StreamClosedError,
 )
-from batonpass.model.ids import Digest
+from batonpass.model.ids import Digest, StreamId, new_run_id
 from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import Scribe, a_small_tree
-from batonpass.testing.conformance.support import WithScribe, all_receipts, an_entry, append_at_once, head_of, in_a_fork
+from batonpass.testing.conformance.support import (
+    NOW,
+    WithScribe,
+    all_receipts,
+    an_entry,
+    append_at_once,
+    head_of,
+    in_a_fork,
+    mark_of,
+)
 
 
 class Appending(WithScribe):
@@ -131,6 +140,28 @@ class Appending(WithScribe):
         assert (1, 1) == (head_of(store, first).seq, head_of(store, second).seq)
         with pytest.raises(NotFoundError), store.view() as view:
             view.get_content(good.contents[0].ref.id)
+
+    def test_nothing_is_written_where_what_was_acknowledged_is_gone(self, store: LedgerStore, scribe: Scribe) -> None:
+        """A store that looks for it takes an entry after something that is there, and after nothing else."""
+        if store.confirm_every is not None:
+            pytest.skip("whoever writes asks such a store now and then")
+        first, second = scribe.start(), scribe.start()
+        old = mark_of(store, first)
+        store.append([an_entry(scribe, first, head_of(store, first))])
+        latest = mark_of(store, first)
+        gone = (
+            replace(latest, seq=latest.seq + 1),
+            replace(latest, head=Digest("0" * 64)),
+            replace(old, head=latest.head),
+            replace(latest, stream=StreamId(new_run_id(NOW))),
+        )
+        for mark in gone:
+            with pytest.raises(RewoundError, match="was replaced or restored"):
+                store.append([replace(an_entry(scribe, second, head_of(store, second)), after=mark)])
+        assert 1 == head_of(store, second).seq
+        for number, mark in enumerate((old, latest, mark_of(store, second)), 2):
+            store.append([replace(an_entry(scribe, second, head_of(store, second)), after=mark)])
+            assert number == head_of(store, second).seq
 
     def test_a_batch_may_extend_one_stream_twice(self, store: LedgerStore, scribe: Scribe) -> None:
         """Entries of one batch build on each other."""

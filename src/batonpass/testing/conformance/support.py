@@ -21,7 +21,7 @@ from batonpass.model.entry import Entry
 from batonpass.model.ids import Digest, RunId, StreamId, new_call_id
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.seal import Seal
-from batonpass.model.stream import Stream
+from batonpass.model.stream import Mark, Stream
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import Scribe, a_scribe
 
@@ -47,6 +47,13 @@ def head_of(store: LedgerStore, working: Working) -> Stream:
     """Return where a run's stream stands."""
     with store.view() as view:
         return view.get_stream(StreamId(working.run.id))
+
+
+def mark_of(store: LedgerStore, working: Working) -> Mark:
+    """Return the last receipt of a run, as a relay remembers that it was acknowledged."""
+    with store.view() as view:
+        stream, ledger = view.get_stream(StreamId(working.run.id)), view.info().id
+    return Mark(ledger=ledger, stream=stream.id, seq=stream.seq, head=stream.head, at=NOW)
 
 
 def all_receipts(store: LedgerStore, query: ReceiptQuery | None = None) -> list[StoredReceipt]:

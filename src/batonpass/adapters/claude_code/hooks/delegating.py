@@ -1,6 +1,8 @@
 """Handing on: a call that starts a sub-agent is an offer, its start the acceptance, its stop the close-out."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from batonpass.adapters.claude_code.hooks.pen import Pen
 from batonpass.adapters.claude_code.hooks.state import Offered, SessionState, Track
@@ -155,7 +157,7 @@ class Delegating(Pen):
         source = self.source(state, key=agent, subagent=agent, link=link, candidates=many)
         # Nobody can ask whoever works in another program: it goes on, and would have asked.
         holding = accept(self.desk, offered.handoff, asks=False, beside=(source,))
-        holding.working = replace(holding.working, epoch=None)
+        holding.working = structs.replace(holding.working, epoch=None)
         holding.stays_open = True
         if state.root is not None:
             holding.denied_before = state.root.holding.denied_before

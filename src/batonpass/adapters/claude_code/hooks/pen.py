@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from batonpass.adapters.claude_code.hooks.directory_policy import Ruled, wrong_file
 from batonpass.adapters.claude_code.hooks.enforcing import Refusal, find_refusal
 from batonpass.adapters.claude_code.hooks.events import Event, task_of
@@ -109,7 +111,7 @@ class Pen:
             grant=self._left_of_table(state, by),
         )
         # Whoever has its key works on it: the next event may be another process's.
-        holding.working = replace(holding.working, epoch=None)
+        holding.working = structs.replace(holding.working, epoch=None)
         take_in(self.desk, holding, known)
         with self.desk.store.view() as view:
             holding.denied_before = find_denied(view, find_earlier(view, series_of(state.session), by, holding.id))
