@@ -15,6 +15,7 @@ from batonpass.scan.passages import Passages
 
 # An agent's own words, which everybody may read.
 OWN: Final = Label(SourceType.LLM_GENERATED)
+_FROM_OUTSIDE: Final = Label(SourceType.EXTERNAL)
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class Taint:
     entered: dict[Source, ReceiptId | None] = field(default_factory=dict)  # by which receipt it reached this run
     endorsed: set[Source] = field(default_factory=set)
     base: Label = OWN  # of all that it knows, what came from outside left aside
+    learned: tuple[Label, Label] | None = None  # what was joined last, and what it made of all else
     terms: tuple[Permit, ...] | None = None  # those older than the taint, once somebody asked
     passages: Passages[Source] = field(default_factory=Passages)
     unread: set[Source] = field(default_factory=set)  # texts that were not looked into yet
@@ -36,7 +38,7 @@ class Taint:
     @property
     def label(self) -> Label:
         """Return the label of all that the run knows."""
-        return self.base.joined(Label(SourceType.EXTERNAL)) if self.entered else self.base
+        return self.base.joined(_FROM_OUTSIDE) if self.entered else self.base
 
     def enter(self, sources: Iterable[Source], receipt: ReceiptId | None) -> None:
         """Take in what came from outside, unless somebody endorsed it."""
@@ -51,9 +53,11 @@ class Taint:
 
     def learn(self, label: Label | None) -> None:
         """Join what the run knows with something else; of what came from outside the sources are kept, not this."""
-        if label is not None:
+        # What was joined last and is known since adds nothing; a tool has one label for all that it returns.
+        if label is not None and self.learned != (label, self.base):
             integrity = SourceType.TOOL_OUTPUT if label.is_external else label.integrity
             self.base = self.base.joined(Label(integrity, label.readers))
+            self.learned = label, self.base
 
     def unknown(self, sources: Iterable[Source]) -> Iterator[Source]:
         """Yield those of some sources that neither stand nor are endorsed."""
