@@ -14,6 +14,11 @@ MAKERS: Final = {
     "src/batonpass/handoff/holding.py": {"Carried"},
     "src/batonpass/handoff/transfer/offer.py": {"Handoff"},
     "src/batonpass/handoff/transfer/receipts.py": {"HandoffAccepted", "HandoffCompleted"},
+    "src/batonpass/handoff/calls/authority.py": {
+        "Call"
+    },  # of a declared tool, and a path that was read letter by letter
+    "src/batonpass/handoff/calls/finish.py": {"ToolCompleted"},  # of a call that changed nothing, and is not odd
+    "src/batonpass/handoff/calls/request.py": {"ToolRequested"},  # likewise: of ids and digests that are made there
     "src/batonpass/ledger/ledger.py": {"Receipt", "Stream"},
     "src/batonpass/model/content.py": {"Content", "ContentRef"},
     "src/batonpass/model/projection.py": {"Cached", "DecidedCall", "Handoff", "HeldCall", "Run", "Stated"},

@@ -23,12 +23,20 @@ def find_root(place: Path) -> Path:
 
 def find_repository(directory: Path) -> Path | None:
     """Return the git repository that a directory lies in."""
-    # Texts, not paths: this is asked before every call that changes something.
-    here, above = "", str(directory)
+    found = repository_above(str(directory))
+    return None if found is None else Path(found)
+
+
+def repository_above(directory: str) -> str | None:
+    """Return the same as text: this is asked before every call that changes something."""
+    here, above = "", directory
     while above != here:
-        here, above = above, os.path.dirname(above)  # noqa: PTH120 - a text is wanted
-        if os.path.exists(f"{here.rstrip('/')}/.git"):  # noqa: PTH110 - as above
-            return Path(here)
+        here, above = above, above[: above.rfind("/") + 1].rstrip("/") or above[: above.startswith("/")]
+        try:
+            os.stat(f"{here.rstrip('/')}/.git")  # noqa: PTH116 - a text is given
+        except (OSError, ValueError):
+            continue
+        return here
     return None
 
 

@@ -98,11 +98,14 @@ class Redactor:
 
     def text(self, name: str, text: str) -> str:
         """Return the text of a content without secrets."""
-        text = self._without_known(text)
+        if self._known:
+            text = self._without_known(text)
         if name not in WORKED:
             return text
         if name == _BY_LINES:
             text = "\n".join(without_secret_words(text.split("\n")))
+        if self._is_harmless(text):
+            return text
         return self._spelled(text) if name in _ACTED else self._clean(text, assigned=name not in _SPELLED)
 
     def arguments(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -114,8 +117,8 @@ class Redactor:
         if not self._known and name not in WORKED:
             return document
         text = document.decode()
-        clean = self._without_known(text)
-        if name in WORKED:
+        clean = self._without_known(text) if self._known else text
+        if name in WORKED and not self._is_harmless(clean):
             clean = self._without_parts(clean, assigned=name == _GIVEN, spelled=name in _ACTED)
         return document if clean == text else clean.encode()
 
@@ -130,6 +133,13 @@ class Redactor:
         clean = self.text(name, text)
         return body if clean == text else clean.encode()
 
+    def _is_harmless(self, text: str) -> bool:
+        """Return whether nothing in a text is, or stands beside, a secret by its look: most texts are such.
+
+        Nor is anything so in a part of it that begins and ends where words do.
+        """
+        return (self._compiled or self._ready()).sign.search(text) is None
+
     def _without_known(self, text: str) -> str:
         for secret in self._known:
             if secret in text:
@@ -143,7 +153,7 @@ class Redactor:
 
     def _clean(self, text: str, *, assigned: bool, depth: int = 0) -> str:
         """Return one text without what looks like a secret, or stands beside the name of one."""
-        patterns = self._ready()
+        patterns = self._compiled or self._ready()
         if patterns.nearby.search(text) is None:
             return patterns.without_looks(text)
         if (inner := _json_in(text)) is not None and depth < _DEEPEST:
@@ -240,8 +250,10 @@ class Redactor:
 
                 options = re2.Options()
                 options.max_mem = 64 << 20
+                looks = "|".join(f"(?:{look})" for look in _LOOKS)
                 patterns = (
-                    "|".join(f"(?:{look})" for look in _LOOKS),
+                    f"(?:{_NEARBY})|{looks}",
+                    looks,
                     _NEARBY,
                     PAIR,
                     _VARIABLE,
@@ -259,6 +271,7 @@ class Redactor:
 class _Patterns:
     """What texts are searched for. All of it takes time that grows with the text, whatever is in it."""
 
+    sign: Any  # both of the next: where it is not found, neither is
     looks: Any
     nearby: Any
     pair: Any

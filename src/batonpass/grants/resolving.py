@@ -24,6 +24,10 @@ class WorkTree:
             real = os.path.realpath(os.path.join(self._root, path))  # noqa: PTH118 - as it is written, `..` included
         except (OSError, ValueError):
             raise InvalidValueError("path", f"{shorten(path)} leads nowhere") from None
+        return self.place_of(real)
+
+    def place_of(self, real: str) -> str:
+        """Return a path whose links are followed likewise: relative to the work tree, or absolute."""
         if real == self._root:
             return "."
         inside = real.removeprefix(f"{self._root.rstrip('/')}/")

@@ -7,6 +7,7 @@ along, who may be asked and how deep a chain may be is judged besides, whatever 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import lru_cache
 
 from batonpass.guard.patterns import fits
 from batonpass.model.ids import AgentId, is_user
@@ -94,6 +95,7 @@ class HandoffFacts:
     may_read: bool = True  # whoever is asked is among the readers of all that the sender knows
 
 
+@lru_cache(maxsize=64)
 def tiers_of_call(*, reads: bool, reversible: bool | None, external: bool, costly: bool) -> tuple[Tier, ...]:
     """Return the tiers that a tool's declaration puts its calls into."""
     tiers = [Tier.COSTLY] if costly else []
@@ -106,6 +108,17 @@ def tiers_of_call(*, reads: bool, reversible: bool | None, external: bool, costl
     elif not external:
         tiers.append(Tier.UNDECLARED)
     return tuple(tiers)
+
+
+def is_silent(policy: Policy, tiers: tuple[Tier, ...]) -> bool:
+    """Return whether a policy says nothing about a call in these tiers, whatever else is known of it."""
+    if policy.rules or policy.renew_every is not None or policy.handoffs.max_depth is not None:
+        return False
+    # A plain loop takes half the time, and this is asked at every call.
+    for tier in tiers:  # noqa: SIM110
+        if policy.tiers[tier] is not Gate.NONE:
+            return False
+    return True
 
 
 def judge_call(facts: CallFacts, policy: Policy) -> tuple[Decision, ...]:

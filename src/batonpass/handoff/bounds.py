@@ -1,20 +1,24 @@
 """What a run is held to, by its own offer and by everybody above it: walked once, when it is begun or taken up."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Final
 
 from msgspec.structs import replace
 
 from batonpass.errors import GrantChainError, GrantIntegrityError, GrantRevokedError, InvalidValueError
+from batonpass.guard.limits import account_of
+from batonpass.guard.recorded import conditioned
 from batonpass.handoff.timing import last_recorded
 from batonpass.handoff.transfer.read_offer import read_brief
 from batonpass.model.baton import Brief, Budget
 from batonpass.model.bodies import HandoffInitiated, RunStarted
 from batonpass.model.charge import MILLION
+from batonpass.model.condition import Under
 from batonpass.model.content_names import TERMS
 from batonpass.model.grant import Signed, Terms
 from batonpass.model.ids import AgentId, HandoffId, KeyId, RunId, StreamId
@@ -23,6 +27,7 @@ from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import earlier
 from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.run import Run
+from batonpass.model.scope import Scope
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerView
 from batonpass.wire.canonical import digest
@@ -44,9 +49,12 @@ class Account:
     budget: bool = False  # it is what a brief allows; else it stands in a grant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What holds a run, known without another look at the ledger. By default, nothing does."""
+    """What holds a run, known without another look at the ledger. By default, nothing does.
+
+    What every call asks of it is worked out once, by the first.
+    """
 
     line: tuple[StreamId, ...] = ()  # its root, each handoff below that, and its own: any of them may be revoked
     chain: tuple[Signed[Terms], ...] = ()  # its grant and those above, the first first; none: it is not held to one
@@ -54,12 +62,27 @@ class Bounds:
     tried_out: bool = False  # its root's grant stops nobody: what it would have refused is told
     known_at: datetime | None = None  # when the last receipt of those above was recorded; None: nobody looked
 
-    @property
+    @cached_property
     def terms(self) -> tuple[Terms, ...]:
         """Return what the chain says."""
         return tuple(signed.said for signed in self.chain)
 
-    @property
+    @cached_property
+    def counted_at(self) -> tuple[StreamId, ...]:
+        """Return where what is used under each of its terms is counted."""
+        return tuple(map(account_of, self.terms))
+
+    @cached_property
+    def conditioned(self) -> tuple[str, ...]:
+        """Return the names of all arguments that some permit sets a condition on, in order."""
+        return conditioned(self.terms)
+
+    @cached_property
+    def placed(self) -> frozenset[str]:
+        """Return the arguments that some permit holds to a place."""
+        return frozenset(placed(scope for terms in self.terms for scope in (terms.may, terms.may_delegate)))
+
+    @cached_property
     def ends(self) -> datetime | None:
         """Return when the first of the chain ends; None if none does."""
         found: datetime | None = None
@@ -71,6 +94,13 @@ class Bounds:
     def is_granted(self) -> bool:
         """Return whether somebody gave it what it is held to: only then can it be proven, or handed on."""
         return bool(self.chain and self.chain[-1].signature)
+
+
+def placed(scopes: Iterable[Scope]) -> Iterator[str]:
+    """Yield the arguments that some permit of these holds to a place."""
+    for scope in scopes:
+        for permit in scope.permits:
+            yield from (condition.argument for condition in permit.where if isinstance(condition, Under))
 
 
 def bounds_of_root(run: RunId, terms: Signed[Terms] | None, mode: Mode) -> Bounds:

@@ -74,6 +74,12 @@ class Desk:
             self._tree = WorkTree(self.work_tree)
         return self._tree(os.path.join(os.getcwd(), path))  # noqa: PTH118, PTH109 - as it is written
 
+    def place_of(self, real: str) -> str:
+        """Return a path whose links were followed as `resolve` does: in the work tree, or outside."""
+        if self._tree is None:
+            self._tree = WorkTree(self.work_tree)
+        return self._tree.place_of(real)
+
     def text(self, name: str, words: str) -> Content:
         """Return words as content."""
         return new_content(name, self.redactor.text(name, words), self.clock.now())

@@ -22,8 +22,8 @@ def prove_call(desk: Desk, holding: Holding, call: Call, *, audience: str) -> st
     if not bounds.is_granted:
         raise NotFoundError("grant of", holding.id)
     now = require_working(desk, holding)
-    for _ in authorise_here(desk, holding, call):
-        pass  # each hop lets it be made, or raises
+    # Each hop lets it be made, or this raises.
+    authorise_here(desk, holding, call, holding.present(desk.clock))
     signer, _ = desk.run_keys.get(holding.id)
     certificate = certificate_of(desk, holding, now)
     signers = dict.fromkeys([*(terms.key for terms in bounds.terms), certificate.said.key])

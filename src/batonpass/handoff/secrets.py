@@ -58,7 +58,9 @@ class TreeSecrets:
 
     def digest(self, root: RunId, *parts: bytes) -> Digest:
         """Return the digest of some parts, keyed with a tree's secret."""
-        return Digest(hmac.digest(self._secret(root), _message(parts), "sha256").hex())
+        # A dict is asked in one step, so the lock is only for whoever has to read the secret first.
+        secret = self._known.get(root) or self._secret(root)
+        return Digest(hmac.digest(secret, _message(parts), "sha256").hex())
 
     def session_digest(self, root: RunId, *parts: bytes) -> Digest:
         """Return the digest of some parts, keyed with what the trees of a session share and others do not know."""
@@ -99,7 +101,10 @@ def _keep(known: dict[RunId, bytes], root: RunId, secret: bytes) -> None:
 
 
 def _message(parts: tuple[bytes, ...]) -> bytes:
-    return b"".join([len(part).to_bytes(8) + part for part in parts])
+    message = b""
+    for part in parts:
+        message += len(part).to_bytes(8) + part
+    return message
 
 
 def _derived(secret: bytes) -> bytes:

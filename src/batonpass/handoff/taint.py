@@ -24,6 +24,7 @@ class Taint:
     entered: dict[Source, ReceiptId | None] = field(default_factory=dict)  # by which receipt it reached this run
     endorsed: set[Source] = field(default_factory=set)
     base: Label = OWN  # of all that it knows, what came from outside left aside
+    learned: tuple[Label, Label] | None = None  # what was joined last, and what it made of all else
     terms: tuple[Permit, ...] | None = None  # those older than the taint, once somebody asked
     passages: Passages[Source] = field(default_factory=Passages)
     unread: set[Source] = field(default_factory=set)  # texts that were not looked into yet
@@ -51,9 +52,11 @@ class Taint:
 
     def learn(self, label: Label | None) -> None:
         """Join what the run knows with something else; of what came from outside the sources are kept, not this."""
-        if label is None or label == self.base:
+        # What was joined last and is known since adds nothing; a tool has one label for all that it returns.
+        if label is None or label == self.base or self.learned == (label, self.base):
             return
         self.base = self.base.joined(Label(SourceType.TOOL_OUTPUT, label.readers) if label.is_external else label)
+        self.learned = label, self.base
 
     def unknown(self, sources: Iterable[Source]) -> Iterator[Source]:
         """Yield those of some sources that neither stand nor are endorsed."""

@@ -11,7 +11,10 @@ from batonpass.wire.codec import decode_receipt
 
 def later(one: datetime, *others: datetime | None) -> datetime:
     """Return the latest of some moments of which all but the first may be unknown."""
-    return max([one, *(other for other in others if other is not None)])
+    for other in others:
+        if other is not None and other > one:
+            one = other
+    return one
 
 
 def last_recorded(view: LedgerView, streams: Iterable[StreamId]) -> datetime | None:

@@ -37,8 +37,8 @@ class Use:
                 self.unnamed += 1
                 return
             did = call.tool, call.action, call.resource
-            self.made[did] += 1
-            self.beyond[did] += not BEYOND.isdisjoint(flags)
+            self.made[did] = self.made.get(did, 0) + 1
+            self.beyond[did] = self.beyond.get(did, 0) + (not BEYOND.isdisjoint(flags))
 
     def refuse(self, rule: str) -> None:
         """Count a call that was refused."""
@@ -51,6 +51,10 @@ def _is_nameable(call: Call) -> bool:
         place = call.place
     except InvalidValueError:
         return False
+    if place.segments and place.segments[0][0] != "~" and call.resource.isascii():
+        # It was read as a resource, and is the same in a pattern: only letters of other scripts can look alike, and
+        # only of `./~x` is something left that could not be read by itself.
+        return True
     return is_readable(Pattern(call.action, place.absolute, place.segments, more=False))
 
 

@@ -36,7 +36,14 @@ class Pattern(Struct, frozen=True):
         """Return whether a call with this action on this resource is meant."""
         if self.action not in (action, ANY) or self.absolute is not resource.absolute:
             return False
-        return self._fits(resource.segments, more=False)
+        wanted, given = self.segments, resource.segments
+        if len(wanted) >= len(given) if self.more else len(wanted) != len(given):
+            return False
+        # A plain loop takes half the time, and this is asked for every permit of every hop at every call.
+        for mine, theirs in zip(wanted, given, strict=False):  # noqa: SIM110
+            if mine not in (theirs, ANY):
+                return False
+        return True
 
     def covers(self, other: "Pattern") -> bool:
         """Return whether whatever the other one means is meant by this one too."""

@@ -46,7 +46,7 @@ def read_resource(field: str, text: str) -> Resource:
     wildcards, controls, invisible characters and those that become one of these when they are folded, segments that
     begin or end with a space or end with a dot, and a `~` in front.
     """
-    return _read(field, require_instance(field, text, str))
+    return _read(field, text if type(text) is str else require_instance(field, text, str))
 
 
 @lru_cache(maxsize=4096)
@@ -61,15 +61,16 @@ def _read(field: str, text: str) -> Resource:
 def _split(field: str, text: str) -> tuple[str, ...]:
     if len(text) > LONGEST:
         raise InvalidValueError(field, f"has {len(text):,} characters; at most {LONGEST:,} are read")
-    require_readable(field, text)
-    plain = text if text.isascii() else _composed(field, text)
+    plain = text if text.isascii() and text.isprintable() else _composed(field, require_readable(field, text))
     if "\\" in plain:
         raise InvalidValueError(field, f"{shorten(text)} has a backslash; write / between segments")
     if _ENCODED.search(plain):
         raise InvalidValueError(field, f"{shorten(text)} is percent-encoded; write the characters themselves")
     if plain.startswith("~"):
         raise InvalidValueError(field, f"{shorten(text)} begins with ~, which some tools expand; write where it leads")
-    segments = tuple(segment for segment in plain.split("/") if segment not in {"", "."})
+    segments = tuple(filter(None, plain.split("/")))
+    if "." in segments:
+        segments = tuple([segment for segment in segments if segment != "."])
     if len(segments) > _MOST_SEGMENTS:
         raise InvalidValueError(field, f"has {len(segments):,} segments; at most {_MOST_SEGMENTS} are read")
     for segment in segments:
@@ -104,6 +105,7 @@ def require_readable(field: str, text: str) -> str:
 
 
 def _composed(field: str, text: str) -> str:
+    """Return text in its one form. Raises `InvalidValueError` if somebody may read something else in it."""
     composed = unicodedata.normalize("NFC", text)
     folded = unicodedata.normalize("NFKC", composed)
     if any(folded.count(character) > composed.count(character) for character in _MEANINGFUL):

@@ -22,7 +22,7 @@ DEEPEST: Final = 60  # what is nested deeper is described by nobody, and so it i
 
 # Paths of the standard library cannot be changed; what they spell is asked once.
 PATHS: Final = frozenset({PosixPath, PurePosixPath, PureWindowsPath, WindowsPath})
-_SCALARS: Final = frozenset({NoneType, bool, int, float, str, bytes, Decimal, date, UUID}) | PATHS
+SCALARS: Final = frozenset({NoneType, bool, int, float, str, bytes, Decimal, date, UUID}) | PATHS
 _CONTAINERS: Final = frozenset({dict, list, tuple, set, frozenset, bytearray})
 # A moment asks its time zone whenever it is compared, so the zone has to be one that never changes its mind.
 _ZONES: Final = frozenset({NoneType, timezone, ZoneInfo})
@@ -36,7 +36,7 @@ def type_name(value: object) -> str:
 def is_plain(value: object) -> bool:
     """Return whether a value is of a built-in type that nobody can change, and runs nobody's code when it is read."""
     kind = type(value)
-    return kind in _SCALARS or (kind is datetime and type(value.tzinfo) in _ZONES)  # type: ignore[attr-defined]
+    return kind in SCALARS or (kind is datetime and type(value.tzinfo) in _ZONES)  # type: ignore[attr-defined]
 
 
 def _is_key(value: object) -> bool:
@@ -53,6 +53,8 @@ def copy_arguments(
 
     What is in two places is one object in the copy too, and what stands in itself still does.
     """
+    if _CONTAINERS.isdisjoint(map(type, args)) and _CONTAINERS.isdisjoint(map(type, kwargs.values())):
+        return args, dict(kwargs)  # as most are: nothing in it could be changed by somebody else
     copy = _Copy()
     for value in filled:
         copy.made[id(value)] = value, value

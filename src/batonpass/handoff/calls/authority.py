@@ -1,7 +1,8 @@
 """Whether the grant of a run is in force and covers a call, at every hop from where it began."""
 
 import os
-from collections.abc import Iterator
+import re
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -9,8 +10,9 @@ from msgspec.structs import replace
 
 from batonpass.errors import GrantDeniedError, GrantError, InvalidValueError, StoreError
 from batonpass.guard.authority import explain
-from batonpass.guard.limits import account_of
+from batonpass.handoff.bounds import placed
 from batonpass.handoff.calls.limits import Counting, find_revoked, read_used
+from batonpass.handoff.calls.path_spellings import Looks, look_below
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.tools import PLACE, UNSOUND, ToolCall
 from batonpass.handoff.desk import Desk
@@ -18,11 +20,16 @@ from batonpass.handoff.holding import Holding
 from batonpass.handoff.transfer.grant_terms import require_in_force
 from batonpass.model.call import Call, resolved
 from batonpass.model.checks import shorten
-from batonpass.model.condition import Under
 from batonpass.model.ids import StreamId
 from batonpass.model.permit import Permit
+from batonpass.model.trusted import unchecked_maker
 
 GRANT: Final = "grant"
+
+# A path without anything that could be a sign of something else.
+_PLAIN: Final = re.compile(r"(?![\s-])[\w./+ -]+(?<!\s)", re.ASCII)
+
+_call: Final = unchecked_maker(Call)
 
 
 def authorise(pending: PendingCall) -> None:
@@ -34,23 +41,17 @@ def authorise(pending: PendingCall) -> None:
     desk, holding = pending.desk, pending.holding
     bounds = holding.bounds
     pending.counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
-    refusal: GrantError | InvalidValueError | None = None
-    with pending.judged():
-        try:
-            pending.call.require_sound()
-            if not bounds.chain:
-                pending.tried = see(desk, holding, pending.call)
-            else:
-                require_in_force(bounds, holding.present(desk.clock))
-                pending.tried = _resolved(desk, holding, pending.call)
-                pending.counting.permits = tuple(authorise_here(desk, holding, pending.tried))
-        except (GrantError, InvalidValueError) as error:
-            refusal = error
+    try:
+        refusal = _find_refusal(pending)
         # Not while it is handled: what it quotes may hold a secret, and would be told as the context of the refusal.
         if refusal is not None:
             pending.refuse(_rule_of(refusal), _in_words(pending, refusal))
             if isinstance(refusal, InvalidValueError):
                 pending.tried = None  # it has no form in which a grant could name it, so none is written down
+    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+        pending.stop_unjudged(error)
+    if not bounds.chain and not bounds.accounts:
+        return  # nothing is counted, and nothing can be revoked
     try:
         pending.used = read_used(desk, pending.counting)
     except StoreError:
@@ -59,6 +60,23 @@ def authorise(pending: PendingCall) -> None:
         return  # a run that is only watched goes on while nothing can be read
     if (revoked := find_revoked(bounds, pending.counting, pending.used)) is not None:
         pending.refuse(GRANT, revoked)
+
+
+def _find_refusal(pending: PendingCall) -> GrantError | InvalidValueError | None:
+    """Note what a call tries, as a grant sees it, and by which permits it may; return why it may not."""
+    desk, holding, bounds = pending.desk, pending.holding, pending.holding.bounds
+    try:
+        pending.call.require_sound()
+        if not bounds.chain:
+            pending.tried = see(desk, holding, pending.call, pending.looks)
+        else:
+            at = pending.present()
+            require_in_force(bounds, at)
+            pending.tried = _resolved(desk, holding, pending.call, pending.looks)
+            pending.counting.permits = authorise_here(desk, holding, pending.tried, at)
+    except (GrantError, InvalidValueError) as error:
+        return error
+    return None
 
 
 def _rule_of(refusal: GrantError | InvalidValueError) -> str:
@@ -85,19 +103,21 @@ def _in_words(pending: PendingCall, refusal: GrantError | InvalidValueError) -> 
     )
 
 
-def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[StreamId, tuple[Permit, ...]]]:
-    """Yield for each hop, from the first on, the permits that let a call be made. Raises `GrantDeniedError`."""
-    at = holding.present(desk.clock)
-    # Whoever replaced the agent that was asked first is held to the same terms, under its own name.
-    *above, last = holding.bounds.terms
-    terms = (*above, replace(last, agent=holding.agent))
+def authorise_here(
+    desk: Desk, holding: Holding, tried: Call, at: datetime
+) -> tuple[tuple[StreamId, tuple[Permit, ...]], ...]:
+    """Return for each hop, from the first on, the permits that let a call be made. Raises `GrantDeniedError`."""
+    terms, place = holding.bounds.terms, tried.place
+    found = []
     for number, one in enumerate(terms, 1):
         right = one.may if number == len(terms) else one.may_delegate
-        permits = tuple(right.find_permits(tried, at))
+        permits = [permit for permit in right.permits if permit.allows(tried, at, place)]
         if not permits:
             told = desk.redactor.text("scope", str(tried))
-            raise explain(terms, tried, at, shown=desk.redactor.arguments(tried.arguments), told=told)
-        yield account_of(one), permits
+            # Whoever replaced the agent that was asked first is held to the same terms, under its own name.
+            named = (*terms[:-1], replace(terms[-1], agent=holding.agent))
+            raise explain(named, tried, at, shown=desk.redactor.arguments(tried.arguments), told=told)
+        found.append((holding.bounds.counted_at[number - 1], tuple(permits)))
     card = desk.cards.get(holding.agent)
     if card is not None and card.most is not None and not card.most.allows(tried, at):
         told = desk.redactor.text("scope", str(tried))
@@ -107,45 +127,44 @@ def authorise_here(desk: Desk, holding: Holding, tried: Call) -> Iterator[tuple[
             tried=told,
             holder=None,
         )
+    return tuple(found)
 
 
-def see(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call | None:
+def see(desk: Desk, holding: Holding, call: ToolCall[Any], looks: Looks) -> Call | None:
     """Return a call as a grant would see it: what is recorded of it is what a grant can be suggested from."""
     try:
-        tried = _resolved(desk, holding, call)
+        tried = _resolved(desk, holding, call, looks)
         tried.place  # noqa: B018 - it is read to see whether it can be
     except InvalidValueError:
         return None
     return tried
 
 
-def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any]) -> Call:
+def _resolved(desk: Desk, holding: Holding, call: ToolCall[Any], looks: Looks) -> Call:
     """Return a call with its resource, and the arguments that are paths, as the file system knows them."""
+    paths, place, path = _paths(desk, holding), call.declared.place, call.path
+    if type(call) is ToolCall and path is not None and place is None and not paths and _PLAIN.fullmatch(path):
+        # As most are: one plain path below where we stand, which was looked at when it was asked what is protected.
+        here = os.getcwd()  # noqa: PTH109 - a text is wanted
+        look = looks.get((here, path)) or look_below(here, path)
+        if look is not None:
+            # Its tool and action were checked when it was declared, and this path is text that has something in it.
+            return _call(call.declared.name, call.action, desk.place_of(look[0]), call.judged)
     tried = Call(call.declared.name, call.action, call.resource, call.judged)
     if not call.follows_paths:
         return tried
-    place = call.declared.place
     # Where a command runs was followed when it was planned, and is not relative to itself.
-    paths = _paths(desk, holding) - (set() if place is None else {PLACE})
+    paths -= set() if place is None else {PLACE}
     if not paths and not call.acts_on_path:
         return tried  # a tool by its own name leads nowhere
     found = resolved(tried, desk.resolve if place is None else partial(_from, desk, place), paths=paths)
     return found if call.acts_on_path else replace(tried, arguments=found.arguments)
 
 
-def _paths(desk: Desk, holding: Holding) -> set[str]:
+def _paths(desk: Desk, holding: Holding) -> frozenset[str]:
     """Return the arguments that some permit, or the card of whoever works, holds to a place."""
-    card = desk.cards.get(holding.agent)
-    scopes = [scope for terms in holding.bounds.terms for scope in (terms.may, terms.may_delegate)]
-    if card is not None and card.most is not None:
-        scopes.append(card.most)
-    return {
-        condition.argument
-        for scope in scopes
-        for permit in scope.permits
-        for condition in permit.where
-        if isinstance(condition, Under)
-    }
+    card, found = desk.cards.get(holding.agent), holding.bounds.placed
+    return found if card is None or card.most is None else found.union(placed((card.most,)))
 
 
 def _from(desk: Desk, place: str, path: str) -> str:

@@ -45,7 +45,7 @@ def cache_key(desk: Desk, root: RunId, declared: Declared, described: bytes) -> 
 def find_cached(pending: PendingCall) -> Replayed | None:
     """Return the result of an earlier call like this one, if it is kept and fresh; that it was given is recorded."""
     desk, holding, declared = pending.desk, pending.holding, pending.declared
-    if pending.made:
+    if pending.made or declared.cache_for is None:
         return None
     again = find_again(desk, cache_key(desk, holding.root, declared, pending.described), declared)
     if again is None:

@@ -2,10 +2,20 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from batonpass.handoff.calls.path_spellings import MOST_TEXTS, leads_to, real_path, spellings, texts_in
+from batonpass.handoff.calls.path_spellings import (
+    MOST_TEXTS,
+    Looks,
+    flat_texts,
+    leads_to,
+    look_below,
+    real_path,
+    spellings,
+    texts_in,
+)
 from batonpass.handoff.calls.protected_paths import Access, Found, Protected, Reach
 from batonpass.handoff.calls.shell_reach import find_in_shell, find_in_words
 from batonpass.handoff.calls.tools import Declared, ToolCall
@@ -33,6 +43,7 @@ _SCRIPTS: Final = ("command", "cmd", "script")
 _FED: Final = "stdin"
 _WORDS: Final = ("argv", "command", "cmd")
 _PLACES: Final = ("cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory")
+_ANY_PLACE: Final = frozenset(_PLACES)
 # A pattern is looked at where it names something hidden: `*` is given to every search, and means no harm.
 _HIDDEN: Final = re.compile(r"(?:^|/)\.[^/]*[A-Za-z]")
 _GLOB: Final = re.compile(r"[*?\[]")
@@ -42,61 +53,102 @@ _TOO_MANY: Final = Found(
 )
 
 
-def find_touched(protected: Protected, call: ToolCall[Any], *, enforced: bool) -> Found | None:
-    """Return why a call must not be made, because of what it would touch; None if nothing speaks against it."""
+def find_touched(
+    protected: Protected, call: ToolCall[Any], *, enforced: bool, looks: Looks | None = None
+) -> Found | None:
+    """Return why a call must not be made, because of what it would touch; None if nothing speaks against it.
+
+    Where its paths lead is noted in `looks`, for whoever asks next.
+    """
     given, declared = call.mentioned, call.declared
     bases = _bases(declared, given, protected.root)
-    texts, whole = texts_in(given, lambda name: _is_left_out(name, declared))
+    left_out = _CONTENT if not declared.content and not declared.scripts else _left_out(declared)
+    texts, whole = flat_texts(given, left_out, _EXCLUDED), True
+    if texts is None:
+        texts, whole = texts_in(given, lambda name: name in left_out or _EXCLUDED.fullmatch(name) is not None)
     if enforced and not whole:
         return _TOO_MANY
-    aim, _ = texts_in({"": call.aim}, lambda _: False)
-    texts = [text for text in texts if text not in aim]  # more is done to these, as the tool says itself
-    return (
-        protected.find(_aimed_at(declared, aim, bases), enforced=enforced)
-        or protected.find(_named(declared, texts, bases, enforced=enforced), enforced=enforced)
-        or _told(protected, declared, given, bases, enforced=enforced)
-    )
+    ways = _Ways(protected, bases, {} if looks is None else looks, enforced)
+    if call.aim is not None or declared.place is not None:
+        aim, _ = texts_in({"": call.aim}, lambda _: False)
+        texts = [text for text in texts if text not in aim]  # more is done to these, as the tool says itself
+        found = _find_aimed(ways, declared, aim)
+        if found is not None:
+            return found
+    return _find_named(ways, declared, texts) or _told(protected, declared, given, bases, enforced=enforced)
 
 
-def _is_left_out(name: str, declared: Declared) -> bool:
-    if name in declared.content or name in declared.scripts:
-        return True
-    return name in _CONTENT or _EXCLUDED.fullmatch(name) is not None
+def _left_out(declared: Declared) -> frozenset[str]:
+    return _CONTENT.union(declared.content, declared.scripts)
 
 
 def _bases(declared: Declared, given: Mapping[str, Any], work_tree: str) -> tuple[str, ...]:
     """Return the directories in which paths may begin: where it runs if that is known, else here and the work tree."""
     known = [*_here(), work_tree] if declared.place is None else [real_path(declared.place)]
+    if _ANY_PLACE.isdisjoint(given):
+        return tuple(dict.fromkeys(known))
     said = [value for name in _PLACES if name in given and isinstance(value := given[name], str | os.PathLike)]
     more = [path for value in said for path in leads_to(os.fsdecode(value), known) if os.path.isdir(path)]  # noqa: PTH112 - of any text
     return tuple(dict.fromkeys([*known, *more]))
 
 
-def _here() -> Iterator[str]:
+def _here() -> tuple[str, ...]:
     try:
-        yield os.getcwd()  # noqa: PTH109 - a text is wanted
+        return (os.getcwd(),)  # noqa: PTH109 - a text is wanted
     except OSError:
-        return  # somebody removed it
+        return ()  # somebody removed it
 
 
-def _aimed_at(declared: Declared, aim: list[str], bases: tuple[str, ...]) -> Iterator[Reach]:
-    """Yield what a call acts on as its tool says it: who changes a directory may move or remove it, with all in it."""
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """What the texts of one call are held against: what is protected, and the directories in which paths may begin."""
+
+    protected: Protected
+    bases: tuple[str, ...]
+    looks: Looks
+    enforced: bool
+
+    def find(self, text: str, access: Access) -> Found | None:
+        """Return why a text must not be used so, whichever path a program may read in it; None if it may."""
+        find_at, looks = self.protected.find_at, self.looks
+        for one in spellings(text):
+            for base in self.bases:
+                look = look_below(base, one)
+                if look is None:
+                    reaches = (Reach(path, access) for path in leads_to(one, self.bases))
+                    if (found := self.protected.find(reaches, enforced=self.enforced)) is not None:
+                        return found
+                    break
+                looks[base, one] = look
+                if (found := find_at(*look, access, enforced=self.enforced)) is not None:
+                    return found
+        return None
+
+
+def _find_aimed(ways: _Ways, declared: Declared, aim: list[str]) -> Found | None:
+    """Return why a call must not act on what its tool says: who changes a directory may remove it, with all in it."""
     access = Access.READS if declared.reads else Access.REPLACES
     for text in aim:
-        yield from (Reach(path, access) for one in spellings(text) for path in leads_to(one, bases))
-    if declared.place is not None:
-        yield Reach(bases[0], Access.LISTS)
+        if (found := ways.find(text, access)) is not None:
+            return found
+    if declared.place is None:
+        return None
+    return ways.protected.find((Reach(ways.bases[0], Access.LISTS),), enforced=ways.enforced)
 
 
-def _named(declared: Declared, texts: list[str], bases: tuple[str, ...], *, enforced: bool) -> Iterator[Reach]:
+def _find_named(ways: _Ways, declared: Declared, texts: list[str]) -> Found | None:
     # Of what is given to a program besides its words, nobody knows what it does with it.
-    harmless = declared.reads or (bool(declared.scripts) and not enforced)
+    harmless = declared.reads or (bool(declared.scripts) and not ways.enforced)
     access = Access.READS if harmless else Access.CHANGES
     for text in texts:
-        for one in spellings(text):
-            yield from (Reach(path, access) for path in leads_to(one, bases))
+        if (found := ways.find(text, access)) is not None:
+            return found
         if _GLOB.search(text) and _HIDDEN.search(text) and not re.search(r"\s", text):
-            yield from (Reach(os.path.normpath(os.path.join(base, text)), access, pattern=True) for base in bases)  # noqa: PTH118 - as written
+            patterns = (os.path.normpath(os.path.join(base, text)) for base in ways.bases)  # noqa: PTH118 - as written
+            reaches = (Reach(pattern, access, pattern=True) for pattern in patterns)
+            if (found := ways.protected.find(reaches, enforced=ways.enforced)) is not None:
+                return found
+    return None
 
 
 def _fed(text: str) -> tuple[str, ...]:

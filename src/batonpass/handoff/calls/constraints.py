@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from batonpass.errors import ConstraintViolatedError
 from batonpass.guard.constraints import find_broken_by_call, find_broken_by_return
+from batonpass.model.items import Constraint
 from batonpass.model.parts import parts_of
 
 if TYPE_CHECKING:
@@ -17,21 +18,34 @@ CONSTRAINT: Final = "constraint"
 def check_constraints(pending: "PendingCall") -> None:
     """Refuse a call whose arguments break what binds its run. Raises `ConstraintViolatedError`."""
     # Working out the names of the arguments costs more than all the rest here, and most constraints bind to none.
-    bound = tuple(one for one in pending.holding.constraints if one.binds_to is not None)
+    bound = _bound(pending.holding)
     if not bound:
         return
-    with pending.judged():
+    try:
         for broken in find_broken_by_call(bound, pending.declared.name, pending.call.bound):
             pending.refuse(CONSTRAINT, ConstraintViolatedError(broken.constraint.sentence, broken.found))
+    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+        pending.stop_unjudged(error)
 
 
 def find_broken(holding: "Holding", tool: str, value: object) -> ConstraintViolatedError | None:
     """Return the first constraint that what a tool returned breaks, in words; None if it keeps to all."""
-    bound = [one for one in holding.constraints if one.binds_to is not None]
+    bound = _bound(holding)
     if not bound:
         return None
     broken = next(find_broken_by_return(bound, tool, _opened(value)), None)
     return None if broken is None else ConstraintViolatedError(broken.constraint.sentence, broken.found)
+
+
+def _bound(holding: "Holding") -> list[Constraint]:
+    """Return what binds a run to something that a call is made with, or returns."""
+    found = []
+    with holding.lock:
+        for item in holding.notes.values():
+            value = item.value
+            if isinstance(value, Constraint) and value.binds_to is not None and item.id not in holding.relaxed:
+                found.append(value)
+    return found
 
 
 def _opened(value: object) -> object:

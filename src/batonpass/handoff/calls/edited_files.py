@@ -15,8 +15,9 @@ from typing import Final
 
 from batonpass.attribution.arrived_commits import History, see_history
 from batonpass.attribution.change import FileChange, digest_of
-from batonpass.attribution.sides import find_repository, find_root, hunks_of
+from batonpass.attribution.sides import find_root, hunks_of, repository_above
 from batonpass.handoff.calls.arguments import PATHS
+from batonpass.handoff.calls.path_spellings import look_below
 from batonpass.model.ids import CallId, RunId
 from batonpass.store.home import HOME_NAME
 
@@ -30,9 +31,19 @@ _MOST_FILES: Final = 16
 class Watched:
     """What is there before a call: of files their bytes, or None where there was no file; of commits the last."""
 
-    root: Path
-    before: Mapping[Path, bytes | None]
+    place: Path | str
+    files: Mapping[str, bytes | None]
     history: History | None = None  # where the history of the repository stood
+
+    @property
+    def root(self) -> Path:
+        """Return the repository in which they lie, else the directory."""
+        return Path(self.place)
+
+    @property
+    def before(self) -> Mapping[Path, bytes | None]:
+        """Return the files by their paths."""
+        return {Path(path): before for path, before in self.files.items()}
 
 
 NOTHING: Final = Watched(Path(), {})
@@ -40,18 +51,23 @@ NOTHING: Final = Watched(Path(), {})
 
 def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Watched:
     """Look at the files that the arguments of a call name, as far as they lie in the repository of a directory."""
-    place = directory or Path.cwd()
+    # Texts, not paths: this is asked before every call that may change something.
+    place = os.getcwd() if directory is None else os.fspath(directory)  # noqa: PTH109 - as above
     # Where this process stands the system says without links.
-    root = find_root(place) if directory is not None else find_repository(place) or place
-    before: dict[Path, bytes | None] = {}
-    for path in _named(arguments, place, root):
+    repository = repository_above(place) if directory is None else os.fspath(find_root(directory))
+    root = repository or place
+    before: dict[str, bytes | None] = {}
+    for name in _names_in(arguments):
         if len(before) == _MOST_FILES:
             break
+        path = _find(name, place, root, straight=directory is None)
+        if path is None:
+            continue
         try:
             before[path] = _read(path)
         except OSError:
             continue
-    history = see_history(root)
+    history = None if repository is None else see_history(repository)
     return NOTHING if history is None and not before else Watched(root, before, history)
 
 
@@ -78,17 +94,17 @@ class Edited:
 
 def find_edited(watched: Watched) -> Iterator[Edited]:
     """Yield the watched files that are not as they were."""
-    for path, before in watched.before.items():
+    for path, before in watched.files.items():
         try:
             after = _read(path)
         except OSError:
             continue
         if before != after:
-            yield Edited(path.relative_to(watched.root).as_posix(), before, after)
+            yield Edited(Path(path).relative_to(watched.root).as_posix(), before, after)
 
 
-def _named(arguments: Mapping[str, object], place: Path, root: Path) -> Iterator[Path]:
-    """Yield what may be files: first what looks like a path, then words that may be the name of one, as Makefile is."""
+def _names_in(arguments: Mapping[str, object]) -> list[str]:
+    """Return what may be files: first what looks like a path, then words that may be a name, as Makefile is."""
     paths: list[str] = []
     words: list[str] = []
     for value in arguments.values():
@@ -100,14 +116,22 @@ def _named(arguments: Mapping[str, object], place: Path, root: Path) -> Iterator
             paths.append(name)
         elif _may_be_a_name(name):
             words.append(name)
-    for name in (*paths, *words):
-        try:
-            path = os.path.realpath(os.path.join(place, name))  # noqa: PTH118 - as it is written, `..` included
-        except (OSError, ValueError):
-            continue  # half a character has no place in a path, and the links of another's process are not ours to read
-        inside = path.removeprefix(f"{str(root).rstrip('/')}/")
-        if inside != path and HOME_NAME not in inside.split("/"):
-            yield Path(path)
+    return paths + words
+
+
+def _find(name: str, place: str, root: str, *, straight: bool) -> str | None:
+    """Return where a name leads from a place; None if that is not in the repository, or is ours.
+
+    Where the place itself is known without links, a name that goes only down is followed the short way.
+    """
+    try:
+        look = look_below(place, name) if straight and name.isascii() else None
+        # As it is written, `..` included.
+        path = os.path.realpath(os.path.join(place, name)) if look is None else look[0]  # noqa: PTH118 - as above
+    except (OSError, ValueError):
+        return None  # half a character has no place in a path, and the links of another's process are not ours to read
+    inside = path.removeprefix(f"{root.rstrip('/')}/")
+    return path if inside != path and HOME_NAME not in inside.split("/") else None
 
 
 def _looks_like_a_path(name: str) -> bool:
@@ -119,7 +143,7 @@ def _may_be_a_name(word: str) -> bool:
     return "/" not in word and len(word) <= _LONGEST_WORD and not any(map(str.isspace, word))
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: str) -> bytes | None:
     """Return a file's bytes; None if there is none. Raises `OSError` for what is no file, or too large to look at."""
     try:
         status = os.lstat(path)
@@ -127,4 +151,5 @@ def _read(path: Path) -> bytes | None:
         return None
     if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE:
         raise IsADirectoryError(path)
-    return path.read_bytes()
+    with open(path, "rb") as file:  # noqa: PTH123 - a text is given
+        return file.read()

@@ -32,6 +32,7 @@ from batonpass.model.content import Content
 from batonpass.model.content_names import MESSAGE
 from batonpass.model.entry import Touch
 from batonpass.model.receipt import Mode, SignedReceipt
+from batonpass.model.trusted import unchecked_maker
 
 # PostgreSQL keeps no larger content.
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
@@ -48,6 +49,11 @@ class _Ended:
     touches: tuple[Touch, ...] = ()
     outside: tuple[str, ...] = ()  # files that it should not have written
     commits: tuple[str, ...] = ()  # that it made
+
+
+_NOTHING_SEEN: Final = Seen()
+_NOTHING_ENDED: Final = _Ended()
+_completed: Final = unchecked_maker(ToolCompleted)
 
 
 def finish_call(
@@ -75,13 +81,17 @@ def finish_call(
     content = desk.result(body, media_type)
     ended = _see(desk, holding, begun, call, completed=True, seen=seen)
     broken = find_broken(holding, call.declared.name, value)
-    flags = (
-        *_flags_of(cost, redacted=content.ref.media_type != media_type),
-        *ended.flags,
-        *((BROKEN,) if broken is not None else ()),
+    flags = ended.flags if broken is None else (*ended.flags, BROKEN)
+    if cost is None or content.ref.media_type != media_type:
+        flags = (*_flags_of(cost, redacted=content.ref.media_type != media_type), *flags)
+    until = None if begun.cache is None else _fresh_until(desk, begun, call, content.ref.media_type)
+    charges = after_call(
+        begun.counted, cost=cost or 0, rows=len(value) if isinstance(value, list) else 0, size=len(body)
     )
-    until = _fresh_until(desk, begun, call, content.ref.media_type)
-    done = ToolCompleted(
+    # Of a call that changed nothing and of which nothing is odd, all that is left to say was made and checked here.
+    exit_code = exit_code_of(value)
+    plain = ended is _NOTHING_ENDED and not flags and until is None and exit_code is None
+    done = (_completed if plain else ToolCompleted)(
         run=holding.id,
         call=begun.call,
         cost=cost or 0,
@@ -90,11 +100,9 @@ def finish_call(
         cache=None if until is None else begun.cache,
         fresh_until=until,
         label=call.declared.label,
-        charges=after_call(
-            begun.counted, cost=cost or 0, rows=len(value) if isinstance(value, list) else 0, size=len(body)
-        ),
+        charges=charges,
         took_us=took,
-        exit_code=exit_code_of(value),
+        exit_code=exit_code,
         effects=ended.effects,
         commits=ended.commits,
     )
@@ -132,6 +140,9 @@ def _see(
     outside = find_outside(desk, holding, seen.changes) if call.declared.any_file else ()
     holding.went_outside = holding.went_outside or bool(outside)
     said, cut = begun.sayings.take()
+    if seen is _NOTHING_SEEN and not said and not cut and (call.declared.effect is None or not completed):
+        commits = find_arrived(begun.watched.history)
+        return _Ended(commits=commits) if commits else _NOTHING_ENDED
     changes = [(change, _kept(desk, change, number)) for number, change in enumerate(seen.changes, 1)]
     effects = list(find_effects(desk, holding, call, said, completed=completed))
     return _Ended(
@@ -155,6 +166,8 @@ def _see(
 def _look(desk: Desk, holding: Holding, begun: Begun, *, is_command: bool) -> Seen:
     # That a command names a file says nothing: `pytest a.py` does. Its text tells what it writes.
     edited = () if is_command and begun.looked else tuple(find_edited(begun.watched))
+    if not edited and not begun.looked:
+        return _NOTHING_SEEN
     at = desk.clock.now()
     if begun.looked:
         return desk.files.end(begun.call, holding.id, at, edited, begun.watched)

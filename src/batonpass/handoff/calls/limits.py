@@ -1,9 +1,10 @@
 """Limits: what a call uses up is counted with its request, by everybody who shares the limit, and never beyond it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from batonpass.errors import (
@@ -47,44 +48,48 @@ class Counting:
     line: tuple[StreamId, ...] = ()  # what may be revoked
     permits: tuple[tuple[StreamId, tuple[Permit, ...]], ...] = ()  # by hop: all that allow the call
     full: set[StreamId] = field(default_factory=set)  # permits without room
+    _known: tuple[object, int, tuple[Counted, ...]] | None = None  # what is counted, of which permits and how many full
 
     def counted(self) -> tuple[Counted, ...]:
         """Return what the call counts against now, each account once."""
         if not self.accounts and not self.permits:
             return ()
+        if self._known is not None and self._known[0] is self.permits and self._known[1] == len(self.full):
+            return self._known[2]
         found = [Counted(account.id, account.limits) for account in self.accounts]
         for (account, _), permit in zip(self.permits, self.chosen(), strict=True):
             if permit.limits != UNLIMITED:
                 found.append(Counted(permit_account(account, permit), permit.limits))
-        return tuple(found)
+        self._known = self.permits, len(self.full), tuple(found)
+        return self._known[2]
 
     def chosen(self) -> tuple[Permit, ...]:
         """Return the permit of each hop, from the first on, that lets the call be made now."""
+        if not self.full:
+            return tuple([permits[0] for _, permits in self.permits])
         return tuple(
-            next(
-                (one for one in permits if not self.full or permit_account(account, one) not in self.full), permits[-1]
-            )
+            next((one for one in permits if permit_account(account, one) not in self.full), permits[-1])
             for account, permits in self.permits
         )
 
     def watched(self) -> set[StreamId]:
         """Return all accounts that may decide about the call."""
-        if not self.accounts and not self.permits and not self.line:
-            return set()
-        limited = {account.id for account in self.accounts}
-        limited.update(
-            permit_account(account, permit)
-            for account, permits in self.permits
-            for permit in permits
-            if permit.limits != UNLIMITED
-        )
-        return limited.union(part_of(account, REVOKED) for account in self.line)
+        watched: set[StreamId] = set()
+        for limited in self.accounts:
+            watched.add(limited.id)
+        for account, permits in self.permits:
+            for permit in permits:
+                if permit.limits != UNLIMITED:
+                    watched.add(permit_account(account, permit))
+        for limit in revocations(self.line):
+            watched.add(limit.account)
+        return watched
 
     def within(self) -> tuple[Within, ...]:
         """Return what has to hold once the call is counted: nothing above it is revoked, and everything has room."""
         counted = self.counted()
-        if not counted and not self.line:
-            return ()
+        if not counted:
+            return revocations(self.line)
         return (*revocations(self.line), *(limit for one in counted for limit in _within(one)))
 
     def has_other(self, refused: BudgetExhaustedError) -> bool:
@@ -98,9 +103,10 @@ class Counting:
         return False
 
 
-def revocations(line: Iterable[StreamId]) -> tuple[Within, ...]:
+@lru_cache(maxsize=1024)  # a run asks this for each of its calls
+def revocations(line: tuple[StreamId, ...]) -> tuple[Within, ...]:
     """Return what has to hold for what is done under a grant: nothing that it hangs from is revoked."""
-    return tuple(Within(account=part_of(account, REVOKED), unit=Unit.CALLS, most=0) for account in line)
+    return tuple([Within(account=part_of(account, REVOKED), unit=Unit.CALLS, most=0) for account in line])
 
 
 def require_unrevoked(view: LedgerView, bounds: Bounds) -> None:
@@ -112,19 +118,23 @@ def require_unrevoked(view: LedgerView, bounds: Bounds) -> None:
 
 def find_revoked(bounds: Bounds, counting: Counting, used: Used) -> GrantRevokedError | None:
     """Return in words that what a call hangs from was revoked, by what was read; None if it was not."""
-    for account in counting.line:
-        if used.get((part_of(account, REVOKED), Unit.CALLS)):
+    for account, limit in zip(counting.line, revocations(counting.line), strict=True) if used else ():
+        if used.get((limit.account, Unit.CALLS)):
             return revoked(bounds, account)
     return None
 
 
-def before_call(counted: Iterable[Counted]) -> tuple[Charge, ...]:
+def before_call(counted: Sequence[Counted]) -> tuple[Charge, ...]:
     """Return what a request uses up."""
+    if not counted:
+        return ()
     return _charges([(one.account, Unit.CALLS, 1) for one in counted if one.limits.calls is not None])
 
 
-def after_call(counted: Iterable[Counted], *, cost: int, rows: int, size: int) -> tuple[Charge, ...]:
+def after_call(counted: Sequence[Counted], *, cost: int, rows: int, size: int) -> tuple[Charge, ...]:
     """Return what an outcome uses up, in the units that somebody counts."""
+    if not counted:
+        return ()
     return used_up(counted, {Unit.SPEND: cost, Unit.ROWS: rows, Unit.BYTES: size})
 
 

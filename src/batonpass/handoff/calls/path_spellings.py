@@ -7,11 +7,11 @@ the text as it is, what an option or a list gives, addresses, the home of a user
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from batonpass.model.parts import parts_of
@@ -30,6 +30,13 @@ _BY_PROCESS: Final = re.compile(r"/proc/[^/]+(?:/task/[^/]+)?/(cwd|root)(?:/(.*)
 _LONGEST_DETOUR: Final = 1024 * 1024
 _OFTEN: Final = 256  # characters of a text whose readings are kept
 _SHORT: Final = 2  # `-C`: a letter and what comes before it
+_SURELY_SHORT: Final = LONGEST_PATH // 4  # characters: no letter takes more than four bytes
+_FEW: Final = 100  # arguments
+
+# Where a path leads, and what lies there; None if nothing does.
+Look: TypeAlias = tuple[str, os.stat_result | None]
+# What one call found, by directory and path: looked at once, and the same for everybody who judges it.
+Looks: TypeAlias = dict[tuple[str, str], Look]
 
 
 def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> tuple[list[str], bool]:
@@ -57,6 +64,32 @@ def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> 
                 around.add(id(value))
                 pending += inner
     return list(found), True
+
+
+def flat_texts(
+    arguments: Mapping[str, Any], left_out: Collection[str], like: re.Pattern[str] | None = None
+) -> list[str] | None:
+    """Return what `texts_in` does where all arguments are texts, numbers or nothing; None where one is something else.
+
+    What is to be left out is named, or has a name `like` this. Most calls are such, and this is asked for each of them.
+    """
+    if len(arguments) > _FEW:
+        return None
+    found: dict[str, None] = {}
+    for name in [*arguments][::-1]:
+        value = arguments[name]
+        kind = type(value)
+        if kind in _NO_TEXTS or name in left_out or (like is not None and like.fullmatch(name)):
+            continue
+        if kind is not str:
+            return None
+        if len(value) > _SURELY_SHORT or "\0" in value:
+            path = as_path(value)
+            if path is not None:
+                found[path] = None
+        elif value:
+            found[value] = None
+    return [*found]
 
 
 def _text(value: object) -> str | None:
@@ -168,8 +201,12 @@ def leads_to(path: str, bases: Iterable[str]) -> Iterator[str]:
     before, so both are told.
     """
     starts = tuple(bases)
-    if not path.startswith("/") and not path.startswith("..") and "/.." not in path:
-        yield from (_below(base, path) for base in starts)
+    for base in starts:
+        look = look_below(base, path)
+        if look is None:
+            break  # it is the same from all of them
+        yield look[0]
+    else:
         return
     for base in ("/",) if path.startswith("/") else starts:
         joined = os.path.join(base, path)  # noqa: PTH118 - pathlib would drop what we look for
@@ -180,21 +217,37 @@ def leads_to(path: str, bases: Iterable[str]) -> Iterator[str]:
             yield from leads_to(f"/{rest}" if found[1] == "root" else rest, starts)
 
 
-def _below(base: str, path: str) -> str:
-    """Return where a path below a directory leads, whose own links are followed: for most calls, the cheapest way."""
-    reached = base
+def look_below(base: str, path: str) -> Look | None:
+    """Return where a path below a directory leads, whose own links are followed, and what is there.
+
+    None of one that does not only go down: `leads_to` follows it. For most calls, this is the cheapest way: what lies
+    on it says by itself whether it is a link, and the last of it which file it is. Where nothing is there, nothing that
+    lies further on can be.
+    """
+    if path.startswith(("/", "..")) or "/.." in path:
+        return None
+    reached, found = base, None
     for part in path.split("/"):
-        if part in {"", "."}:
+        if not part or part == ".":
             continue
-        reached = f"{reached.rstrip('/')}/{part}"
+        reached = f"{reached}/{part}" if reached[-1:] != "/" else f"{reached.rstrip('/')}/{part}"
         try:
-            linked = stat.S_ISLNK(os.lstat(reached).st_mode)
+            found = os.lstat(reached)
         except (OSError, ValueError):
             # Nothing is there, or nothing can be: what comes after it is what is written.
-            return os.path.normpath(f"{base}/{path}")
-        if linked:
-            return real_path(f"{base}/{path}")
-    return reached
+            return os.path.normpath(f"{base}/{path}"), None
+        if stat.S_ISLNK(found.st_mode):
+            real = real_path(f"{base}/{path}")
+            return real, status_of(real)
+    return reached, status_of(base) if found is None else found
+
+
+def status_of(path: str) -> os.stat_result | None:
+    """Return what lies at a path, every link followed; None if nothing does, or nobody may know."""
+    try:
+        return os.stat(path)  # noqa: PTH116 - a text is given
+    except (OSError, ValueError):
+        return None
 
 
 def _followed(path: str) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """A call on its way: who makes it, what it would do, and what was found out about it so far."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, NoReturn
 
 from batonpass.errors import BatonpassError, CallError, GrantError, GuardFailedError
 from batonpass.guard.gates import Decision
 from batonpass.handoff.calls.limits import Counting, Used
+from batonpass.handoff.calls.path_spellings import Looks
 from batonpass.handoff.calls.receipts import write_denial
 from batonpass.handoff.calls.tools import Declared, ToolCall
 from batonpass.handoff.calls.values import describe
@@ -35,6 +37,7 @@ class PendingCall:
     beside: tuple[Content, ...] = ()  # what its door adds to each of its receipts, such as where it heard of the call
     made: bool = False  # it was made before anybody asked: it is judged and recorded, and nothing stops it any more
 
+    declared: Declared = field(init=False)  # about its tool
     described: bytes = b""  # tool and arguments: what is recorded, compared and made a key of
     number: int = 0  # which of the identical calls of its run it is, from 1
     key: Digest = _NONE  # the same for the same call in every attempt
@@ -42,22 +45,26 @@ class PendingCall:
     counting: Counting = field(default_factory=lambda: Counting(()))
     used: Used = field(default_factory=dict)  # of what it counts against, how much was used up when it was looked at
     target_key: Digest | None = None
-    aim: Digest = _NONE  # what it would change, or if it does not say, all of it
     label: Label | None = None  # of all that its run knows
     untrusted: tuple[Source, ...] = ()  # whose words from outside stand in its arguments
     gates: tuple[Decision, ...] = ()  # what would have held or denied it
+    at: datetime | None = None  # when it is judged, once somebody asked
+    looks: Looks = field(default_factory=dict)  # where the paths among its arguments lead
     flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
     reasons: list[str] = field(default_factory=list)  # the same in words
 
-    @property
-    def declared(self) -> Declared:
-        """Return what is declared about its tool."""
-        return self.call.declared
+    def __post_init__(self) -> None:
+        self.declared = self.call.declared
 
     @property
     def target(self) -> str | None:
         """Return what it would change, if its tool says so."""
         return None if self.call.declared.reads else self.call.target
+
+    @property
+    def aim(self) -> Digest:
+        """Return the digest of what it would change, or if it does not say, of all of it."""
+        return self.target_key or self.desk.secrets.digest(self.holding.root, b"target", self.described)
 
     @property
     def enforced(self) -> bool:
@@ -94,9 +101,20 @@ class PendingCall:
         """Let the next call like it have its number: it was not made."""
         self.holding.uncount(self.described, self.number)
 
-    def judged(self) -> "_Judged":
-        """Stop an enforced call that cannot be judged; one that is only watched goes on to the next question."""
-        return _Judged(self)
+    def present(self) -> datetime:
+        """Return the time at which it is judged: one for all that is asked about it, and never one before."""
+        if self.at is None:
+            self.at = self.holding.present(self.desk.clock)
+        return self.at
+
+    def stop_unjudged(self, error: Exception) -> None:
+        """Stop an enforced call that a guard failed to judge; one that is only watched goes on to the next question.
+
+        Called where a guard's error is handled. What a guard says itself, by an error of ours, is raised as it is.
+        """
+        if isinstance(error, BatonpassError):
+            raise error
+        self.refuse(GUARD, self.failed(error))
 
     def refuse(self, rule: str, error: CallError | GrantError, *, would: str = "would_deny") -> None:
         """Stop it if it is enforced, as `deny` does; else note what would have stopped it."""
@@ -129,22 +147,3 @@ class PendingCall:
     def failed(self, error: Exception) -> GuardFailedError:
         """Return in words that a guard failed."""
         return GuardFailedError(self.declared.name, f"{type(error).__name__}: {error}")
-
-
-class _Judged:
-    """A question to a guard: one that fails stops what is enforced, whatever it met."""
-
-    __slots__ = ("_pending",)
-
-    def __init__(self, pending: PendingCall) -> None:
-        self._pending = pending
-
-    def __enter__(self) -> None:
-        """Ask."""
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        """Let through what a guard says itself, and what nobody may stop; refuse the call for all else."""
-        if error is None or isinstance(error, BatonpassError) or not isinstance(error, Exception):
-            return False
-        self._pending.refuse(GUARD, self._pending.failed(error))
-        return True

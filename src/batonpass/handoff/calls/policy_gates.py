@@ -1,7 +1,7 @@
 """Gates of calls: a person's rules and tiers, asked last. A held call waits, and its attempt ends."""
 
 from batonpass.errors import CallDeniedError, CallSuspendedError
-from batonpass.guard.gates import CallFacts, Decision, decide, judge_call, tiers_of_call
+from batonpass.guard.gates import CallFacts, Decision, decide, is_silent, judge_call, tiers_of_call
 from batonpass.handoff.calls.held_call import heed
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.receipts import fill_gap
@@ -23,8 +23,12 @@ def pass_gates(pending: PendingCall) -> None:
     Gates hold where the run is enforced or the policy says so. Raises `CallDeniedError` and `CallSuspendedError`.
     """
     desk, holding = pending.desk, pending.holding
-    with pending.judged():
+    try:
         pending.gates = _find_decisions(pending)
+    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+        pending.stop_unjudged(error)
+    if not pending.gates:
+        return
     enforced = (desk.gates.enforce or pending.enforced) and not pending.made
     decision = decide(pending.gates, enforced=enforced)
     if decision is None:
@@ -60,6 +64,9 @@ def _find_decisions(pending: PendingCall) -> tuple[Decision, ...]:
     desk, holding, declared = pending.desk, pending.holding, pending.declared
     if holding.is_approved(pending.key):
         return ()
+    tiers, policy = tiers_of(declared), desk.gates
+    if not holding.taint.entered and is_silent(policy, tiers):
+        return tuple(pending.call.find_refusals())
     facts = CallFacts(
         agent=holding.agent,
         tool=declared.name,
@@ -71,10 +78,10 @@ def _find_decisions(pending: PendingCall) -> tuple[Decision, ...]:
         resource=pending.call.resource,
         leads_to=pending.tried.resource if pending.tried is not None and pending.call.acts_on_path else None,
         arguments=pending.call.judged if pending.tried is None else pending.tried.arguments,
-        tiers=tiers_of(declared),
+        tiers=tiers,
         depth=depth_of(desk, holding),
     )
-    return (*judge_taint(pending, facts), *pending.call.find_refusals(), *judge_call(facts, desk.gates))
+    return (*judge_taint(pending, facts), *pending.call.find_refusals(), *judge_call(facts, policy))
 
 
 def tiers_of(declared: Declared) -> tuple[Tier, ...]:

@@ -14,8 +14,8 @@ def refuse_protected(pending: PendingCall) -> None:
 
     Whoever can change the record could make everything else here worthless. Raises `CallProtectedError`.
     """
-    with pending.judged():
-        found = find_touched(pending.desk.protected, pending.call, enforced=pending.held_to_rules)
+    try:
+        found = find_touched(pending.desk.protected, pending.call, enforced=pending.held_to_rules, looks=pending.looks)
         if found is None:
             return
         error = CallProtectedError(pending.declared.name, found.does, found.instead)
@@ -23,3 +23,5 @@ def refuse_protected(pending: PendingCall) -> None:
             pending.refuse(PROTECTED, error)
         else:
             pending.deny(PROTECTED, error)
+    except Exception as failure:  # noqa: BLE001 - what a guard meets stops what is enforced
+        pending.stop_unjudged(failure)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from batonpass.handoff.calls.find_expression import File
+from batonpass.handoff.calls.path_spellings import status_of
 from batonpass.signing.approver import find_approvers_home
 from batonpass.store.home import HOME_NAME, home_of
 
@@ -106,6 +107,11 @@ class Place:
     def __post_init__(self) -> None:
         object.__setattr__(self, "folded", fold(self.path))
 
+    @property
+    def found(self) -> Found:
+        """Return why a call must not be made that reaches it."""
+        return Found(f"touch {self.what} ({self.path})", what=self.what)
+
     def refuses(self, path: str, access: Access, *, enforced: bool) -> bool:
         """Return whether this is to be kept from what is done to a path, folded, that is this place or lies in it."""
         if self.what != RECORD:
@@ -170,11 +176,32 @@ class Protected:
         is moved or removed: who searches a work tree does not touch what is in it.
         """
         for reach in reaches:
-            touched = self._by_pattern(reach, enforced) if reach.pattern else self._by_path(reach, enforced)
-            place = next(touched, None)
-            if place is not None:
-                return Found(f"touch {place.what} ({place.path})", what=place.what)
+            if reach.pattern:
+                place = next(self._by_pattern(reach, enforced), None)
+                found = None if place is None else place.found
+            else:
+                found = self.find_at(reach.path, status_of(reach.path), reach.access, enforced=enforced)
+            if found is not None:
+                return found
         return None
+
+    def find_at(self, path: str, status: os.stat_result | None, access: Access, *, enforced: bool) -> Found | None:
+        """Return likewise why one path must not be reached, at which this was found; None if it may."""
+        folded = path.lower() if path.isascii() else fold(path)
+        end = len(folded)
+        while end > 0:
+            for place in self._at.get(folded[:end], ()):
+                if place.refuses(folded, access, enforced=enforced):
+                    return place.found
+            end = folded.rfind("/", 0, end)
+        if access is Access.REPLACES:
+            below = f"{folded.rstrip('/')}/"
+            for place in self.places:
+                if place.folded.startswith(below) and place.refuses(place.folded, access, enforced=enforced):
+                    return place.found
+        if status is None or status.st_nlink == 1:
+            return None
+        return self._by_other_name(status, access, enforced=enforced)
 
     def find_around(self, use: Tree, root: str, access: Access, *, enforced: bool) -> Found | None:
         """Return the record, if it lies somewhere below a directory that a command uses, and it may come to it."""
@@ -194,30 +221,16 @@ class Protected:
                     return Found(f"use a directory with {place.what} in it ({place.path})", LEAVE_OUT)
         return None
 
-    def _by_path(self, reach: Reach, enforced: bool) -> Iterator[Place]:  # noqa: FBT001 - passed on
-        path = fold(reach.path)
-        end = len(path)
-        while end > 0:
-            for place in self._at.get(path[:end], ()):
-                if place.refuses(path, reach.access, enforced=enforced):
-                    yield place
-            end = path.rfind("/", 0, end)
-        if reach.access is Access.REPLACES:
-            below = f"{path.rstrip('/')}/"
-            for place in self.places:
-                if place.folded.startswith(below) and place.refuses(place.folded, reach.access, enforced=enforced):
-                    yield place
-        yield from self._by_other_name(reach, enforced)
-
-    def _by_other_name(self, reach: Reach, enforced: bool) -> Iterator[Place]:  # noqa: FBT001 - passed on
-        """Yield the places that a file is in by another name: a hard link cannot be followed."""
-        linked = _identity(reach.path)
+    def _by_other_name(self, status: os.stat_result, access: Access, *, enforced: bool) -> Found | None:
+        """Return why a file must not be reached that is in a place by another name: a hard link cannot be followed."""
+        linked = _identity(status)
         if linked is None:
-            return
+            return None
         for place in self.places:
             for path in _files(place):
-                if _identity(path) == linked and place.refuses(fold(path), reach.access, enforced=enforced):
-                    yield place
+                if _identity(status_of(path)) == linked and place.refuses(fold(path), access, enforced=enforced):
+                    return place.found
+        return None
 
     def _by_pattern(self, reach: Reach, enforced: bool) -> Iterator[Place]:  # noqa: FBT001 - passed on
         pattern = fold(reach.path).split("/")
@@ -316,13 +329,11 @@ def _is_empty(path: str) -> bool | None:
         return None
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Return which file a path leads to, if it is one that has another name as well."""
-    try:
-        found = os.stat(path)  # noqa: PTH116 - a text is given
-    except (OSError, ValueError):
+def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
+    """Return which file was found, if it is one that has another name as well."""
+    if found is None or found.st_nlink <= 1 or not stat.S_ISREG(found.st_mode):
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) and found.st_nlink > 1 else None
+    return found.st_dev, found.st_ino
 
 
 def _finds(pattern: list[str], place: Place, *, whole: bool) -> bool:

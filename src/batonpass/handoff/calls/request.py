@@ -1,5 +1,7 @@
 """The request of a call: durable before the call, with what it uses up, or refused for want of room."""
 
+from typing import Final
+
 from batonpass.attribution.arrived_commits import see_history
 from batonpass.credentials import Credential
 from batonpass.handoff.calls.begun import Begun
@@ -15,8 +17,11 @@ from batonpass.model.charge import Charge
 from batonpass.model.content import Content
 from batonpass.model.content_names import ARGUMENTS, SCOPE, TARGET
 from batonpass.model.ids import CallId, new_call_id
+from batonpass.model.trusted import unchecked_maker
 
 UNTRUSTED_ARGUMENT = "argument.untrusted"
+
+_requested_plainly: Final = unchecked_maker(ToolRequested)
 
 
 def write_request(pending: PendingCall, credential: Credential | None = None) -> Begun:
@@ -27,7 +32,8 @@ def write_request(pending: PendingCall, credential: Credential | None = None) ->
     """
     desk, holding, call, declared = pending.desk, pending.holding, pending.call, pending.declared
     identifier = new_call_id(desk.clock.now())
-    contents = [desk.json(ARGUMENTS, pending.described), *told(desk, credential), *_words(pending), *pending.beside]
+    acting = () if credential is None else told(desk, credential)
+    contents = [desk.json(ARGUMENTS, pending.described), *acting, *_words(pending), *pending.beside]
     recorded = write_counted(pending, lambda charges: _requested(pending, identifier, credential, charges), contents)
     holding.use_up(pending.key, idempotent=declared.idempotent)
     holding.use.make(pending.tried, pending.flags)
@@ -43,7 +49,7 @@ def write_request(pending: PendingCall, credential: Credential | None = None) ->
         attempt=holding.working.run.attempt,
         described=pending.described,
         number=pending.number,
-        cache=cache_key(desk, holding.root, declared, pending.described),
+        cache=None if declared.cache_for is None else cache_key(desk, holding.root, declared, pending.described),
         recorded=recorded,
         credential=credential,
         watched=_watched(pending) if changes else NOTHING,
@@ -56,13 +62,15 @@ def _requested(
     pending: PendingCall, identifier: CallId, credential: Credential | None, charges: tuple[Charge, ...]
 ) -> Body:
     declared = pending.declared
-    flags = (
-        *pending.call.flags,
-        *pending.flags,
-        *(decision.flag for decision in pending.gates),
-        *((UNTRUSTED_ARGUMENT,) if pending.untrusted else ()),
-    )
-    return ToolRequested(
+    flags = [*pending.call.flags, *pending.flags]
+    if pending.gates:
+        flags += [decision.flag for decision in pending.gates]
+    if pending.untrusted:
+        flags.append(UNTRUSTED_ARGUMENT)
+    # Ids and digests were made here, or are those of the run; the rest is empty or was checked when it was made. What a
+    # door or a policy adds is looked at, and so is what a tool says of itself, if it says more than yes or no.
+    plain = not flags and type(declared.idempotent) is bool and type(declared.reads) is bool
+    return (_requested_plainly if plain else ToolRequested)(
         run=pending.holding.id,
         call=identifier,
         tool=declared.name,
@@ -72,8 +80,8 @@ def _requested(
         reversible=declared.reversible is True,
         reads=declared.reads,
         flags=tuple(dict.fromkeys(flags)),
-        tiers=tuple(str(tier) for tier in tiers_of(declared)),
-        credential=key_of(pending.desk, pending.holding, credential),
+        tiers=tuple(map(str, tiers_of(declared))),
+        credential=None if credential is None else key_of(pending.desk, pending.holding, credential),
         label=pending.label,
         untrusted=pending.untrusted,
         charges=charges,
@@ -88,7 +96,8 @@ def _words(pending: PendingCall) -> list[Content]:
         contents.append(desk.text(TARGET, shown))
     if pending.tried is not None:
         contents.append(desk.text(SCOPE, str(pending.tried)))
-        contents += judged(desk, pending.holding.bounds.terms, pending.tried)
+        if names := pending.holding.bounds.conditioned:
+            contents.append(judged(desk, names, pending.tried))
     if pending.reasons:
         contents.append(desk.refusal("\n".join(dict.fromkeys(pending.reasons))))
     return contents

@@ -3,7 +3,7 @@
 import inspect
 import itertools
 from collections.abc import AsyncGenerator, Iterator
-from types import GeneratorType
+from types import GeneratorType, NoneType
 from typing import Any, Final
 
 from batonpass.errors import InvalidValueError
@@ -23,11 +23,17 @@ _LAZY: Final = (
 )
 
 
+# As most results are: none of these runs anything later.
+_ENDED: Final = frozenset({NoneType, bool, int, float, str, bytes, dict, list, tuple})
+
+
 def ended(value: Any, name: str) -> Any:  # noqa: ANN401 - whatever a tool returns
     """Return what a call returned, after all of it has run: a generator as the list of its items.
 
     Raises what it raises, and `InvalidValueError` for one that does not end, and for what only a loop can run.
     """
+    if type(value) in _ENDED:
+        return value
     if inspect.isawaitable(value) or inspect.isasyncgen(value):
         if inspect.iscoroutine(value):
             value.close()  # it never began; without this, Python complains of that wherever it is collected

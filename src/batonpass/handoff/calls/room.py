@@ -18,7 +18,10 @@ def check_limits(pending: PendingCall) -> None:
     It is asked before anything that may hold the call: nobody approves what cannot be made. The commit asks again.
     """
     bounds, counting = pending.holding.bounds, pending.counting
-    for rule, overdue in find_overdue(bounds.accounts, pending.holding.present(pending.desk.clock)):
+    at = pending.present()
+    if not bounds.accounts and not counting.permits and not counting.line:
+        return
+    for rule, overdue in find_overdue(bounds.accounts, at):
         pending.refuse(rule, overdue)
     refused = _find_full(pending)
     while refused and counting.has_other(refused[0]):
@@ -54,10 +57,10 @@ def write_counted(pending: PendingCall, make: Callable[[tuple[Charge, ...]], Bod
 
 def _permits(pending: PendingCall) -> tuple[Content, ...]:
     """Return in words by which permits a call may be made, from its own run up to where the grant begins."""
-    permits = pending.counting.chosen()
-    if not permits:
+    if not pending.counting.permits:
         return ()
+    permits = pending.counting.chosen()
     holding = pending.holding
     *above, own = permits
-    lines = [f"{terms.agent} may delegate {one}" for terms, one in zip(holding.bounds.terms, above, strict=False)]
-    return (pending.desk.text(PERMIT, "\n".join((f"{holding.agent} may {own}", *reversed(lines)))),)
+    lines = [f"{terms.agent} may delegate {one.text}" for terms, one in zip(holding.bounds.terms, above, strict=False)]
+    return (pending.desk.text(PERMIT, "\n".join((f"{holding.agent} may {own.text}", *reversed(lines)))),)

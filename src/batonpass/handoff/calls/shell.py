@@ -119,7 +119,7 @@ def _may_write(desk: Desk, holding: Holding, path: Path) -> bool:
     place = desk.resolve(str(path))
     call = Call(SHELL, WRITE, place, {"path": place})
     try:
-        tuple(authorise_here(desk, holding, call))
+        authorise_here(desk, holding, call, holding.present(desk.clock))
     except (GrantDeniedError, InvalidValueError):
         holding.use.make(call, (OUTSIDE,))
         return False

@@ -30,11 +30,11 @@ _MOST_SOURCES_NAMED: Final = 3
 def find_taint(pending: "PendingCall") -> None:
     """Note the label of all that a run knows before its call is made, and whose words stand in the arguments."""
     desk, holding = pending.desk, pending.holding
-    pending.aim = pending.target_key or desk.secrets.digest(holding.root, b"target", pending.described)
     pending.label = holding.taint.label
-    if not holding.taint:
+    if not holding.taint.entered:
         return
     read_unread(desk, holding)
+    # As they are recorded: two names that are spelled alike there are one.
     values = strings_in(json.loads(pending.described).get("arguments"))
     found = holding.taint.passages.find(values, holding.taint.entered)
     pending.untrusted = tuple(sorted(found))[:MOST_SOURCES]

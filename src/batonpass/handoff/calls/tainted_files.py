@@ -8,6 +8,7 @@ import glob
 import os
 import re
 import shlex
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +20,17 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError, StoreError
-from batonpass.handoff.calls.path_spellings import leads_to, real_path, spellings, texts_in
+from batonpass.handoff.calls.path_spellings import (
+    Look,
+    Looks,
+    flat_texts,
+    leads_to,
+    look_below,
+    real_path,
+    spellings,
+    status_of,
+    texts_in,
+)
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.shell_reach import scripts_in
 from batonpass.handoff.calls.shell_text import unbraced
@@ -71,9 +82,15 @@ def taint_from_files(pending: PendingCall) -> None:
     desk, holding = pending.desk, pending.holding
     paths: list[Path] = []
     computed: list[str] = []
-    with pending.judged():
-        paths = [*islice(_named(pending.call), _MOST_FILES)]
-        computed = [line for line in _commands_of(pending.call) if _COMPUTED.search(line)]
+    try:
+        flat = _find_flat(pending.call, pending.looks)
+        if flat is None:
+            paths = [*islice(_named(pending.call), _MOST_FILES)]
+            computed = [line for line in _commands_of(pending.call) if _COMPUTED.search(line)]
+        else:
+            paths = flat[:_MOST_FILES]
+    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+        pending.stop_unjudged(error)
     if not paths and not computed:
         return
     try:
@@ -131,6 +148,46 @@ def _remember(desk: Desk, holding: Holding, left: LeftFile) -> None:
             add_text(holding, source, (desk.files.root / left.path).read_bytes(), _TEXT)
         except OSError:
             return  # a signal that is missing; the label and the hold do not depend on it
+
+
+def _find_flat(call: ToolCall[Any], looks: Looks) -> list[Path] | None:
+    """Return the files that a call names, as `_named` does, where its arguments are plain texts and no commands.
+
+    None if they are something else. What was looked at for this call is not looked at again.
+    """
+    declared = call.declared
+    if declared.searches or not _COMMANDS.isdisjoint(call.arguments):
+        return None
+    own = flat_texts({"path": call.path, "aim": call.aim}, declared.content)
+    others = flat_texts(call.mentioned, declared.content) if own is not None and not declared.any_file else []
+    if own is None or others is None:
+        return None
+    place = declared.place or os.getcwd()  # noqa: PTH109 - a text is wanted
+    seen: set[tuple[str, bool]] = set()
+    found = []
+    left = _MOST_WORDS  # of what is only mentioned
+    for texts, directory in ((own, True), (others, False)):
+        for text in texts:
+            for one in spellings(text):
+                look = looks.get((place, one)) or look_below(place, one)
+                for path, status in (look,) if look is not None else _followed(one, place):
+                    left -= not directory
+                    if left < 0 or status is None or (path, directory) in seen:
+                        continue
+                    seen.add((path, directory))
+                    if _is_meant(path, status, directory=directory):
+                        found.append(Path(path))
+    return found
+
+
+def _followed(path: str, place: str) -> Iterator[Look]:
+    return ((reached, status_of(reached)) for reached in leads_to(path, [place]))
+
+
+def _is_meant(path: str, status: os.stat_result, *, directory: bool) -> bool:
+    if not stat.S_ISREG(status.st_mode) and not (directory and stat.S_ISDIR(status.st_mode)):
+        return False
+    return HOME_NAME not in path.split("/")
 
 
 @dataclass(frozen=True, slots=True)

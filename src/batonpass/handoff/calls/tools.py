@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 from batonpass.errors import BatonpassError, InvalidValueError
 from batonpass.guard.gates import Decision
-from batonpass.handoff.calls.arguments import PATHS, copy_arguments, is_plain, type_name, veiled
-from batonpass.handoff.calls.values import describe, plain, readable
+from batonpass.handoff.calls.arguments import PATHS, SCALARS, copy_arguments, is_plain, type_name, veiled
+from batonpass.handoff.calls.values import FLAT, describe_call, plain, readable
 from batonpass.model.call import Opaque
 from batonpass.model.checks import as_member, require_code, require_instance, require_texts
 from batonpass.model.effect import EffectKind
@@ -52,6 +52,7 @@ class Argument:
 
 
 _TAKES_MORE: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_MARKED: Final = "_is_coroutine_marker"  # by `inspect.markcoroutinefunction`
 _SIGNATURES: Final[WeakKeyDictionary[FunctionType, inspect.Signature]] = WeakKeyDictionary()
 
 
@@ -141,9 +142,38 @@ class ToolCall(Generic[Result]):
             args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
             function = function.func
         object.__setattr__(self, "function", function)
-        args, kwargs = copy_arguments(args, kwargs, filled=self._filled(args, kwargs))
+        filled = self._filled(args, kwargs) if self.declared.fills else ()
+        args, kwargs = copy_arguments(args, kwargs, filled=filled)
         object.__setattr__(self, "args", args)
         object.__setattr__(self, "kwargs", kwargs)
+        if FLAT.issuperset(map(type, args)) and FLAT.issuperset(map(type, kwargs.values())):
+            self._take_flat()
+
+    def _take_flat(self) -> None:
+        """Take texts, truths and nothing as they are: all that is asked of arguments below is answered in one pass.
+
+        Nobody's code runs when such values are looked at, and there is nothing in them that may change or is opaque.
+        Where a default, or a text that is no Unicode, would come in, the properties find out by themselves.
+        """
+        names = _plain_names(self.function)
+        if names is None or len(self.args) + len(self.kwargs) != len(names):
+            return
+        named: dict[str, Any] = dict(zip(names, self.args, strict=False))
+        if self.kwargs:
+            named |= {name: self.kwargs[name] for name in names[len(self.args) :] if name in self.kwargs}
+        if len(named) != len(names):
+            return
+        for value in named.values():
+            if type(value) is str and not value.isascii():
+                return
+        known: dict[str, Any] = {"named": named, "bound": named, "judged": named, "_described": (named, None)}
+        target = self.declared.target
+        said = named.get(_PATH if target is None else target.name if type(target) is Argument else "")
+        if target is None:
+            known |= {"_aimed": (None, None), "target": None, "path": said if type(said) is str else None}
+        elif type(said) is str:
+            known |= {"_aimed": (said, None), "target": said, "path": said}
+        self.__dict__.update(known)
 
     def make(self) -> Result:
         """Call the tool, with what was judged."""
@@ -180,11 +210,13 @@ class ToolCall(Generic[Result]):
     @cached_property
     def described(self) -> bytes:
         """Return tool and arguments in one form: what is recorded of the call, and compared with others."""
-        return describe({"tool": self.declared.name, "arguments": self.arguments})
+        return describe_call(self.declared.name, self.arguments)
 
     @cached_property
     def bound(self) -> Mapping[str, Any]:
         """Return the arguments by name, as conditions and constraints see them: not into what is `Opaque`."""
+        if SCALARS.issuperset(map(type, self.named.values())):
+            return self.named
         filled = self._filled(self.args, self.kwargs)
         return {name: veiled(value, filled=filled) for name, value in self.named.items()}
 
@@ -212,7 +244,7 @@ class ToolCall(Generic[Result]):
     @cached_property
     def judged(self) -> Mapping[str, Any]:
         """Return the arguments by name, as JSON can hold them, with an `Opaque` for what may change: what is judged."""
-        if all(value is self.named[name] for name, value in self.bound.items()):
+        if self.bound is self.named or all(value is self.named[name] for name, value in self.bound.items()):
             return self.arguments
         return {name: plain(value) for name, value in self.bound.items()}
 
@@ -461,6 +493,11 @@ def declare(function: Callable[Arguments, Result], declared: Declared) -> Callab
 
 def declared_of(function: Callable[..., Any]) -> Declared:
     """Return what is declared about a function; of one that is no tool, only its name."""
+    if type(function) is FunctionType:
+        declared = getattr(function, _DECLARED, None)
+        if isinstance(declared, Declared):
+            return declared
+        return _undeclared(_cleaned(function.__name__) if function.__name__ else name_of(function))
     for known in (function, _inner(function)):
         declared = getattr(known, _DECLARED, None)
         if isinstance(declared, Declared):
@@ -499,6 +536,9 @@ def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
 def is_async(function: Callable[..., Any]) -> bool:
     """Return whether calling a function gives something to await."""
     if type(function) is FunctionType:
+        # Most functions say so themselves; only one that is marked as what it is not has to be looked at.
+        if not function.__code__.co_flags & inspect.CO_COROUTINE and _MARKED not in function.__dict__:
+            return False
         return inspect.iscoroutinefunction(function)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - not whether, but what it is
 

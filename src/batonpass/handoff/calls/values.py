@@ -11,8 +11,11 @@ from enum import Enum
 from functools import singledispatch
 from hashlib import sha256
 from os import PathLike, fsdecode
+from types import NoneType
 from typing import Any, Final
 from uuid import UUID
+
+from msgspec.json import Encoder
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.arguments import DEEPEST, type_name
@@ -28,6 +31,10 @@ _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 _MOST_PARTS: Final = 1_000_000
 _MOST_BITS: Final = 10_000  # Python does not write out much longer integers as decimals
 
+# What most arguments are. Of these alone, both encoders write the same bytes; they spell numbers differently.
+FLAT: Final = frozenset({str, bool, NoneType})
+_ENCODER: Final = Encoder(order="sorted")
+
 
 @dataclass(slots=True)
 class _Walk:
@@ -40,6 +47,14 @@ class _Walk:
 def describe(arguments: Mapping[str, object]) -> bytes:
     """Return arguments as JSON that is the same for the same call, in every process."""
     return json.dumps(plain(arguments), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def describe_call(tool: str, arguments: Mapping[str, Any]) -> bytes:
+    """Return tool and arguments, which are `plain` already, as `describe` does."""
+    if not FLAT.issuperset(map(type, arguments.values())) or not "".join(arguments).isascii():
+        # What has parts is gone through once more: they are counted over all arguments together.
+        return describe({"tool": tool, "arguments": arguments})
+    return _ENCODER.encode({"tool": tool, "arguments": arguments})
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON
@@ -179,7 +194,7 @@ def _kept(value: object, encode: Callable[[Any], bytes] | None) -> tuple[bytes, 
         return (encoded, BYTES) if isinstance(encoded, bytes) else None
     if isinstance(value, bytes):
         return bytes(value), BYTES
-    if isinstance(value, str) and readable(value) == value:
+    if isinstance(value, str) and ((type(value) is str and value.isascii()) or readable(value) == value):
         return value.encode(), TEXT
     data = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     # Tuples, keys that are not text and the like come back as something else: such a value is only shown.
@@ -206,6 +221,8 @@ def give_back(body: bytes, media_type: str, decode: Callable[[bytes], Any] | Non
 
 def readable(text: str) -> str:
     """Return text in which what is not Unicode is spelled out: the characters that it has, whatever its type says."""
+    if type(text) is str and text.isascii():
+        return text
     return str.encode(text, "utf-8", "backslashreplace").decode()
 
 
