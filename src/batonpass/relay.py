@@ -33,7 +33,7 @@ from batonpass.model.lease import Lease
 from batonpass.model.limits import Limits
 from batonpass.model.receipt import Mode
 from batonpass.model.seal import Seal
-from batonpass.policy.document import find_file
+from batonpass.policy.file_place import find_file
 from batonpass.signing.keyring import Keyring
 from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 from batonpass.store.opening import home_by_default, open_store

@@ -14,6 +14,23 @@ FOREIGN = frozenset(
     {"anthropic", "asyncio", "email", "http", "httpx", "mcp", "openai", "psycopg", "psycopg_pool", "pydantic"}
     | {"pydantic_ai", "rich", "ssl"}
 )
+# Of the standard library, what is large and was loaded for one name: archives for the size of a terminal, a compiler
+# for the definition of a value.
+HEAVY = frozenset(
+    {
+        "bz2",
+        "concurrent",
+        "dataclasses",
+        "importlib.resources",
+        "logging",
+        "lzma",
+        "multiprocessing",
+        "shutil",
+        "socket",
+    }
+    | {"tempfile", "tomllib", "zipfile"}
+)
+STORES = frozenset({"apsw", "batonpass.store.memory", "batonpass.store.postgres", "batonpass.store.sqlite.store"})
 ACTING = frozenset({"batonpass.adapters", "batonpass.agents", "batonpass.aio", "batonpass.handoff.desk"})
 RELAY = frozenset({"batonpass.relay", "batonpass.ledger.recording", "nacl"})
 
@@ -55,6 +72,9 @@ def test_a_relay_loads_no_act_before_it_is_done(tmp_path: Path) -> None:
     loaded = loaded_by("from batonpass import Relay", directory=tmp_path)
 
     assert frozenset() == loaded & (FOREIGN | ACTING | {"click", "batonpass.handoff.run", "batonpass.ledger.recording"})
+    assert frozenset() == loaded & (
+        HEAVY | STORES | {"batonpass.grants", "batonpass.guard", "batonpass.policy.document"}
+    )
 
 
 def test_the_version_is_said_before_options_are_parsed(tmp_path: Path) -> None:
@@ -75,6 +95,7 @@ def test_a_command_that_reads_loads_no_relay(project: Path, words: tuple[str, ..
     loaded = loaded_by(COMMAND, *words, directory=project)
 
     assert frozenset() == loaded & (FOREIGN | ACTING | RELAY)
+    assert frozenset() == loaded & (HEAVY | {"batonpass.policy.document", "batonpass.store.memory"})
 
 
 def test_a_proxy_loads_what_acts_with_the_first_call(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ head where it was, and who switches the log off moves the head.
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.attribution.git import GitSilentError, Repository
 
@@ -23,8 +24,7 @@ _LINK: Final = "gitdir: "
 _REF: Final = "ref: "
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """Where the history of a work tree stands."""
 
     root: Path

@@ -3,10 +3,11 @@
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from batonpass.clock import Clock
 from batonpass.handoff.bounds import Bounds
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 MOST_CARRIED: Final = 200
 
 
-@dataclass(slots=True, kw_only=True, weakref_slot=True)
-class Holding:
+class Holding(Struct, kw_only=True, weakref=True):
     """A run that this process works on: its baton, its notes, and what it has done so far."""
 
     working: Working

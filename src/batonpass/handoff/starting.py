@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from batonpass.audit.meant import get_session
 from batonpass.audit.sessions import find_roots, find_stops

@@ -11,12 +11,12 @@ import contextlib
 import os
 import threading
 import time
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from batonpass.errors import NotFoundError, RewoundError, StoreUnavailableError
 from batonpass.model.ids import Digest, LedgerId, StreamId
@@ -41,8 +41,7 @@ class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _MARKS: Final = msgspec.json.Decoder(Mark)
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """What is remembered: the latest, and the one that was the latest when the store was last asked."""
 
     latest: Mark | None = None

@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from batonpass.clock import Clock
 from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError, StreamClosedError
@@ -41,8 +42,7 @@ class Recorder(Protocol):
         """Return the relay's key."""
 
 
-@dataclass(slots=True)
-class _Slot:
+class _Slot(Struct):
     """What this process knows of a stream, and the lock under which it appends to it."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -4,9 +4,9 @@ What a receipt about a call or a handoff says is made above: this gives it its p
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.clock import Clock
@@ -63,8 +63,7 @@ Supersedes: TypeAlias = Callable[[Run, tuple[ChildHead, ...]], tuple[Body, Body]
 Standing: TypeAlias = tuple[Handoff, Digest, PrincipalId]  # a handoff, what its next attempt hangs from, and for whom
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(Struct, frozen=True, kw_only=True):
     """An attempt that is about to be opened: what its first receipt has to name."""
 
     handoff: Handoff  # as it stands before

@@ -1,9 +1,9 @@
 """Where runs and handoffs stand, as the next receipt about them has to say it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError
@@ -28,8 +28,7 @@ from batonpass.store.port import LedgerView
 TRIED_OUT: Final = "grant.tried-out"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Working:
+class Working(Struct, frozen=True, kw_only=True):
     """A run that this process works on: what every one of its receipts repeats."""
 
     run: Run
@@ -38,8 +37,7 @@ class Working:
     epoch: int | None = None  # in which it was opened or taken up; None: whoever has its key works on it, as hooks do
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Granted:
+class Granted(Struct, frozen=True, kw_only=True):
     """What a receipt that opens a run says of its grant: digests to be signed, and the statements themselves."""
 
     terms: Digest | None = None

@@ -1,8 +1,7 @@
 """A problem has a stable code and a short question."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.problem import BY_FREQUENCY

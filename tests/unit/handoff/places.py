@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.clock import Clock
 from batonpass.handoff.calls.begin import begin_call

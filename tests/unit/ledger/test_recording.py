@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from batonpass.audit.verify import verify_ledger
 from batonpass.errors import (
@@ -213,7 +214,7 @@ def test_who_was_taken_over_in_its_own_process_is_fenced() -> None:
     with pytest.raises(FencedError) as fenced:
         scribe.call(lead)
     scribe.call(again)
-    scribe.call(replace(lead, epoch=None))
+    scribe.call(structs.replace(lead, epoch=None))
 
     assert (1, 2, None) == (lead.epoch, again.epoch, Working(run=lead.run).epoch)
     assert "is in epoch 2 and this writer holds epoch 1" in str(fenced.value)

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from batonpass.handoff.calls.authority import authorise
 from batonpass.handoff.calls.begun import Begun, Replayed

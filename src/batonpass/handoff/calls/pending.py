@@ -1,7 +1,8 @@
 """A call on its way: who makes it, what it would do, and what was found out about it so far."""
 
-from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
+
+from msgspec import Struct, field
 
 from batonpass.errors import BatonpassError, CallError, GrantError, GuardFailedError
 from batonpass.guard.gates import Decision
@@ -21,8 +22,7 @@ GUARD: Final = "guard"
 _NONE: Final = Digest("")  # until it is worked out
 
 
-@dataclass(slots=True, kw_only=True)
-class PendingCall:
+class PendingCall(Struct, kw_only=True):
     """One call between the moment that a door asks for it and its first receipt.
 
     Every step of `begin` takes it, reads what it needs and notes what it found. What stops a call goes through `refuse`

@@ -10,12 +10,12 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError, StoreError
@@ -133,8 +133,7 @@ def _remember(desk: Desk, holding: Holding, left: LeftFile) -> None:
             return  # a signal that is missing; the label and the hold do not depend on it
 
 
-@dataclass(frozen=True, slots=True)
-class _Spelled:
+class _Spelled(Struct, frozen=True):
     """Where a text leads as a path, and what else than a file may be meant by it."""
 
     path: str

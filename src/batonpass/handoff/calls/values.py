@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -13,6 +12,8 @@ from hashlib import sha256
 from os import PathLike, fsdecode
 from typing import Any, Final
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.arguments import DEEPEST, type_name
@@ -29,8 +30,7 @@ _MOST_PARTS: Final = 1_000_000
 _MOST_BITS: Final = 10_000  # Python does not write out much longer integers as decimals
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """What is around the part that is being looked at, and how many parts may still be."""
 
     around: list[int] = field(default_factory=list)  # the identities of what it stands in, from the outside in

@@ -2,10 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import (
     HandoffAskedError,
@@ -69,8 +70,7 @@ _DONE: Final = frozenset({State.COMPLETED, State.VERIFIED})
 _MOST_REFERENCES: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class Examined(Struct, frozen=True, kw_only=True):
     """An offer, what validation found in it, and what is to be asked."""
 
     offer: Offer
@@ -132,8 +132,7 @@ def accept(
         return _accept(taking)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Taking:
+class _Taking(Struct, frozen=True, kw_only=True):
     """A handoff that somebody is about to take: who, and in which way."""
 
     desk: Desk
@@ -176,8 +175,7 @@ class _Taking:
         return recording.open_attempt(self.handoff, opens, mode=mode, session=session, token=token, known=known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ground:
+class _Ground(Struct, frozen=True, kw_only=True):
     """What an attempt hangs on: read in the moment in which its offer was validated."""
 
     anchor: Digest  # the last thing that happened to the handoff

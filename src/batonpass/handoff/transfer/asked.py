@@ -1,7 +1,8 @@
 """What a caller asks for when it hands work on, before anybody has decided about it."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from batonpass.model.baton import Brief
 from batonpass.model.bodies import Relation
@@ -16,8 +17,7 @@ from batonpass.model.reasoning import Thought
 from batonpass.wire.documents import to_document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What a caller asks for; `fields` says which part of it decides whether two offers are the same."""
 
     to: AgentId

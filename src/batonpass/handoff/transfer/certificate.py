@@ -1,7 +1,9 @@
 """Binding: the key of an attempt to the terms of its offer, and the attempt to all that holds those above it."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.errors import GrantExpiredError
 from batonpass.handoff.bounds import Bounds, Hop, below, read_bounds, read_terms
@@ -18,8 +20,7 @@ from batonpass.model.receipt import Receipt
 from batonpass.store.port import LedgerView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class Binding(Struct, frozen=True, kw_only=True):
     """What binds the key of an attempt to the terms of its offer."""
 
     desk: Desk

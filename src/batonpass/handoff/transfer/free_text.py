@@ -1,9 +1,10 @@
 """What a sender says besides the task: labelled, scanned, quarantined where it looks injected. Nothing is deleted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
@@ -23,8 +24,7 @@ TASK_PLACE: Final = "task"
 SUSPECT: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """What a sender says besides the task, as an item of the baton, and what was found in it and in the task."""
 
     item: Item | None

@@ -1,10 +1,10 @@
 """Granting: a root run begins a grant, an offer narrows it, and an acceptance binds it to the attempt's key."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import GrantError, GrantExpiredError, GrantMissingError, InvalidValueError
@@ -66,8 +66,7 @@ def regrant(terms: Terms) -> Grant:
     )
 
 
-@dataclass(slots=True)
-class Beginning:
+class Beginning(Struct):
     """A grant that begins with a root run; it has its terms once the run has its id."""
 
     desk: "Desk"
@@ -115,8 +114,7 @@ def certify(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """What an offer gives to whoever takes it; where a grant is only tried out, also what it would have refused."""
 
     terms: Signed[Terms] | None = None

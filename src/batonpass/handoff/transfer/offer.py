@@ -1,8 +1,9 @@
 """Offering a task: the whole baton and the state in one commit, before anything of the child runs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import (
     BudgetExhaustedError,
@@ -53,8 +54,7 @@ _GENERATIONS: Final = 1000
 SAID: Final = "what is said besides"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class Offered(Struct, frozen=True, kw_only=True):
     """A handoff that was offered, now or before under the same key."""
 
     handoff: Handoff

@@ -1,9 +1,10 @@
 """Reading an offer back: the baton as its receiver sees it, from receipts and contents alone."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.baton import Answer, Baton, Brief
@@ -36,8 +37,7 @@ GONE: Final = "(erased)"
 _READ: Final = frozenset({TASK, BRIEF, QUESTION, ANSWER})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """An offer as it was recorded, with everything that happened to its baton since."""
 
     handoff: Handoff

@@ -1,6 +1,6 @@
 """The receipts that begin and end an attempt at a handoff, and the last one of a run."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from batonpass.ledger.recording import Opening
 from batonpass.ledger.standing import Granted
@@ -19,8 +19,7 @@ from batonpass.model.label import Label, Source
 from batonpass.model.run import Run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acceptance:
+class Acceptance(Struct, frozen=True, kw_only=True):
     """What an acceptance says besides who takes what: which baton, and what was found in it."""
 
     baton: Digest | None = None

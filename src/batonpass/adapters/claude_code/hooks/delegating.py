@@ -1,6 +1,7 @@
 """Handing on: a call that starts a sub-agent is an offer, its start the acceptance, its stop the close-out."""
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.hooks.pen import Pen
 from batonpass.adapters.claude_code.hooks.state import Offered, SessionState, Track
@@ -30,8 +31,7 @@ USUAL: str = "general-purpose"
 PROMPT: str = "prompt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delegation:
+class Delegation(Struct, frozen=True, kw_only=True):
     """What a call asks a sub-agent to do."""
 
     call: str | None

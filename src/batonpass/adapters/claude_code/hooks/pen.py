@@ -1,11 +1,13 @@
 """Writing receipts about a session: what all of them have in common, and those about words and calls."""
 
+import dataclasses
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.hooks.directory_policy import Ruled, wrong_file
 from batonpass.adapters.claude_code.hooks.enforcing import Refusal, find_refusal
@@ -66,7 +68,7 @@ class Pen:
         """Return where receipts are made. What ends this process would end the record, so that is protected too."""
         desk = self._relay.desk
         if desk.protected.process is None:
-            desk.protected = replace(desk.protected, process=Process(os.getpid(), tuple(sys.orig_argv)))
+            desk.protected = dataclasses.replace(desk.protected, process=Process(os.getpid(), tuple(sys.orig_argv)))
         return desk
 
     def follow(self, ruled: Ruled) -> None:
