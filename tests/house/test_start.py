@@ -30,6 +30,7 @@ HEAVY = frozenset(
     }
     | {"tempfile", "tomllib", "zipfile"}
 )
+SIGNING = frozenset({"nacl", "batonpass.grants", "batonpass.handoff.membership", "batonpass.signing", "batonpass.wire"})
 STORES = frozenset({"apsw", "batonpass.store.memory", "batonpass.store.postgres", "batonpass.store.sqlite.store"})
 ACTING = frozenset({"batonpass.adapters", "batonpass.agents", "batonpass.aio", "batonpass.handoff.desk"})
 RELAY = frozenset({"batonpass.relay", "batonpass.ledger.recording", "nacl"})
@@ -72,9 +73,8 @@ def test_a_relay_loads_no_act_before_it_is_done(tmp_path: Path) -> None:
     loaded = loaded_by("from batonpass import Relay", directory=tmp_path)
 
     assert frozenset() == loaded & (FOREIGN | ACTING | {"click", "batonpass.handoff.run", "batonpass.ledger.recording"})
-    assert frozenset() == loaded & (
-        HEAVY | STORES | {"batonpass.grants", "batonpass.guard", "batonpass.policy.document"}
-    )
+    assert frozenset() == loaded & (HEAVY | STORES | SIGNING)
+    assert frozenset() == loaded & {"batonpass.guard", "batonpass.model.scope", "batonpass.policy.document"}
 
 
 def test_the_version_is_said_before_options_are_parsed(tmp_path: Path) -> None:
@@ -103,7 +103,22 @@ def test_a_proxy_loads_what_acts_with_the_first_call(tmp_path: Path) -> None:
     loaded = loaded_by("import batonpass.cli.mcp_proxy", directory=tmp_path)
 
     acting = {"batonpass.relay", "batonpass.handoff.desk", "batonpass.handoff.calls.begin"}
-    assert frozenset() == loaded & (FOREIGN | acting)
+    assert frozenset() == loaded & (FOREIGN | STORES | acting)
+
+
+@pytest.mark.parametrize("words", [("run", "list"), ("trail", "last"), ("why", "last")], ids=" ".join)
+def test_no_dataclass_is_made_for_a_command(project: Path, words: tuple[str, ...]) -> None:
+    """Each takes as long to define as twenty structs: its methods are compiled from text, at every start."""
+    watching = (
+        "import atexit, dataclasses, sys\n"
+        "made, make = [], dataclasses._process_class\n"
+        "dataclasses._process_class = lambda kind, *given: made.append(kind.__qualname__) or make(kind, *given)\n"
+        "atexit.register(lambda: print(made, file=sys.stderr))\n"
+    )
+    command = [sys.executable, "-c", f"{watching}{COMMAND}", *words]
+    done = subprocess.run(command, cwd=project, check=False, capture_output=True, text=True)
+
+    assert "[]" == done.stderr.splitlines()[-1]
 
 
 def test_help_opens_no_store(tmp_path: Path) -> None:
