@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from batonpass.policy.document import find_file
+from msgspec import Struct
+
+from batonpass.policy.file_place import find_file
 from batonpass.store.home import HOME_NAME
 from batonpass.store.opening import MEMORY, SQLITE, home_by_default
 
@@ -17,8 +18,7 @@ HANDOFF: Final = "BATONPASS_HANDOFF"
 FILE_NAME: Final = "ledger.db"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """Which ledger to use, in which directory this relay's keys are (None keeps them in memory), and which policy."""
 
     ledger: str

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 from batonpass.audit.lookup import LAST
 from batonpass.clock import Clock, SystemClock
 from batonpass.errors import ContentErasedError, StoreReadOnlyError, StoreRefusedError
-from batonpass.handoff.membership import Membership
-from batonpass.model.card import Card
 from batonpass.model.checks import as_member, require_code
 from batonpass.model.ids import (
     AgentId,
@@ -33,9 +31,7 @@ from batonpass.model.lease import Lease
 from batonpass.model.limits import Limits
 from batonpass.model.receipt import Mode
 from batonpass.model.seal import Seal
-from batonpass.policy.document import find_file
-from batonpass.signing.keyring import Keyring
-from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
+from batonpass.policy.file_place import find_file
 from batonpass.store.opening import home_by_default, open_store
 from batonpass.store.port import LedgerStore
 
@@ -49,13 +45,15 @@ if TYPE_CHECKING:
     from batonpass.handoff.holding import Holding
     from batonpass.handoff.left_files import LeftFile
     from batonpass.handoff.looking import Check
+    from batonpass.handoff.membership import Membership
     from batonpass.handoff.run import LiveRun
     from batonpass.handoff.running import Runner
     from batonpass.ledger.recording import Recording
+    from batonpass.model.card import Card
     from batonpass.policy.reading import AnyPolicy
 
 # The use cases are two thirds of the package. Each act loads its own when it is first done: whoever opens a ledger to
-# read it, to verify it or to ask for its keys pays for none of them.
+# read it or to verify it pays for none of them, nor for what signs.
 
 GOOD_FOR: Final = timedelta(hours=1)  # a list of revocations, to whoever never asks for the next
 
@@ -87,8 +85,9 @@ class Relay:
         self._checks: dict[str, Check] = {}
         self._providers: dict[str, Provider] = {}
         self._desk: Desk | None = None
-        self._membership = Membership(store, Keyring(home, self._clock), self._clock)
-        self._run_keys = run_keys or RunKeysInMemory()
+        self._member: Membership | None = None
+        self._kept_keys = run_keys
+        self._entering = threading.Lock()
         self._furnishing = threading.Lock()
 
     @classmethod
@@ -112,12 +111,11 @@ class Relay:
         home = home or home_by_default(ledger)
         if policy is None and home is not None:
             policy = find_file(home.absolute().parent)
-        run_keys: RunKeys | None = RunKeysInFiles(home) if keys_in_files and home is not None else None
         return cls(
             open_store(ledger, create=create),
             home=home,
             clock=clock,
-            run_keys=run_keys,
+            run_keys=_run_keys_in(home) if keys_in_files and home is not None else None,
             policy=policy,
             work_tree=work_tree,
         )
@@ -132,13 +130,34 @@ class Relay:
         """Let go of the ledger, and of the files that were watched."""
         if self._desk is not None:
             self._desk.files.close()
-        self._membership.leave()
+        if self._member is not None:
+            self._member.leave()
         self._store.close()
 
     @property
     def store(self) -> LedgerStore:
         """Return the store, for reading."""
         return self._store
+
+    @property
+    def _membership(self) -> "Membership":
+        # Under a lock, as there must be one: each would join by itself, and remember for itself where streams stand.
+        with self._entering:
+            if self._member is None:
+                from batonpass.handoff.membership import Membership  # noqa: PLC0415 - as above
+                from batonpass.signing.keyring import Keyring  # noqa: PLC0415 - as above
+
+                self._member = Membership(self._store, Keyring(self._home, self._clock), self._clock)
+            return self._member
+
+    @property
+    def _run_keys(self) -> RunKeys:
+        with self._entering:
+            if self._kept_keys is None:
+                from batonpass.signing.runkeys import RunKeysInMemory  # noqa: PLC0415 - as above
+
+                self._kept_keys = RunKeysInMemory()
+            return self._kept_keys
 
     @property
     def recording(self) -> "Recording":
@@ -177,17 +196,19 @@ class Relay:
         """Return who runs here."""
         return self._runners
 
-    def register(self, agent: str, runner: AnyRunner, *, card: Card | None = None) -> AnyRunner:
+    def register(self, agent: str, runner: AnyRunner, *, card: "Card | None" = None) -> AnyRunner:
         """Let a runner work on what is handed to an agent: a function, a coroutine function, or a `Program`."""
         self._runners[require_agent("agent", AgentId(agent))] = runner
+        from batonpass.model.card import Card  # noqa: PLC0415 - as above
+
         self.introduce(card or Card(agent=AgentId(agent)))
         return runner
 
-    def introduce(self, card: Card) -> None:
+    def introduce(self, card: "Card") -> None:
         """Hold an agent to its card, whoever runs it."""
         self._cards[card.agent] = card
 
-    def agent(self, name: str, *, card: Card | None = None) -> Callable[[AnyRunner], AnyRunner]:
+    def agent(self, name: str, *, card: "Card | None" = None) -> Callable[[AnyRunner], AnyRunner]:
         """Register the function that follows as the runner of an agent: `@relay.agent("editor")`."""
         return lambda runner: self.register(name, runner, card=card)
 
@@ -461,3 +482,9 @@ class Relay:
         # A ledger that can only be read is verified as far as it was sequenced.
         with contextlib.suppress(StoreReadOnlyError, StoreRefusedError):
             self._store.sequence()
+
+
+def _run_keys_in(home: Path) -> RunKeys:
+    from batonpass.signing.runkeys import RunKeysInFiles  # noqa: PLC0415 - as above
+
+    return RunKeysInFiles(home)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from msgspec import structs
+
 from batonpass.attribution.change import FileChange, Hunk, digest_of
 from batonpass.attribution.diffing import hunks_between
 from tests.attribution.editing import edit
@@ -157,7 +159,7 @@ class Past:
         hunks = with_context(change.hunks or (), self.befores[change.call])
         # The words of an edit leave open which bytes the lines end with; what is written whole is known as it is.
         whole = change.call in self.writes and any(hunk.removed for hunk in hunks)
-        return replace(change, before=None, after=change.after if whole else None, hunks=hunks)
+        return structs.replace(change, before=None, after=change.after if whole else None, hunks=hunks)
 
     def _writer(self, run: str) -> Writer:
         self._calls += 1

@@ -2,11 +2,11 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.attribution.attribute import Attribution, attribute
 from batonpass.attribution.change import Certainty, FileChange, digest_of, lines_of

@@ -14,6 +14,24 @@ FOREIGN = frozenset(
     {"anthropic", "asyncio", "email", "http", "httpx", "mcp", "openai", "psycopg", "psycopg_pool", "pydantic"}
     | {"pydantic_ai", "rich", "ssl"}
 )
+# Of the standard library, what is large and was loaded for one name: archives for the size of a terminal, a compiler
+# for the definition of a value.
+HEAVY = frozenset(
+    {
+        "bz2",
+        "concurrent",
+        "dataclasses",
+        "importlib.resources",
+        "logging",
+        "lzma",
+        "multiprocessing",
+        "shutil",
+        "socket",
+    }
+    | {"tempfile", "tomllib", "zipfile"}
+)
+SIGNING = frozenset({"nacl", "batonpass.grants", "batonpass.handoff.membership", "batonpass.signing", "batonpass.wire"})
+STORES = frozenset({"apsw", "batonpass.store.memory", "batonpass.store.postgres", "batonpass.store.sqlite.store"})
 ACTING = frozenset({"batonpass.adapters", "batonpass.agents", "batonpass.aio", "batonpass.handoff.desk"})
 RELAY = frozenset({"batonpass.relay", "batonpass.ledger.recording", "nacl"})
 
@@ -55,6 +73,8 @@ def test_a_relay_loads_no_act_before_it_is_done(tmp_path: Path) -> None:
     loaded = loaded_by("from batonpass import Relay", directory=tmp_path)
 
     assert frozenset() == loaded & (FOREIGN | ACTING | {"click", "batonpass.handoff.run", "batonpass.ledger.recording"})
+    assert frozenset() == loaded & (HEAVY | STORES | SIGNING)
+    assert frozenset() == loaded & {"batonpass.guard", "batonpass.model.scope", "batonpass.policy.document"}
 
 
 def test_the_version_is_said_before_options_are_parsed(tmp_path: Path) -> None:
@@ -75,6 +95,7 @@ def test_a_command_that_reads_loads_no_relay(project: Path, words: tuple[str, ..
     loaded = loaded_by(COMMAND, *words, directory=project)
 
     assert frozenset() == loaded & (FOREIGN | ACTING | RELAY)
+    assert frozenset() == loaded & (HEAVY | {"batonpass.policy.document", "batonpass.store.memory"})
 
 
 def test_a_proxy_loads_what_acts_with_the_first_call(tmp_path: Path) -> None:
@@ -82,7 +103,22 @@ def test_a_proxy_loads_what_acts_with_the_first_call(tmp_path: Path) -> None:
     loaded = loaded_by("import batonpass.cli.mcp_proxy", directory=tmp_path)
 
     acting = {"batonpass.relay", "batonpass.handoff.desk", "batonpass.handoff.calls.begin"}
-    assert frozenset() == loaded & (FOREIGN | acting)
+    assert frozenset() == loaded & (FOREIGN | STORES | acting)
+
+
+@pytest.mark.parametrize("words", [("run", "list"), ("trail", "last"), ("why", "last")], ids=" ".join)
+def test_no_dataclass_is_made_for_a_command(project: Path, words: tuple[str, ...]) -> None:
+    """Each takes as long to define as twenty structs: its methods are compiled from text, at every start."""
+    watching = (
+        "import atexit, dataclasses, sys\n"
+        "made, make = [], dataclasses._process_class\n"
+        "dataclasses._process_class = lambda kind, *given: made.append(kind.__qualname__) or make(kind, *given)\n"
+        "atexit.register(lambda: print(made, file=sys.stderr))\n"
+    )
+    command = [sys.executable, "-c", f"{watching}{COMMAND}", *words]
+    done = subprocess.run(command, cwd=project, check=False, capture_output=True, text=True)
+
+    assert "[]" == done.stderr.splitlines()[-1]
 
 
 def test_help_opens_no_store(tmp_path: Path) -> None:

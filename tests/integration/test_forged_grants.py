@@ -1,6 +1,5 @@
 """Grants forged by somebody who holds a relay's key: the store takes what they write, and verifying finds it."""
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -273,7 +272,7 @@ def _observed(hand: Hand) -> None:
 
 def _observed_request(hand: Hand) -> None:
     """Say so of one of its calls."""
-    hand.request(dataclasses.replace(hand.working(), mode=Mode.OBSERVED))
+    hand.request(replace(hand.working(), mode=Mode.OBSERVED))
 
 
 def _late(hand: Hand) -> None:

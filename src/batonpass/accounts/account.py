@@ -1,8 +1,9 @@
 """All that a ledger tells of one handoff, gathered once: the screen and the programs are told the same."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.accounts.acting_as import Acted, find_acted
 from batonpass.accounts.effects import EffectTold, read_effects
@@ -39,8 +40,7 @@ from batonpass.wire.documents import decode_brief, decode_report
 _ARGUMENTS_READ: Final = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallInWords:
+class CallInWords(Struct, frozen=True, kw_only=True):
     """A call of an attempt, with the words that a screen shows of it."""
 
     record: CallRecord
@@ -56,8 +56,7 @@ class CallInWords:
         return self.permits[0].permit if self.permits else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One run at a handoff: who signed, what it called, and how it ended."""
 
     run: Run
@@ -75,24 +74,21 @@ class Attempt:
         return self.accepted.body if isinstance(self.accepted.body, HandoffAccepted) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class Act(Struct, frozen=True, kw_only=True):
     """Something that somebody else than its runs did to a handoff."""
 
     receipt: Receipt
     texts: Mapping[str, Text]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class Child(Struct, frozen=True, kw_only=True):
     """A task that an attempt handed off further."""
 
     handoff: Handoff
     task: Text | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     """One handoff, from the human's words to what stays open."""
 
     handoff: Handoff

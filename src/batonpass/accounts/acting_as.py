@@ -1,6 +1,6 @@
 """With whose credentials the runs of a tree acted, and which of them several runs shared."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from batonpass.model.bodies import Kind
 from batonpass.model.ids import Digest, RunId
@@ -10,8 +10,7 @@ from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acted:
+class Acted(Struct, frozen=True, kw_only=True):
     """A credential, and the runs of one tree that acted with it, in the order in which they first did."""
 
     key: Digest

@@ -1,9 +1,11 @@
 """Blame: who wrote the lines of a file, from what is recorded and from what git knows; and never a guess."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_changes import Changes, FilePlace, Recorded, read_changes
 from batonpass.accounts.blame_makers import Makers
@@ -25,8 +27,7 @@ from batonpass.store.port import LedgerView
 LARGEST: Final = 16 * 1024 * 1024  # bytes of a file whose lines are told apart
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
+class Lines(Struct, frozen=True, kw_only=True):
     """Which lines are asked about: from one to another, both included."""
 
     first: int
@@ -46,8 +47,7 @@ class Lines:
         return range(self.first, self.last + 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedFile:
+class AskedFile(Struct, frozen=True, kw_only=True):
     """A file as it is now, or was in a commit, where it lies, and how to ask git about it."""
 
     place: FilePlace

@@ -1,10 +1,12 @@
 """The recorded changes of a file, under every name that it had and every way to write its path."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from os import fspath
 from pathlib import Path, PurePosixPath
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
@@ -22,8 +24,7 @@ from batonpass.store.port import LedgerView
 _CHUNK: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilePlace:
+class FilePlace(Struct, frozen=True, kw_only=True):
     """A file: where its repository begins, how it is called there, and where else paths may have been told from."""
 
     root: Path
@@ -40,8 +41,7 @@ class FilePlace:
                 yield whole.relative_to(root).as_posix()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(Struct, frozen=True, kw_only=True):
     """A change of a file, with the receipt that says so."""
 
     change: FileChange
@@ -50,8 +50,7 @@ class Recorded:
     source: Source | None
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(Struct):
     """All that is recorded about a file, in the order in which it happened; and what could not be read."""
 
     found: list[Recorded]

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_values import Blame, Known, Line, Maker
 from batonpass.accounts.blame_words import Row, approval_notes, quoted, who
@@ -12,8 +14,7 @@ from batonpass.attribution.span import ChangedLines
 from batonpass.model.ids import CallId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hunk:
+class Hunk(Struct, frozen=True, kw_only=True):
     """Lines that a diff added and removed, and who wrote the new ones."""
 
     place: ChangedLines

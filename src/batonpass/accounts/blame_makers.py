@@ -1,9 +1,11 @@
 """From a call up to the human: who made it, on which task, by whose leave, and what became of the result."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_command import read_command
 from batonpass.accounts.blame_proof import Witness
@@ -29,8 +31,7 @@ from batonpass.store.port import LedgerView
 _LINKS: Final = {"inferred": Link.INFERRED, "unknown": Link.UNKNOWN}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Offered:
+class _Offered(Struct, frozen=True, kw_only=True):
     """How one task was handed on: the hop, what was granted with it, and the receipts that say so."""
 
     hop: Hop
@@ -38,8 +39,7 @@ class _Offered:
     may: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lineage:
+class _Lineage(Struct, frozen=True, kw_only=True):
     """A run with everything above it, and the receipts that say so."""
 
     run: Run
@@ -59,8 +59,7 @@ class _Lineage:
         return tuple(hold for one in self.offers for hold in one.record.holds if hold.hold.call is None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _Said(Struct, frozen=True, kw_only=True):
     """Something that the human said, and where in the root's stream that stands."""
 
     seq: int

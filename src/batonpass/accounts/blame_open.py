@@ -6,10 +6,12 @@ that did not complete, and of each the end of its stream.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_changes import FilePlace
 from batonpass.accounts.blame_values import Known, Line
@@ -32,8 +34,7 @@ _ENDED: Final = frozenset({b"completed", b"failed"})
 _SHELLS: Final = frozenset({"Bash", "Monitor", "PowerShell"})  # as Claude Code calls them: they may write any file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCall:
+class OpenCall(Struct, frozen=True, kw_only=True):
     """A call that was requested, has no outcome, and may have changed the file that is asked about."""
 
     stored: StoredReceipt

@@ -6,8 +6,9 @@ leaves another file than there is, proves nothing, and all of them stay without 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_changes import Recorded
 from batonpass.accounts.blame_values import Known, Line

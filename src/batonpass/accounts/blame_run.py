@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_makers import Makers
 from batonpass.accounts.blame_values import Blame, RunWork

@@ -1,8 +1,10 @@
 """Changes of which nobody noted the place: whoever wrote the words may have written the line, and is a candidate."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_changes import Recorded
 from batonpass.accounts.blame_values import Known, Line
@@ -14,8 +16,7 @@ from batonpass.store.port import LedgerView
 _REPLACED: Final = "old"  # what begins so among the arguments of an editor is what it takes away
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unplaced:
+class Unplaced(Struct, frozen=True, kw_only=True):
     """A change that is known to have been made, and the lines that its call was given to write."""
 
     recorded: Recorded

@@ -1,9 +1,10 @@
 """The answer to who wrote it: lines, the calls that made them, and everything above each call up to the human."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from batonpass.accounts.reasoning import Reasoning
 from batonpass.accounts.taint.values import Way
@@ -39,8 +40,7 @@ class Link(StrEnum):
     UNKNOWN = "unknown"  # nothing says who started it: it hangs from the root
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hop:
+class Hop(Struct, frozen=True, kw_only=True):
     """One run on the way up to the human, and how its task reached it."""
 
     run: RunId
@@ -54,8 +54,7 @@ class Hop:
     reasoning: Reasoning | None = None  # where it can be read what its sender thought
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class Proof(Struct, frozen=True, kw_only=True):
     """Whether the receipts that an answer rests on are what was signed, in their places, with their words."""
 
     receipts: int
@@ -68,8 +67,7 @@ class Proof:
         return self.problem is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunWork:
+class RunWork(Struct, frozen=True, kw_only=True):
     """What a run did in all: its calls by outcome, the files that they changed, whose secrets, and by whose leave."""
 
     outcomes: Mapping[str, int] = field(default_factory=dict)
@@ -78,8 +76,7 @@ class RunWork:
     leaves: tuple[tuple[CallRecord, CallLeave], ...] = ()  # of the calls that a rule asks somebody about
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Maker:
+class Maker(Struct, frozen=True, kw_only=True):
     """What made something, and under whose authority."""
 
     call: CallId | None  # None if it was no call: something that was attached
@@ -127,8 +124,7 @@ class Maker:
         return self.source is not None and self.source.imported
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Struct, frozen=True, kw_only=True):
     """One line of the file as it is now. With a run and several calls, only the run is certain."""
 
     number: int
@@ -147,8 +143,7 @@ class Line:
         return self.known, self.run, self.calls, self.since, self.or_nobody, self.commit, self.reformatted_by
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Somewhere in the ledger: what holds what was asked for, and whose it is."""
 
     what: str  # a task, a statement, a change, an artifact, and so on
@@ -163,8 +158,7 @@ class Place:
     detail: str = ""  # the words around it, a path, or a digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blame:
+class Blame(Struct, frozen=True, kw_only=True):
     """Who wrote something: of a file, each line that was asked about; of all else, where it is."""
 
     asked: str

@@ -1,8 +1,9 @@
 """What answers about who wrote something are put together from: names, times, quotes, approvals and hunks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from batonpass.accounts.blame_values import Line, Maker
 from batonpass.accounts.trail_telling import Note, Tone
@@ -15,8 +16,7 @@ from batonpass.records.hold import Approval, Leave
 from batonpass.records.text import Found, Text
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One line, in parts that are each meant in some way; whoever prints them makes their words harmless."""
 
     parts: tuple[Note, ...]
@@ -27,8 +27,7 @@ class Row:
         return visible(f"{self.indent}{''.join(part.text for part in self.parts)}").rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Lines that became others, and how many stood before them then and afterwards."""
 
     old: int

@@ -8,11 +8,12 @@ or was taken back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.accounts.blame_changes import FilePlace
 from batonpass.errors import NotFoundError
@@ -26,16 +27,14 @@ from batonpass.store.port import LedgerView, Touched
 _MOST_TOUCHES: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
+class Sides(Struct, frozen=True):
     """A file as the parent has it, and as the commit has it; None: it has no such file."""
 
     before: Digest | None
     after: Digest | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
+class _Step(Struct, frozen=True, kw_only=True):
     run: RunId
     at: datetime
     before: Digest | None

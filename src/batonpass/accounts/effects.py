@@ -1,7 +1,8 @@
 """What calls changed besides files: read back, and in a few words."""
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from batonpass.model.bodies import Effect, EffectKind
 from batonpass.model.content_names import EFFECT
@@ -11,8 +12,7 @@ from batonpass.records.text import Found, Text, read_texts
 from batonpass.store.port import LedgerView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectTold:
+class EffectTold(Struct, frozen=True, kw_only=True):
     """One effect of a call: what a tool says that it changed, as far as those words are still there."""
 
     kind: EffectKind

@@ -1,9 +1,11 @@
 """Grants as they are told: who holds what, by whose word, and how much of it is used; and what would be enough."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from batonpass.errors import EditedError, GrantError, NotFoundError
 from batonpass.guard.narrowing import narrow
@@ -20,8 +22,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 _PATH = "path"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revocation:
+class Revocation(Struct, frozen=True, kw_only=True):
     """Who let a grant hold no more, when, and why."""
 
     by: PrincipalId
@@ -30,8 +31,7 @@ class Revocation:
     receipt: ReceiptId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held(GrantHop):
+class Held(GrantHop, frozen=True, kw_only=True):
     """One hop of a chain, and how it was revoked."""
 
     revoked: Revocation | None
@@ -47,7 +47,7 @@ def read_chain(view: LedgerView, account: StreamId) -> tuple[Held, ...]:
         raise NotFoundError("grant of", account)
     return tuple(
         Held(
-            **{part.name: getattr(hop, part.name) for part in fields(hop)},
+            **asdict(hop),
             revoked=find_revocation(view, hop.account) if hop.is_revoked else None,
         )
         for hop in read_hops(view, chain)

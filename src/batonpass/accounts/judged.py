@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.accounts.suggesting import find_line, granted_call
 from batonpass.audit.lookup import ending
@@ -26,16 +27,14 @@ _JUDGED: Final = frozenset({Kind.HANDOFF_INITIATED, Kind.TOOL_REQUESTED, Kind.TO
 _EXAMPLES: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(Struct, frozen=True, kw_only=True):
     """One recorded handoff or call, and what a rule says of it."""
 
     id: str
     sentence: str
 
 
-@dataclass(slots=True)
-class Count:
+class Count(Struct):
     """How often a rule would have held or denied, with a few examples, the latest first."""
 
     held: int = 0
@@ -52,8 +51,7 @@ class Count:
             self.examples.append(Example(id=identifier, sentence=decision.sentence))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DryRun:
+class DryRun(Struct, frozen=True, kw_only=True):
     """What a policy would have done with the last so many handoffs and calls."""
 
     looked_at: int

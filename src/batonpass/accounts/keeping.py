@@ -7,8 +7,9 @@ worked out again from the words under them; where those are gone, nothing more i
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.accounts.binding import Binding
 from batonpass.errors import ConstraintViolatedError, InvalidValueError
@@ -43,8 +44,7 @@ _FLAG: Final = f"would_deny.{RULE}"
 _CLOSES: Final = (HandoffCompleted, HandoffFailed, RunClosed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True):
     """One time that a run was held to a constraint."""
 
     run: Run

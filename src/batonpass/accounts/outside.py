@@ -1,7 +1,8 @@
 """Content from outside in a tree: what it is, by which receipt it came in, and which runs it had reached when."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from batonpass.accounts.trail_words import Words, first_line, gone, shortened
 from batonpass.accounts.why_values import Fact
@@ -23,8 +24,7 @@ MESSAGE = "message"
 _MOST = 5
 
 
-@dataclass(slots=True)
-class Outside:
+class Outside(Struct):
     """A tree gone through receipt by receipt: what came from outside, and where it stands."""
 
     view: LedgerView

@@ -1,6 +1,6 @@
 """Where a sender's reasoning stood when it handed work on, as far as receipts say and the words are still here."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from batonpass.audit.lookup import ending
 from batonpass.errors import InvalidValueError, NotFoundError
@@ -16,8 +16,7 @@ from batonpass.store.port import LedgerView
 from batonpass.wire.documents import decode_reasoning
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True, kw_only=True):
     """What a run kept so that the next attempt can go on: all that its model had been told and had said by then."""
 
     receipt: ReceiptId
@@ -25,8 +24,7 @@ class Checkpoint:
     messages: ContentRef | None  # not read here: it may be a whole conversation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reasoning:
+class Reasoning(Struct, frozen=True, kw_only=True):
     """What an offer points to: what is signed, and what of it can be read here."""
 
     pointer: ReasoningPointer

@@ -3,7 +3,8 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from batonpass.errors import BatonpassError
 from batonpass.handoff.bounds import read_bounds
@@ -14,8 +15,7 @@ from batonpass.records.text import Text
 from batonpass.store.port import LedgerView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScopeUsed:
+class ScopeUsed(Struct, frozen=True, kw_only=True):
     """What was granted, each permit with its calls, and what would have been enough for all that was done."""
 
     granted: Mapping[str, int]  # permits, with how many calls each let be made

@@ -1,8 +1,9 @@
 """What changed from one session to the next: decisions, thresholds, open questions and verified outputs. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.model.items import Constraint, Decision, Exclusion, ItemValue, OpenQuestion, WorkItem
 from batonpass.model.session import REVISIT, SessionState, revisit_mark
@@ -26,8 +27,7 @@ class Turn(StrEnum):
     REOPENED = "open again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """One thing that is not as it was."""
 
     topic: Topic

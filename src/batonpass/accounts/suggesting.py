@@ -1,14 +1,15 @@
 """Suggesting grants: for each agent the least that covers what it, and those below it, were seen to do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from batonpass.errors import InvalidValueError
 from batonpass.guard.least import LeastScope, join_scopes, least_scope
-from batonpass.handoff.calls.tools import CALL, READ, WRITE
+from batonpass.handoff.calls.actions import CALL, READ, WRITE
 from batonpass.handoff.calls.written_files import OUTSIDE, SHELL, read_written
 from batonpass.model.bodies import Kind
 from batonpass.model.call import Call, Resolver
@@ -22,8 +23,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 _PATH: Final = "path"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggested:
+class Suggested(Struct, frozen=True, kw_only=True):
     """The least grants, and how many calls none of them covers."""
 
     grants: tuple[LeastScope, ...]
@@ -71,8 +71,7 @@ def find_line(view: LedgerView, run: RunId) -> Iterator[AgentId]:
         yield found.agent
 
 
-@dataclass(frozen=True, slots=True)
-class _Leads:
+class _Leads(Struct, frozen=True):
     """Where paths lead, as far as somebody says how to find out."""
 
     resolve: Resolver | None

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
+
+from msgspec.structs import replace
 
 from batonpass.accounts.trail_values import Called, HandoffTold, Happened, Noted, RunTold, Trail
 from batonpass.accounts.trail_words import Words, first_line, gone, is_told

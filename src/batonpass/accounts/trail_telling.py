@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.accounts.trail_values import Called, Happened, Trail
 from batonpass.accounts.trail_walk import Branch, Turn, walk
@@ -78,8 +79,7 @@ class Tone(StrEnum):
     BAD = "bad"
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """Something besides."""
 
     text: str
@@ -87,8 +87,7 @@ class Note:
     gives_way: bool = False  # where there is little room, it is shortened before anything else
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """What happened: what it was, the words, and what there is to say besides."""
 
     label: str

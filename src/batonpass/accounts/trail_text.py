@@ -1,9 +1,10 @@
 """A trail as a tree of lines: when it happened, where it hangs, and what it was."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.accounts.trail_telling import Line, Note, Tone, missing_of, name_of, tell, tone_of, took
 from batonpass.accounts.trail_values import Trail
@@ -14,8 +15,7 @@ _TIME: Final = 8
 _DEEPEST: Final = 40  # beyond that the tree is drawn no further to the right; a number says how deep it is
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """One line of the tree: when, where it hangs, and parts that are each meant in some way."""
 
     when: str = ""

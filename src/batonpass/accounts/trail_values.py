@@ -1,9 +1,11 @@
 """What a trail is made of. Flat, by id: a chain of a thousand hops is no deeper than one of two."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.accounts.trail_words import Words
 from batonpass.errors import EditedError, NotFoundError
@@ -14,16 +16,14 @@ from batonpass.model.run import Handoff, Run
 from batonpass.records.call import CallRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
+class Noted(Struct, frozen=True, kw_only=True):
     """An item that a run wrote down."""
 
     part: Part
     words: Words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class Happened(Struct, frozen=True, kw_only=True):
     """One receipt of the tree, with the first lines of its words."""
 
     receipt: ReceiptId
@@ -33,8 +33,7 @@ class Happened:
     items: tuple[Noted, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class Called(Struct, frozen=True, kw_only=True):
     """A call, with the first lines of what was said about it."""
 
     record: CallRecord
@@ -55,8 +54,7 @@ class Called:
         return self.record.at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTold:
+class RunTold(Struct, frozen=True, kw_only=True):
     """One run: everything in its stream, in order."""
 
     run: Run
@@ -67,8 +65,7 @@ class RunTold:
     events: tuple[Happened | Called, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffTold:
+class HandoffTold(Struct, frozen=True, kw_only=True):
     """One handoff: its offer, and then what was done to it and its attempts, in the order in which it was recorded."""
 
     handoff: Handoff
@@ -84,8 +81,7 @@ class HandoffTold:
         return tuple(told for told in self.story if not isinstance(told, Happened))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trail:
+class Trail(Struct, frozen=True, kw_only=True, dict=True):
     """A tree of runs and handoffs, from `top` downwards."""
 
     root: RunId

@@ -1,8 +1,9 @@
 """Walking a trail: from the top down, each thing where it happened. What is told is the same for every rendering."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.accounts.trail_values import Called, HandoffTold, Happened, RunTold, Trail
 from batonpass.accounts.trail_words import Words
@@ -13,8 +14,7 @@ from batonpass.model.lifecycle import State
 from batonpass.model.run import RunState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
+class Branch(Struct, frozen=True, kw_only=True):
     """What stands by itself in the tree: a run; a handoff; or, if it has one attempt, a handoff and its run in one."""
 
     handoff: HandoffTold | None = None
@@ -58,8 +58,7 @@ class Turn(StrEnum):
     LEAVE = "leave"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One step: a branch begins or ends, or something in it is told."""
 
     turn: Turn

@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.content_names import (
@@ -52,8 +52,7 @@ _MINUTE: Final = 60
 _DAY: Final = 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(Struct, frozen=True, kw_only=True):
     """The first line of what somebody wrote, as far as it is still there."""
 
     content: ContentId

@@ -1,9 +1,10 @@
 """Why something was allowed, denied or held: from what is recorded, and never more than that."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from batonpass.accounts.grants import find_revocation
 from batonpass.accounts.reasoning import read_reasoning

@@ -1,9 +1,10 @@
 """Why a call was denied or made: what bound its run at that moment, worked out again from what is recorded."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.accounts.binding import Binding
 from batonpass.accounts.outside import taint_facts
@@ -40,8 +41,7 @@ _MILLION: Final = 1_000_000
 _WOULD: Final = {"would_deny": "denied", "would_hold": "held", "would_ask": "asked about"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
+class _Case(Struct, frozen=True, kw_only=True):
     """A call, and all that the ledger held about its run when it was decided."""
 
     view: LedgerView
@@ -81,8 +81,7 @@ class _Case:
         return None if text is None else arguments_in(text.body)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Decided:
+class _Decided(Struct, frozen=True, kw_only=True):
     """What decided: in words, with the facts, and the item that travelled, if one did."""
 
     words: str

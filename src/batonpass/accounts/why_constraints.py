@@ -1,9 +1,10 @@
 """How a broken constraint is told: which it was, who set it, and who broke it first on the way."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.accounts.keeping import RULE, Checked, find_broken_by_close, find_way, report_of
 from batonpass.accounts.trail_words import first_line, sentence_of
@@ -24,8 +25,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 _MOST: Final = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokenResult:
+class BrokenResult(Struct, frozen=True, kw_only=True):
     """A result that breaks a constraint, or a run that did more than it may: what to say, and what that rests on."""
 
     verdict: Verdict

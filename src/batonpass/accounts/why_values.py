@@ -1,8 +1,9 @@
 """The answer to why: one sentence, the facts behind it, and every hop up to the human."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.model.ids import HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.model.receipt import Mode
@@ -23,8 +24,7 @@ class Verdict(StrEnum):
     RECORDED = "recorded"  # nothing was asked for: it is a fact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Struct, frozen=True, kw_only=True):
     """One thing that the ledger says about it, and where."""
 
     label: str
@@ -33,8 +33,7 @@ class Fact:
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hop:
+class Hop(Struct, frozen=True, kw_only=True):
     """One run on the way up to the human: what it was asked to be allowed, by whom, and who let it go on."""
 
     name: str
@@ -51,8 +50,7 @@ class Hop:
     approvals: tuple[Fact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class Why(Struct, frozen=True, kw_only=True):
     """Why something was allowed, denied or held, as far as it is recorded."""
 
     verdict: Verdict

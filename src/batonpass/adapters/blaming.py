@@ -3,10 +3,11 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.accounts.blame import AskedFile, Lines, blame_file, find_names, read_file
 from batonpass.accounts.blame_changes import FilePlace, place_of
@@ -30,8 +31,7 @@ Progress = Callable[[int, int], None]
 _IN_MEMORY: Final = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class Heard(Struct, frozen=True, kw_only=True):
     """A ledger that lasts for one answer, made from transcripts that nobody signed."""
 
     relay: "Relay"
@@ -183,6 +183,8 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[He
     with ExitStack() as stack:
         url, home = MEMORY, None
         if total_size(wanted) > _IN_MEMORY:
+            from tempfile import TemporaryDirectory  # noqa: PLC0415 - few have so many sessions
+
             home = Path(stack.enter_context(TemporaryDirectory(prefix="batonpass-blame-")))
             url = f"{SQLITE}{home / 'ledger.db'}"
         relay = stack.enter_context(Relay.open(url, home=home))

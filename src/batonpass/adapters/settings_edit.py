@@ -4,14 +4,14 @@ import difflib
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class Edit(Struct, frozen=True, kw_only=True):
     """What becomes of a settings file; None is no file."""
 
     path: Path
@@ -78,8 +78,7 @@ def read_settings(path: Path) -> str | None:
         raise InvalidValueError(str(path), f"cannot be read: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Staged:
+class _Staged(Struct, frozen=True):
     """A file as it is to be and as it was, both written beside it: neither way needs more than a rename."""
 
     target: Path

@@ -9,9 +9,10 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.attribution.git import GitSilentError, Repository
 
@@ -24,8 +25,7 @@ _LINK: Final = "gitdir: "
 _REF: Final = "ref: "
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """Where the history of a work tree stands."""
 
     root: Path | str

@@ -5,9 +5,10 @@ replaced it. Where several may have written it, they are candidates; where nobod
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.attribution.change import FileChange, digest_of, lines_of
 from batonpass.attribution.follow import follow
@@ -22,8 +23,7 @@ class How(StrEnum):
     MATCHED = "matched"  # it was away in between, and was known again by its text and its place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attribution:
+class Attribution(Struct, frozen=True, kw_only=True):
     """Who wrote one line. With neither a run nor candidates, no recorded change wrote it."""
 
     line: int  # from 1

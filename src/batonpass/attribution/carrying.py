@@ -11,10 +11,12 @@ it, as far down as it goes.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.attribution.diffing import Block, gaps_of, match_lines
 from batonpass.attribution.mark import UNRECORDED, Mark, Weight, joined, opened, squeezed, weight
@@ -22,8 +24,7 @@ from batonpass.attribution.mark import UNRECORDED, Mark, Weight, joined, opened,
 _MOST_PLACES: Final = 16  # where a block is looked for
 
 
-@dataclass(slots=True)
-class Carried:
+class Carried(Struct):
     """The marks of a new text, as far as an old one explains it."""
 
     marks: list[Mark | None]  # None: this line is new
@@ -38,8 +39,7 @@ class Carried:
             at = self.sure.find(0, at + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Zone:
+class _Zone(Struct, frozen=True):
     """A part of both texts that no certain line divides, and what a diff matches within it."""
 
     old: range
@@ -107,8 +107,7 @@ def _is_whole(zone: _Zone) -> bool:
     return sum(block.size for block in zone.blocks) == len(zone.old) == len(zone.new)
 
 
-@dataclass(slots=True)
-class _Judge:
+class _Judge(Struct):
     """Decides what is certain within one zone."""
 
     old: Sequence[str]

@@ -6,9 +6,10 @@ seen here, because neither has an author anybody asks for.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_digest, require_integer, require_utc
@@ -23,8 +24,7 @@ class Certainty(StrEnum):
     BROUGHT = "brought"  # it had git put there what a commit or a stash has: whoever wrote that wrote it
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """Lines that were replaced by others, as a unified diff says it: from 1, and with no lines, the line before.
 
     The place counts as recorded: where a blank line was added next to a blank line, the hunk says which of them is new.
@@ -58,8 +58,7 @@ class Hunk:
         return self.new_start - 1 if self.new_count else self.new_start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class FileChange(Struct, frozen=True, kw_only=True):
     """One call changed one file."""
 
     call: str

@@ -5,10 +5,12 @@ not list alike is all that can differ, along with what the two commits do not ha
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.attribution.change import Certainty, FileChange, lines_of
 from batonpass.attribution.diffing import match_lines
@@ -27,8 +29,7 @@ _POINTER: Final = b"version https://git-lfs.github.com/spec/v1\noid sha256:"
 _DIGEST_LENGTH: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """A work tree at one moment."""
 
     commit: str | None = None  # what is not listed is as this commit has it; None: nothing else is there
@@ -41,8 +42,7 @@ class Look:
     notes: tuple[str, ...] = ()  # what was not looked at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """One file that is not as it was. Without bytes beside a digest, they are too many to keep."""
 
     path: str  # from the root, with slashes; what is not UTF-8 is escaped as surrogates
@@ -56,8 +56,7 @@ class Difference:
     overlapping: tuple[str, ...] = ()  # calls that may have made it instead
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What became of the files during a call, and what of that is not known."""
 
     changes: tuple[FileChange, ...] = ()

@@ -6,10 +6,11 @@ what it stood next to. Lines that say nothing come back only together with such 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.attribution.carrying import Carried
 from batonpass.attribution.mark import Mark, Weight, joined, matched, opened, unexplained, weight
@@ -61,8 +62,7 @@ class Fragment:
         return self.shows(index, line) and index not in self.used
 
 
-@dataclass(slots=True)
-class Attic:
+class Attic(Struct):
     """What was there once, by its text."""
 
     _places: defaultdict[str, list[tuple[Fragment, int]]] = field(default_factory=lambda: defaultdict(list))

@@ -11,11 +11,12 @@ import hashlib
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.attribution.history import Commit
 
@@ -69,8 +70,7 @@ class GitSilentError(Exception):
     """Git gave no answer; the message says why. It never leaves this package: an answer without git says so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logged:
+class Logged(Struct, frozen=True, kw_only=True):
     """A commit that changed the file, and the next such commits before it."""
 
     commit: Commit
@@ -82,8 +82,7 @@ class Logged:
     reverts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Struct, frozen=True, kw_only=True):
     """What a commit made of a file: the object that it has there, of zeros alone if it has none."""
 
     commit: str
@@ -91,13 +90,12 @@ class Version:
     blob: str
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A git repository with a work tree."""
 
     root: Path
     environment: Mapping[str, str]
-    answer_within: timedelta = field(default=_ANSWER_WITHIN)
+    answer_within: timedelta = _ANSWER_WITHIN
     at: str = "HEAD"  # the commit that is asked about: as if it were checked out
 
     def commit_of(self, name: str) -> str | None:

@@ -7,10 +7,11 @@ few months, and a clone begins a new one.
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.attribution.arrived_commits import git_directory
 
@@ -19,8 +20,7 @@ _ENTRY: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d+) [+-]\
 _BACK: Final = ("checkout:", "reset:", "switch:")  # what was there before comes back; all others make something new
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """From some time on, a work tree had another commit."""
 
     at: datetime

@@ -1,14 +1,14 @@
 """What git knows about a file: values, whoever reads them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from batonpass.model.ids import Digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class Commit(Struct, frozen=True, kw_only=True):
     """A commit, as far as an answer names it."""
 
     id: str
@@ -16,8 +16,7 @@ class Commit:
     at: datetime  # when it was made or rewritten
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
+class Revision(Struct, frozen=True, kw_only=True):
     """A file as one commit has it."""
 
     commit: str
@@ -34,8 +33,7 @@ class Revision:
     aside: bool = False  # of another branch, or left behind: it does not lead to the present file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
+class Checkout(Struct, frozen=True, kw_only=True):
     """From some time on, the work tree had the file as a commit has it, but for what was not committed."""
 
     at: datetime
@@ -44,8 +42,7 @@ class Checkout:
     is_back: bool  # to what was there before; else with the commit something new came about
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Struct, frozen=True, kw_only=True):
     """The revisions of a file, parents first, with their lines; and what could not be read.
 
     Those that lie aside are there to tell where others come from that were rebased, picked or squashed.

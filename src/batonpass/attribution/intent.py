@@ -7,10 +7,12 @@ that is then as that command leaves it. Everything else that changes while a cal
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.attribution.change import Certainty, digest_of
 from batonpass.attribution.differing import Difference
@@ -57,8 +59,7 @@ _UNSEEN: Final = _Unknown()  # what was there before, and was too much to keep
 _State: TypeAlias = bytes | _Unknown | None  # None: no file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(Struct, frozen=True, kw_only=True):
     """One file that is written by name, or files by a pattern, or all below a directory."""
 
     path: str  # from the root of the work tree; `""` is the root
@@ -110,8 +111,7 @@ def _is_part(part: str, wanted: str) -> bool:
     return part == wanted or (fnmatchcase(part, wanted) and part.startswith(".") <= wanted.startswith("."))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class Intent(Struct, frozen=True, kw_only=True):
     """What a call was told to write."""
 
     writes: tuple[Write, ...] = ()

@@ -1,11 +1,13 @@
 """Who wrote a line, as far as it is known; and how much a line's text says about where it came from."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntEnum
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 UNRECORDED: Final = "unrecorded"  # who reformatted a line, if no recorded call did
 
@@ -104,16 +106,14 @@ class Weight(IntEnum):
     STRONG = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(Struct, frozen=True):
     """A call that wrote a line; its run is None if the call is known by name only."""
 
     call: str
     run: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """Who wrote a line: one author, several that may have, or nobody who is recorded."""
 
     authors: tuple[Author, ...]

@@ -1,14 +1,14 @@
 """A text with its marks: what a file was at one time, and who wrote each of its lines."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from batonpass.attribution.mark import Mark
 from batonpass.model.ids import Digest
 
 
-@dataclass(slots=True)
-class Text:
+class Text(Struct):
     """The lines of a file at one time, and who wrote each."""
 
     lines: list[str]

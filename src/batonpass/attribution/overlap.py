@@ -6,10 +6,12 @@ the file, and of which the bytes before and after are known.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.attribution.change import digest_of
 from batonpass.attribution.differing import Difference, Look
@@ -19,8 +21,7 @@ from batonpass.model.ids import Digest
 LONGEST: Final = timedelta(hours=12)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """A call made exactly this of that file; None where there was none."""
 
     call: str
@@ -29,8 +30,7 @@ class Claim:
     after: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """A call that is over: how the files were before it, who ran meanwhile, and what those claim."""
 
     look: Look | None = None
@@ -49,8 +49,7 @@ class Ended:
         }
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     began: datetime
     intent: Intent | None
     others: dict[str, Intent | None]

@@ -1,15 +1,16 @@
 """Where a recorded change belongs in a text that may not be the one it was made in."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.attribution.change import FileChange, Hunk
 from batonpass.attribution.diffing import hunks_between
 from batonpass.attribution.mark import Weight, weight
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(Struct, frozen=True):
     """A hunk without its context: so many lines from an index on became others."""
 
     index: int

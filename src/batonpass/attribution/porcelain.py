@@ -9,8 +9,9 @@ import hashlib
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from batonpass.attribution.git import GitSilentError, Repository
 
@@ -33,8 +34,7 @@ _LINK: Final = "120000"
 _LONG_NAME: Final = 64  # digits of a sha256
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """Which paths are not as the commit has them; the rest, but for what is ignored, is."""
 
     commit: str | None
@@ -51,10 +51,8 @@ class Blob(NamedTuple):
     link: bool
 
 
-class Porcelain(Repository):
+class Porcelain(Repository, frozen=True):
     """A repository that is asked about all of its work tree. Raises `GitSilentError` throughout."""
-
-    __slots__ = ()
 
     def status(self, paths: Sequence[str] = ()) -> Status:
         """Return what is not as committed, below some paths or everywhere."""

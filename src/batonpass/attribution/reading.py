@@ -1,9 +1,11 @@
 """The history of one file, from git, as far back as something was recorded."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.attribution.change import FileChange, digest_of, lines_of
 from batonpass.attribution.diffing import match_lines
@@ -50,8 +52,7 @@ def read_history(
         return History(paths=paths, notes=(str(error),))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Committed:
+class Committed(Struct, frozen=True, kw_only=True):
     """A file as the last commit has it, and when it was last changed by one."""
 
     data: bytes

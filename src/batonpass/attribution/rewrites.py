@@ -7,9 +7,10 @@ exactly what a commit of another branch did, or a row of them, may be that one a
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.attribution.history import Revision
 
@@ -17,8 +18,7 @@ _MOST_ASIDE: Final = 64  # of the latest commits of other branches are compared
 _LONGEST: Final = 16  # commits in a row that were made one
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Struct, frozen=True):
     """What lies between two commits was done again; `is_said` if git's traces say so."""
 
     base: str

@@ -9,9 +9,10 @@ import os
 import stat
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from batonpass.attribution.change import digest_of
 from batonpass.model.ids import Digest
@@ -36,8 +37,7 @@ class Mark(NamedTuple):
     names: int  # how many the file has
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """A file, or the text of a link, at one moment."""
 
     size: int

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.attribution.git import GitSilentError, Repository
 from batonpass.errors import InvalidValueError, NotFoundError
@@ -26,8 +28,7 @@ _HEADERS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedLines:
+class ChangedLines(Struct, frozen=True, kw_only=True):
     """Lines of one file that took the place of others."""
 
     path: str
@@ -44,8 +45,7 @@ class ChangedLines:
         return self.first + self.added - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """Two ends of a diff; without a head, the work tree."""
 
     repository: Repository  # asked about the head

@@ -4,8 +4,9 @@ A merge that leads to a text, to the letter, tells where each of its lines stood
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from batonpass.attribution.diffing import blocks_between
 from batonpass.attribution.mark import is_anybodys, matched
@@ -19,8 +20,7 @@ class Origin(NamedTuple):
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(Struct, frozen=True):
     """Three texts that may have become one: what two have in common, the one that was there, and what came to it."""
 
     base: Text

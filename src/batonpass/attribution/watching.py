@@ -11,9 +11,10 @@ import os
 import struct
 import sys
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 MOST_DIRECTORIES: Final = 20_000  # watches are the user's, not ours: an editor needs some as well
 
@@ -37,8 +38,7 @@ class UnwatchableError(Exception):
     """A tree cannot be watched; the message says why. It never leaves this package: whole trees are compared."""
 
 
-@dataclass(slots=True)
-class Noted:
+class Noted(Struct):
     """What happened since the last time, by paths from the root."""
 
     files: set[str] = field(default_factory=set)

@@ -9,13 +9,14 @@ repository names, takes a lock that the user's own git may want, or raises: what
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from types import MappingProxyType
 from typing import Final
+
+from msgspec.structs import replace
 
 from batonpass.attribution.differing import (
     Changes,

@@ -5,10 +5,10 @@ it holds the streams of the relays, whose receipts say which keys were enrolled.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from batonpass.audit.evidence import Evidence
 from batonpass.audit.verify import Progress, Verification, read_path, require_root_key
@@ -54,8 +54,7 @@ _RECEIPTS: Final = msgspec.json.Decoder(_Receipt)
 _CONTENTS: Final = msgspec.json.Decoder(_Content)
 
 
-@dataclass(slots=True)
-class Bundle:
+class Bundle(Struct):
     """A bundle that was read, and not yet believed."""
 
     info: LedgerInfo

@@ -10,9 +10,10 @@ before they are sequenced, and need none for this.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.errors import EditedError, NotFoundError
 from batonpass.model.baton import ABRIDGED, INHERITED
@@ -57,8 +58,7 @@ class Words(StrEnum):
     ALTERED = "altered"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     """Where an item was recorded first."""
 
     receipt: ReceiptId
@@ -67,8 +67,7 @@ class Origin:
     at_hop: int | None  # the hop whose sender recorded it; None for what was said elsewhere in the tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passenger:
+class Passenger(Struct, frozen=True, kw_only=True):
     """An item that was on the way: where it came from, whether it arrived, and its words."""
 
     ref: Carried
@@ -78,8 +77,7 @@ class Passenger:
     body: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxed:
+class Relaxed(Struct, frozen=True, kw_only=True):
     """A constraint or an exclusion that stopped binding from some hop on."""
 
     ref: Carried
@@ -87,8 +85,7 @@ class Relaxed:
     by: PrincipalId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """Something that is wrong, and where."""
 
     fault: Fault
@@ -97,8 +94,7 @@ class Finding:
     receipt: ReceiptId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hop:
+class Hop(Struct, frozen=True, kw_only=True):
     """One offer on the way down: what its sender had, and what it handed on."""
 
     number: int
@@ -118,8 +114,7 @@ class Hop:
     abridged: bool = False  # they were left because there were too many, and not because somebody chose
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Carriage:
+class Carriage(Struct, frozen=True, kw_only=True):
     """How intent, constraints and exclusions travelled from a root to one handoff."""
 
     handoff: HandoffId
@@ -147,8 +142,7 @@ class Carriage:
         return tuple(item for item in self.items if item.arrived)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Offer:
+class _Offer(Struct, frozen=True, kw_only=True):
     receipt: Receipt
     body: HandoffInitiated
     digest: Digest
@@ -156,8 +150,7 @@ class _Offer:
     notes: tuple[Receipt, ...]  # what that run recorded and was released from, before the offer
 
 
-@dataclass(slots=True)
-class _Way:
+class _Way(Struct):
     """What is known on the way down."""
 
     root: RunId

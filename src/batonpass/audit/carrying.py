@@ -1,6 +1,6 @@
 """What travels with handoffs, followed through receipts alone: the same id and digest at every hop."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from batonpass.errors import UnlinkedError
 from batonpass.model.baton import INHERITED
@@ -22,8 +22,7 @@ from batonpass.model.ids import ContentId, Digest, HandoffId, RunId
 from batonpass.model.receipt import Receipt
 
 
-@dataclass(slots=True)
-class CarriedItems:
+class CarriedItems(Struct):
     """Which items there are, where each came from, and what every run is bound to hand on."""
 
     known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # of which tree, as what

@@ -8,9 +8,10 @@ in either order.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.errors import OverLimitError, UncountedError
 from batonpass.guard.granted import SKEW
@@ -31,8 +32,7 @@ _AFTER: Final = tuple(unit for unit in Unit if unit is not Unit.CALLS)
 _SETTLED: Final = timedelta(minutes=10)
 
 
-@dataclass(slots=True)
-class _Used:
+class _Used(Struct):
     """What is used of one account in one unit."""
 
     total: int = 0

@@ -1,12 +1,11 @@
 """What a verification saw: the answer to "how do you know?"."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from batonpass.model.ids import KeyId, LedgerId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """What was checked and found to be whole."""
 
     ledger: LedgerId

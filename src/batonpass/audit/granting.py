@@ -4,9 +4,10 @@ Step 10 of verification, because terms are contents. What was erased or left out
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from batonpass.audit.charges import Charges
 from batonpass.audit.recorded_call import RecordedCall
@@ -53,8 +54,7 @@ Said = TypeVar("Said", Terms, Certificate)
 Contents = Mapping[ContentId, StoredContent]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """What a run, or whoever takes a handoff, is held to."""
 
     line: tuple[StreamId, ...]  # the root and each handoff down to it: what may be revoked
@@ -67,14 +67,12 @@ class Held:
 _UNKNOWN: Final = Held(())
 
 
-@dataclass(frozen=True, slots=True)
-class _Signer:
+class _Signer(Struct, frozen=True):
     relay: RelayId
     public_key: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Revocation:
+class _Revocation(Struct, frozen=True):
     at: datetime
     relay: RelayId
 

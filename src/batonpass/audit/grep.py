@@ -1,13 +1,13 @@
 """Searching receipts: the fields that were signed, and the words that they commit to."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 import re2
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.model.ids import HANDOFF, RELAY, RUN, HandoffId, ReceiptId, RunId, StreamId
@@ -46,8 +46,7 @@ _OPAQUE: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True):
     """One place where a pattern was found."""
 
     receipt: ReceiptId

@@ -5,9 +5,10 @@ checked, so that all cores can work on it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.audit.links import RULES, Facts, Memory
 from batonpass.audit.rulings import DECISIONS, Signed, find_signed
@@ -59,8 +60,7 @@ _NAMING_A_KEY: Final = (RunStarted, HandoffAccepted, RunRekeyed)
 _COLUMNS: Final = ("id", "stream", "seq", "kind")
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A receipt that fits, and the signatures that are still to be checked."""
 
     receipt: Receipt

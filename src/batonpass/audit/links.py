@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from batonpass.audit.carrying import CarriedItems
 from batonpass.audit.rulings import DECISIONS, Holds, require_decision
@@ -52,8 +53,7 @@ from batonpass.model.run import Run
 from batonpass.store.fold import Derived
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Struct):
     """What later receipts are compared with, beyond the derived rows."""
 
     history: dict[StreamId, list[bytes]] = field(default_factory=dict)  # digests by seq, of runs
@@ -88,8 +88,7 @@ class Memory:
             self.batons[body.handoff] = (digest, body.revision)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What a rule looks at: the derived rows, what is remembered besides, and the receipt in question."""
 
     derived: Derived

@@ -8,10 +8,11 @@ by, and nothing is guessed.
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from batonpass.audit.lookup import LAST, ending, telling_length
 from batonpass.errors import AmbiguousIdError, NotFoundError, ShortIdError
@@ -55,8 +56,7 @@ _LONGEST_NAME: Final = 128
 Thing = TypeVar("Thing")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
+class Meant(Struct, frozen=True, kw_only=True):
     """The one thing that answers to what somebody typed."""
 
     id: RunId | HandoffId | ReceiptId | CallId | SessionId | ContentId

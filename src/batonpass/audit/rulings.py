@@ -1,7 +1,8 @@
 """What waited for somebody and what was decided about it: step 8 of verification, and the signatures of step 7."""
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from batonpass.errors import RevokedKeyError, UnknownKeyError, UnlinkedError
 from batonpass.guard.gates import may_let_go_on
@@ -40,8 +41,7 @@ Signed: TypeAlias = tuple[bytes, tuple[tuple[bytes, bytes], ...]]
 DECISIONS = (HandoffBacked, HandoffApproved, HandoffDenied, ToolBacked, ToolApproved, ToolRefused)
 
 
-@dataclass(slots=True)
-class Holds:
+class Holds(Struct):
     """Everything that waits or waited: handoffs by their latest hold, calls one by one; and who is for letting it."""
 
     handoffs: dict[HandoffId, Hold] = field(default_factory=dict)

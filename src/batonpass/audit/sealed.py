@@ -9,9 +9,10 @@ its first receipt, because what is recorded in it now is held against what was r
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
+
+from msgspec import Struct
 
 from batonpass.errors import (
     ChainError,
@@ -32,8 +33,7 @@ from batonpass.wire.codec import decode_receipt
 from batonpass.wire.outline import Outline, outline_receipt
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """A receipt that was passed over: its outline, and the digest of its bytes."""
 
     receipt: Outline

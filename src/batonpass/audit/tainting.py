@@ -4,7 +4,8 @@ A label may say less trust than it has to, never more: two threads of one run ma
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from batonpass.errors import UnlinkedError
 from batonpass.guard.taint import may_endorse
@@ -35,8 +36,7 @@ from batonpass.model.taint import brought_by, endorsed_by, is_made_of_outside, o
 REPORT = "report"
 
 
-@dataclass(slots=True)
-class Taints:
+class Taints(Struct):
     """What came from outside, wherever it stands; and who has endorsed it since."""
 
     standing: dict[RunId, dict[Source, ReceiptId]] = field(default_factory=dict)  # by run: what reached it, and when

@@ -6,11 +6,11 @@ Returns evidence, or raises for the first thing that is wrong, with its stream, 
 import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from batonpass.audit.evidence import Evidence
@@ -56,8 +56,7 @@ FindContents: TypeAlias = Callable[[Sequence[ContentId]], Iterable[StoredContent
 FindTouches: TypeAlias = Callable[[Sequence[ContentId]], Iterable[Touched]]
 
 
-@dataclass(slots=True)
-class _ContentCount:
+class _ContentCount(Struct):
     checked: int = 0
     erased: int = 0
     withheld: int = 0

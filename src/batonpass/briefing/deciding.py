@@ -4,8 +4,9 @@ Its digest is signed with the decision, so nothing here depends on how wide a sc
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.model.visible import visible
 
@@ -15,8 +16,7 @@ _COLUMNS: Final = 400  # of one line
 _ROWS: Final = 10  # of one list
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Struct, frozen=True, kw_only=True):
     """Something to be shown: under which label, and somebody's own words or ours."""
 
     label: str

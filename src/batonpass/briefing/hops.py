@@ -1,7 +1,8 @@
 """What became of a baton at one hop: what came along, what is new, and what was not passed on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from batonpass.briefing.opening import counted
 from batonpass.briefing.person import escaped
@@ -10,8 +11,7 @@ from batonpass.model.baton import INHERITED, Baton
 from batonpass.model.items import Item
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """One baton against the one that its sender had been given."""
 
     carried: tuple[Item, ...]

@@ -1,9 +1,10 @@
 """What a briefing is made of, and which of it is given by reference when it is more than a reader can take."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.briefing.quoting import is_inline
 
@@ -20,8 +21,7 @@ class Rank(IntEnum):
     ORDER = 2  # what to do, for whom, and what must hold
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     """One text of a baton, under its heading."""
 
     heading: str

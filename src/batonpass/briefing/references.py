@@ -1,7 +1,8 @@
 """What a briefing gives by reference, piece by piece: the other half of `read_artifact`."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.briefing.quoting import new_marker, quoted
 from batonpass.briefing.sections import ReadBody, pieces_of
@@ -12,8 +13,7 @@ from batonpass.model.checks import require_integer, shorten
 AT_ONCE: Final = 16_000  # characters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True, kw_only=True):
     """A stretch of something that a baton carries, quoted as in the briefing."""
 
     text: str

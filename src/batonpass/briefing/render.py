@@ -4,9 +4,10 @@ Neither belongs into a system role: the words are a sender's, not the operator's
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.briefing.opening import counted, opening_of
 from batonpass.briefing.permissions import describe_grant, texts_of
@@ -34,8 +35,7 @@ _READING: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class Earlier(Struct, frozen=True, kw_only=True):
     """What earlier attempts at the same handoff left behind, in words."""
 
     finished: tuple[str, ...] = ()
@@ -43,8 +43,7 @@ class Earlier:
     children: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Briefing:
+class Briefing(Struct, frozen=True, kw_only=True):
     """A baton as a model reads it."""
 
     marker: str

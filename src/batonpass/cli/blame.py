@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from batonpass.accounts.blame import Lines
 from batonpass.accounts.blame_hunks import hunk_row

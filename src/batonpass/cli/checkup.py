@@ -1,7 +1,8 @@
 """What the doctor says: one thing that was looked at, and how bad it is."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Level(StrEnum):
@@ -12,8 +13,7 @@ class Level(StrEnum):
     BAD = "bad"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One thing that was looked at."""
 
     level: Level

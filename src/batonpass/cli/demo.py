@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from batonpass.cli.options import Command
 from batonpass.cli.printing import Painted, paint, say

@@ -7,13 +7,13 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 import apsw
 import click
+from msgspec.structs import asdict
 
 from batonpass import __version__
 from batonpass.cli.checkup import Check, Level
@@ -35,7 +35,7 @@ from batonpass.errors import (
 )
 from batonpass.model.ids import ContentId
 from batonpass.model.key import KeyStatus
-from batonpass.policy.document import find_file
+from batonpass.policy.file_place import find_file
 from batonpass.policy.reading import read_policy
 from batonpass.relay import Relay
 from batonpass.signing.keyfile import read_key

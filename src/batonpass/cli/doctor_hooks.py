@@ -14,7 +14,7 @@ from batonpass.cli.checkup import Check, Level
 from batonpass.cli.words import counted
 from batonpass.config import Settings
 from batonpass.errors import InvalidValueError
-from batonpass.policy.document import FILE_NAME
+from batonpass.policy.file_place import FILE_NAME
 
 _PATIENCE: Final = 2.0
 

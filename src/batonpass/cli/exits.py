@@ -6,7 +6,6 @@ words on stderr.
 
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NoReturn
@@ -172,6 +171,8 @@ def _is_stream(named: str | None) -> bool:
 
 def _tell_trace() -> None:
     if os.environ.get(DEBUG):
+        import traceback  # noqa: PLC0415 - when something went wrong, and somebody wants to know where
+
         for line in traceback.format_exc().splitlines():
             tell(line)
 

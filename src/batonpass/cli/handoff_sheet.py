@@ -4,14 +4,12 @@ Each line is made safe, cut to the width of the screen, and bounded in character
 otherwise go on for ever.
 """
 
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import click
 
-from batonpass.cli.printing import Painted, cut, is_terminal, paint, width
+from batonpass.cli.printing import Painted, columns, cut, paint, width
 from batonpass.model.visible import visible
 
 MORE: Final = "--json has all"
@@ -26,7 +24,7 @@ Parts = tuple[str, ...]
 
 def room() -> int:
     """Return how many columns a sheet may take. Where nobody looks at a screen, nothing is cut to its width."""
-    return max(_LEAST, shutil.get_terminal_size().columns) if is_terminal() else sys.maxsize
+    return max(_LEAST, columns())
 
 
 def shorten(words: str, longest: int = 100) -> str:

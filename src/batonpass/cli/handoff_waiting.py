@@ -1,7 +1,8 @@
 """The calls of open runs that wait for somebody, beside the handoffs that do."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from batonpass.audit.lookup import ending, telling_length
 from batonpass.audit.waiting import find_waiting_calls
@@ -16,8 +17,7 @@ from batonpass.records.text import read_receipt, read_texts
 from batonpass.store.port import LedgerView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingCall:
+class WaitingCall(Struct, frozen=True, kw_only=True):
     """A call that waits while its run goes on: which, of whom, since when, and on what."""
 
     held: CallRecord

@@ -1,11 +1,11 @@
 """`batonpass import`: bring what other programs already keep into the ledger."""
 
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec.structs import asdict
 
 from batonpass.adapters.claude_code.importing import Counts, Imported, import_transcripts
 from batonpass.adapters.claude_code.places import config_directory, find_transcripts

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict
 
 from batonpass.audit.meant import find_erasable, get_run
 from batonpass.cli.ids import RUN_ID

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.accounts.trail_words import first_line
 from batonpass.audit.feed import Feed
@@ -41,8 +42,7 @@ _QUOTED: Final = frozenset({"run", "call", "handoff", "by", "tool", "error", "ru
 Look = Callable[[LedgerView, Iterator[StoredReceipt]], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """One receipt, as it fits into a line."""
 
     receipt: Receipt

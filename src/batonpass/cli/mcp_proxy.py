@@ -23,7 +23,7 @@ from batonpass.errors import MissingExtraError
 from batonpass.handoff.calls.protected_paths import Protected, program_files
 from batonpass.model.ids import HANDOFF as IDS_OF_HANDOFFS
 from batonpass.model.ids import HandoffId, require_agent, require_id, require_principal, session_named
-from batonpass.policy.document import find_file
+from batonpass.policy.file_place import find_file
 from batonpass.policy.reading import given_policy
 
 if TYPE_CHECKING:

@@ -5,9 +5,7 @@ Text from a ledger may hold escape sequences that repaint a terminal, or marks t
 itself.
 """
 
-import json
 import os
-import shutil
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -58,6 +56,8 @@ def say_text(text: str, *, at_most: int | None = None) -> None:
 
 def say_json(value: Any, *, line: bool = False) -> None:  # noqa: ANN401 - whatever JSON can hold
     """Print a value as JSON in ASCII: an object to read, or one line of many."""
+    import json  # noqa: PLC0415 - most commands print words
+
     click.echo(json.dumps(value, indent=None if line else 2))
 
 
@@ -79,7 +79,7 @@ def table(
         return
     widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
     before = sum(widths[:-1]) + len(gap) * (len(widths) - 1)
-    room = max(_LEAST, _room() - before - len(indent))
+    room = max(_LEAST, columns() - before - len(indent))
     for line in lines:
         *cells, last = line
         padded = [Painted(cell + " " * (size - width(cell))) for cell, size in zip(cells, widths, strict=False)]
@@ -136,14 +136,19 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def columns() -> int:
+    """Return how long a line may be. Where nobody looks at a screen, nothing is cut to its width."""
+    if not is_terminal():
+        return sys.maxsize
+    import shutil  # noqa: PLC0415 - with it come all kinds of archives
+
+    return shutil.get_terminal_size().columns
+
+
 def _columns(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _room() -> int:
-    return shutil.get_terminal_size().columns if is_terminal() else sys.maxsize
 
 
 def _is_plain() -> bool:

@@ -3,13 +3,13 @@
 import os
 import subprocess
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec import Struct
 
 from batonpass.accounts.committed import Sides
 from batonpass.attribution.change import digest_of
@@ -33,8 +33,7 @@ class GitError(click.ClickException):
     code = "git.failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seals:
+class Seals(Struct, frozen=True, kw_only=True):
     """Seals that were found in commits: those of one ledger, and how many there are of others or beyond reading."""
 
     notes: tuple[str, ...]
@@ -42,8 +41,7 @@ class Seals:
     unreadable: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
+class Staged(Struct, frozen=True, kw_only=True):
     """What is about to be committed: the objects of each file, as its parent has it and as it will be."""
 
     root: Path

@@ -1,8 +1,6 @@
 """`batonpass trail`: a whole tree as it happened."""
 
-import shutil
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -10,8 +8,6 @@ from typing import Final
 import click
 
 from batonpass.accounts.trail import read_trail
-from batonpass.accounts.trail_html import render_html
-from batonpass.accounts.trail_mermaid import render_mermaid
 from batonpass.accounts.trail_telling import Note, Tone
 from batonpass.accounts.trail_text import Row, render_text
 from batonpass.accounts.trail_values import Called, HandoffTold, Happened, RunTold, Trail
@@ -23,7 +19,7 @@ from batonpass.cli.ids import WORK_ID
 from batonpass.cli.live import follow
 from batonpass.cli.opening import opened_store, opened_view, viewed
 from batonpass.cli.options import json_option, ledger_option, written
-from batonpass.cli.printing import Painted, cut, is_terminal, paint, say, say_json, tell, width
+from batonpass.cli.printing import Painted, columns, cut, paint, say, say_json, tell, width
 from batonpass.cli.words import counted, moment
 from batonpass.errors import NotFoundError
 from batonpass.model.content_names import BRIEF
@@ -81,7 +77,7 @@ def command(
     elif form is None:
         _say(trail, calls=calls)
     else:
-        pieces = render_html(trail, calls=calls) if form == "html" else _lines(render_mermaid(trail, calls=calls))
+        pieces = _drawn(trail, form, calls=calls)
         with written(output) as file:
             file.writelines(pieces)
         if output is not None:
@@ -115,12 +111,19 @@ def _read(view: LedgerView, given: str, *, whole: bool) -> Trail:
     return trail if whole else trail.below(top)
 
 
-def _lines(lines: Iterable[str]) -> Iterator[str]:
-    return (f"{line}\n" for line in lines)
+def _drawn(trail: Trail, form: str, *, calls: bool) -> Iterator[str]:
+    # Each of these is loaded by whoever wants it: most want lines.
+    if form == "html":
+        from batonpass.accounts.trail_html import render_html  # noqa: PLC0415 - as above
+
+        return render_html(trail, calls=calls)
+    from batonpass.accounts.trail_mermaid import render_mermaid  # noqa: PLC0415 - as above
+
+    return (f"{line}\n" for line in render_mermaid(trail, calls=calls))
 
 
 def _say(trail: Trail, *, calls: bool) -> None:
-    room = shutil.get_terminal_size().columns if is_terminal() else sys.maxsize
+    room = columns()
     for row in render_text(trail, calls=calls):
         say(_painted(row, room))
     mode = trail.runs[trail.root].mode

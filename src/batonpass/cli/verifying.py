@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict
 
 from batonpass.audit.bundle import verify_bundle
 from batonpass.audit.evidence import Evidence

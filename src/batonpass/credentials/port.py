@@ -1,7 +1,8 @@
 """What a provider of credentials promises: a secret for one run, and whose it is."""
 
-from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol
+
+from msgspec import Struct
 
 from batonpass.errors import CredentialError, InvalidValueError
 from batonpass.model.checks import require_instance, require_text
@@ -29,8 +30,7 @@ class Secret:
         raise InvalidValueError("secret", "leaves this process only where a tool sends it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
+class Credential(Struct, frozen=True, kw_only=True):
     """A secret, and the identity that others know whoever uses it by. The identity is recorded, the secret never."""
 
     name: str
@@ -45,8 +45,7 @@ class Credential:
             raise CredentialError(self.name, "its identity holds the secret; give it another identity")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialRequest:
+class CredentialRequest(Struct, frozen=True, kw_only=True):
     """For whom a credential is fetched: a backend that can gives each run one of its own."""
 
     name: str

@@ -3,11 +3,11 @@
 import json
 import os
 import stat
-import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.credentials.port import Credential, CredentialRequest, Secret
 from batonpass.errors import CredentialError
@@ -16,8 +16,7 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _PATIENCE: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class FromEnvironment:
+class FromEnvironment(Struct, frozen=True):
     """An environment variable."""
 
     variable: str
@@ -32,8 +31,7 @@ class FromEnvironment:
         return _credential(request, found, self.identity or f"environment:{self.variable}")
 
 
-@dataclass(frozen=True, slots=True)
-class FromFile:
+class FromFile(Struct, frozen=True):
     """A file that only its owner can read."""
 
     path: Path
@@ -54,8 +52,7 @@ class FromFile:
         return _credential(request, found, self.identity or f"file:{path.name}")
 
 
-@dataclass(frozen=True, slots=True)
-class FromKeyring:
+class FromKeyring(Struct, frozen=True):
     """The keyring of the system, by service and user name; needs the package `keyring`, which nothing here installs."""
 
     service: str
@@ -77,8 +74,7 @@ class FromKeyring:
         return _credential(request, found, self.identity or f"keyring:{self.username}@{self.service}")
 
 
-@dataclass(frozen=True, slots=True)
-class FromCommand:
+class FromCommand(Struct, frozen=True):
     """What a command prints: the secret, or JSON with `secret` and `identity`.
 
     It is told for whom, as `BATONPASS_RUN`, `BATONPASS_AGENT`, `BATONPASS_PRINCIPAL`, `BATONPASS_TOOL` and
@@ -98,6 +94,8 @@ class FromCommand:
             "BATONPASS_AGENT": request.agent,
             "BATONPASS_PRINCIPAL": request.principal,
         }
+        import subprocess  # noqa: PLC0415 - whoever asks what a grant says has no command to run
+
         # What it prints is never shown, whatever goes wrong: it may be the secret.
         try:
             done = subprocess.run(  # noqa: S603 - whoever sets up a relay chooses the command

@@ -10,10 +10,11 @@ import shlex
 import threading
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from batonpass.credentials.command_words import PROGRAMS, SHORT_OPTION, is_said
 from batonpass.credentials.command_words import without_secrets as without_secret_words
@@ -267,8 +268,7 @@ class Redactor:
             return self._compiled
 
 
-@dataclass(frozen=True, slots=True)
-class _Patterns:
+class _Patterns(Struct, frozen=True):
     """What texts are searched for. All of it takes time that grows with the text, whatever is in it."""
 
     sign: Any  # both of the next: where it is not found, neither is

@@ -1,11 +1,12 @@
 """The story that the demonstration tells, step by step; each step has happened when it is yielded."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.audit.evidence import Evidence
 from batonpass.audit.lookup import ending
@@ -43,16 +44,14 @@ class Tone(StrEnum):
     BAD = "bad"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line to print."""
 
     text: str
     tone: Tone = Tone.PLAIN
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """Something that was done, and what came of it."""
 
     title: str

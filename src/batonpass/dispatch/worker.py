@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.dispatch.heartbeat import Heartbeat
 from batonpass.errors import (
@@ -51,8 +52,7 @@ _PASSING: Final = (StoreBusyError, StoreUnavailableError, OutcomeUnknownError)
 _UNREADABLE: Final = (ContentErasedError, InvalidValueError, NotFoundError)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worked:
+class Worked(Struct, frozen=True, kw_only=True):
     """What became of one claim."""
 
     handoff: HandoffId

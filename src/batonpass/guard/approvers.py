@@ -1,7 +1,6 @@
 """Approvers: whether what somebody would let go on is theirs to approve, and who else's it is; from values alone."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from batonpass.errors import InvalidValueError
@@ -10,10 +9,10 @@ from batonpass.model.approver_scope import ApproverScope
 from batonpass.model.call import Call
 from batonpass.model.ids import AgentId, PrincipalId
 from batonpass.model.scope import Scope
+from batonpass.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approvable:
+class Approvable(Value, frozen=True, kw_only=True):
     """What waits for approvers: whose work it is, and the one call, or all that a handoff grants."""
 
     worker: AgentId

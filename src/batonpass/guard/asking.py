@@ -6,15 +6,14 @@ would have asked and did not is said as well: going on without asking is a failu
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from batonpass.guard.problem import BY_FREQUENCY, Problem
 from batonpass.model.policy import HandoffPolicy
+from batonpass.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Asking(Value, frozen=True, kw_only=True):
     """What to do about the problems of a baton: at most one of question, would_ask and cached is there."""
 
     question: Problem | None = None  # ask this now

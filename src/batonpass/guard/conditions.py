@@ -14,7 +14,6 @@ something that is not there. Only what holds, and prose, leaves a decision stand
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -24,6 +23,7 @@ from batonpass.guard.comparison import Fit, compare
 from batonpass.model.checks import shorten
 from batonpass.model.ids import Digest
 from batonpass.model.items import Operator
+from batonpass.model.value import Value
 
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
 _COMPARED: Final = re.compile(r"constraint:([^\s<>=!]+)\s*(<=|>=|!=|=|<|>)\s*(.+)", re.DOTALL)
@@ -52,8 +52,7 @@ class Verdict(StrEnum):
     UNCHECKED = "unchecked"  # prose
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value, frozen=True):
     """A condition, what became of it, and why."""
 
     condition: str
@@ -66,60 +65,52 @@ class Finding:
         return self.verdict in {Verdict.HOLDS, Verdict.UNCHECKED}
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Value, frozen=True):
     """What was found where somebody looked: a digest, or why there is none."""
 
     digest: Digest | None
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Value, frozen=True):
     """What a registered check said; None if it did not get that far."""
 
     holds: bool | None
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Value, frozen=True, kw_only=True):
     """What conditions are held against: the world as it was found just now."""
 
     at: datetime
-    artifacts: Mapping[str, Seen] = field(default_factory=dict)
-    files: Mapping[str, Seen] = field(default_factory=dict)
-    constraints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by key, every value that binds
-    checks: Mapping[str, Answer] | None = field(default_factory=dict)  # None: nobody can run checks here
+    artifacts: Mapping[str, Seen] = {}
+    files: Mapping[str, Seen] = {}
+    constraints: Mapping[str, tuple[str, ...]] = {}  # by key, every value that binds
+    checks: Mapping[str, Answer] | None = {}  # None: nobody can run checks here
 
 
-@dataclass(frozen=True, slots=True)
-class _Digested:
+class _Digested(Value, frozen=True):
     where: str
     name: str
     digest: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
+class _Compared(Value, frozen=True):
     key: str
     operator: Operator
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Dated:
+class _Dated(Value, frozen=True):
     word: str
     when: date | datetime
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
+class _Checked(Value, frozen=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Misspelt:
+class _Misspelt(Value, frozen=True):
     why: str
 
 

@@ -7,7 +7,6 @@ nobody can see whether that keeps to it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -15,6 +14,7 @@ from batonpass.guard.comparison import Fit, compare, is_refusing
 from batonpass.model.call import Opaque
 from batonpass.model.checks import shorten
 from batonpass.model.items import Constraint, Operator
+from batonpass.model.value import Value
 
 RETURNED: Final = "returned:"
 _CALL: Final = "call:"
@@ -24,8 +24,7 @@ _SHOWN: Final = 200
 _ABSENT: Final = object()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Value, frozen=True, kw_only=True):
     """A constraint that was held against what stands where it binds to."""
 
     constraint: Constraint

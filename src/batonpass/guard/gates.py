@@ -5,7 +5,6 @@ along, who may be asked and how deep a chain may be is judged besides, whatever 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
 
@@ -29,6 +28,7 @@ from batonpass.model.rules import (
     Subject,
     Tier,
 )
+from batonpass.model.value import Value
 
 
 class Force(Enum):
@@ -39,8 +39,7 @@ class Force(Enum):
     REQUIRED = auto()  # always: the file asks for it by name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Value, frozen=True, kw_only=True):
     """What the policy says about one handoff or call: which gate, by which rule, written where."""
 
     gate: Gate
@@ -61,8 +60,7 @@ class Decision:
         return self.force is Force.REQUIRED or (enforced and self.force is Force.GATED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFacts:
+class CallFacts(Value, frozen=True, kw_only=True):
     """What is known of a call before it is made."""
 
     agent: AgentId
@@ -76,11 +74,10 @@ class CallFacts:
     leads_to: str | None = None  # what the target is once links are followed, as a grant sees it; None: nobody looked
     tiers: tuple[Tier, ...] = ()
     depth: int = 0  # of the run that makes it: hops below the root
-    arguments: Mapping[str, object] = field(default_factory=dict)  # those that are held to a place, where they lead
+    arguments: Mapping[str, object] = {}  # those that are held to a place, where they lead
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffFacts:
+class HandoffFacts(Value, frozen=True, kw_only=True):
     """What is known of a handoff before it is offered."""
 
     to: AgentId

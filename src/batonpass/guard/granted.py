@@ -6,7 +6,6 @@ and the call is done each time.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final, TypeAlias
@@ -28,6 +27,7 @@ from batonpass.model.ids import AgentId, Digest, KeyId, PrincipalId, PublicKey
 from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import spell_time
 from batonpass.model.scope import Scope
+from batonpass.model.value import Value
 from batonpass.wire.statements import signing_bytes
 
 SKEW: Final = timedelta(seconds=30)  # by how much honest clocks may differ
@@ -38,8 +38,7 @@ SignatureCheck: TypeAlias = Callable[[bytes, bytes, bytes], bool]
 Enrolled: TypeAlias = Mapping[KeyId, RelayEnrolment]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifiedChain:
+class VerifiedChain(Value, frozen=True, kw_only=True):
     """A chain whose bytes prove what they say; whether it holds now, and for a call, is asked each time."""
 
     terms: tuple[Terms, ...]
@@ -61,8 +60,7 @@ class VerifiedChain:
         return self.terms[-1].principal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolPolicy:
+class ToolPolicy(Value, frozen=True, kw_only=True):
     """What whoever verifies takes at all, whatever was granted; None is everything."""
 
     ceiling: Scope | None = None

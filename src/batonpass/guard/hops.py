@@ -1,14 +1,12 @@
 """Hops: whether work may go one agent further. Over the signed lineage, never a number that the caller passes."""
 
-from dataclasses import dataclass
-
 from batonpass.errors import AgentNotAllowedError, HandoffDepthExceededError, HandoffLoopError
 from batonpass.model.ids import AgentId
 from batonpass.model.policy import HandoffPolicy
+from batonpass.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lineage:
+class Lineage(Value, frozen=True, kw_only=True):
     """Who works for whom, from whoever offers up to the root, and what each was asked for; a root for nothing."""
 
     hops: tuple[tuple[AgentId, str | None], ...]

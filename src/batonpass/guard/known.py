@@ -1,16 +1,15 @@
 """What the relay knows when a baton is received: everything that a check needs and a baton does not say."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
 from batonpass.model.checks import require_digest, require_instance, require_integer, require_media_type, require_utc
 from batonpass.model.ids import ContentId, Digest
+from batonpass.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Value, frozen=True, kw_only=True):
     """What is really kept under the id of a content."""
 
     size: int
@@ -26,8 +25,7 @@ class Kept:
             require_media_type("media_type", self.media_type)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Value, frozen=True, kw_only=True):
     """The moment, the depth of the signed lineage, the contents that can be reached, and what the ledger resolves.
 
     `contents` has the bodies of artifacts and, where they were read again, the contents of items. A body that is not
@@ -37,7 +35,7 @@ class Known:
 
     now: datetime
     depth: int = 0  # hops between the root and this handoff
-    contents: Mapping[ContentId, Kept] = field(default_factory=lambda: MappingProxyType({}))
+    contents: Mapping[ContentId, Kept] = MappingProxyType({})
     resolves: frozenset[str] = frozenset()
     references: Mapping[str, bool] | None = None
 

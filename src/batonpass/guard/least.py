@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from batonpass.errors import InvalidValueError
@@ -12,6 +11,7 @@ from batonpass.model.ids import AgentId
 from batonpass.model.pattern import ANY, Pattern, read_pattern
 from batonpass.model.permit import Permit
 from batonpass.model.scope import MOST_PERMITS, Scope
+from batonpass.model.value import Value
 
 SIBLINGS: Final = 3
 FIXED: Final = 1
@@ -19,16 +19,14 @@ FIXED: Final = 1
 NAMES: Final = frozenset({"call", "run"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
+class Suggestion(Value, frozen=True, kw_only=True):
     """A permit, and how many of the observed calls it covers."""
 
     permit: Permit
     calls: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeastScope:
+class LeastScope(Value, frozen=True, kw_only=True):
     """What one agent was seen to do, as permits; and the calls that no permit may cover."""
 
     agent: AgentId
@@ -46,8 +44,7 @@ class LeastScope:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breadth:
+class Breadth(Value, frozen=True, kw_only=True):
     """How far a suggestion may go beyond the very calls that were seen."""
 
     siblings: int = SIBLINGS  # so many different entries of one directory stand for all of it

@@ -1,12 +1,12 @@
 """A problem: what is wrong with a baton, found before anybody acts on it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import require_code, require_member, require_text
 from batonpass.model.kinds import ErrorType
+from batonpass.model.value import Value
 
 LONGEST_QUESTION: Final = 25  # words
 
@@ -27,8 +27,7 @@ class Whom(StrEnum):
     ROUTER = "router"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Value, frozen=True, kw_only=True):
     """One thing that is wrong, which check found it, and the one closed question that would settle it."""
 
     error: ErrorType

@@ -4,7 +4,6 @@ All steps of docs/spec/grant.md, section 7, in their order. Nothing is remembere
 seen before, which list of revocations is the newest and what time it is, whoever asks brings along.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -27,6 +26,7 @@ from batonpass.model.grant import Proof, Signed
 from batonpass.model.ids import AgentId, PrincipalId, PublicKey, RunId
 from batonpass.model.limits import Limits
 from batonpass.model.permit import Permit
+from batonpass.model.value import Value
 from batonpass.signing.ed25519 import is_signed, require_strong
 from batonpass.wire.call_digest import digest_call
 from batonpass.wire.token import decode_chain, decode_proof, decode_revocations, split_token
@@ -39,8 +39,7 @@ class Proofs(Protocol):
         """Refuse a proof that was shown before; remember it otherwise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permitted:
+class Permitted(Value, frozen=True, kw_only=True):
     """A call that may be made, and who makes it."""
 
     agent: AgentId
@@ -51,8 +50,7 @@ class Permitted:
     revocations: int | None  # the number of the list that was looked at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value, frozen=True, kw_only=True):
     """How a call is looked at: when, where, and what is taken there."""
 
     at: datetime

@@ -1,13 +1,12 @@
 """What a run is held to, by its own offer and by everybody above it: walked once, when it is begun or taken up."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from batonpass.errors import GrantChainError, GrantIntegrityError, GrantRevokedError, InvalidValueError
@@ -38,8 +37,7 @@ from batonpass.wire.token import decode_part
 STATEMENT: Final = "application/vnd.batonpass.grant"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     """So much may be used in a handoff, or in a tree, by everybody in it together."""
 
     id: StreamId
@@ -49,8 +47,7 @@ class Account:
     budget: bool = False  # it is what a brief allows; else it stands in a grant
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bounds:
+class Bounds(Struct, frozen=True, kw_only=True, dict=True):
     """What holds a run, known without another look at the ledger. By default, nothing does.
 
     What every call asks of it is worked out once, by the first.
@@ -114,8 +111,7 @@ def bounds_of_root(run: RunId, terms: Signed[Terms] | None, mode: Mode) -> Bound
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hop:
+class Hop(Struct, frozen=True, kw_only=True):
     """What one offer adds to the bounds of whoever takes it."""
 
     account: StreamId
@@ -175,7 +171,7 @@ def read_bounds(view: LedgerView, run: Run) -> Bounds:
     if not bounds.chain:
         return bounds
     streams = {StreamId(stream) for one in above for stream in (one.id, one.handoff) if stream is not None}
-    return dataclasses.replace(bounds, known_at=last_recorded(view, streams))
+    return replace(bounds, known_at=last_recorded(view, streams))
 
 
 def read_hop(view: LedgerView, run: Run, keys: Mapping[KeyId, Key]) -> Hop:

@@ -1,12 +1,12 @@
 """The one answer to what a run may do now: every hop of its grant, what is used of it, and what is left."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.credentials import Redactor
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from batonpass.handoff.holding import Holding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrantHop:
+class GrantHop(Struct, frozen=True, kw_only=True):
     """One hop of a chain: its terms, what is used of them, and whether they were revoked."""
 
     terms: Signed[Terms]
@@ -55,8 +54,7 @@ def read_hops(view: LedgerView, chain: Iterable[Signed[Terms]]) -> tuple[GrantHo
     return tuple(_hop(view, terms) for terms in chain)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class Holder(Struct, frozen=True, kw_only=True):
     """Who is held to something, and to what."""
 
     agent: AgentId

@@ -7,9 +7,10 @@ have to lead from there to what it is at the end, whoever made them; else somebo
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.documents import decode_change
@@ -38,8 +39,7 @@ _MOST_LISTED: Final = 1000
 _WRITE: Final = "write"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unexplained:
+class Unexplained(Struct, frozen=True, kw_only=True):
     """A file that changed while a run was open, and that no recorded call changed so."""
 
     path: str  # from the root of the work tree
@@ -47,8 +47,7 @@ class Unexplained:
     after: Digest | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """A recorded change: from one state of a file to another."""
 
     before: Digest | None

@@ -2,8 +2,9 @@
 
 import re
 import traceback
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CODE: Final = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
@@ -11,8 +12,7 @@ _LONGEST: Final = 60
 _MOST_CHARACTERS: Final = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """How something went wrong, as it is written down: a code for machines, words for people."""
 
     code: str

@@ -1,9 +1,10 @@
 """What a tree leaves behind, read from its receipts alone: a process that died without saving loses nothing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.remembering import is_memory
@@ -67,8 +68,7 @@ _DROPPED: Final[Mapping[Part, Fate]] = {
 }
 
 
-@dataclass(slots=True)
-class Left:
+class Left(Struct):
     """What a tree leaves behind, before anybody asked whether it still holds."""
 
     said: list[Said] = field(default_factory=list)

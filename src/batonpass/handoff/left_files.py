@@ -7,12 +7,14 @@ made is a person's, who had the file before them. Endorsing the content from out
 
 import os
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import new
 from itertools import islice
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.attribution.change import digest_of
 from batonpass.attribution.git import GitSilentError, Repository
@@ -36,8 +38,7 @@ _MOST_VERSIONS: Final = 50
 _LATEST: Final = 128  # of files that tainted runs left, so many are looked through for those in a directory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftFile:
+class LeftFile(Struct, frozen=True, kw_only=True):
     """What one call of a tainted run left in a file, and nobody answers for."""
 
     path: str  # from the root of the repository, else from that of the file system

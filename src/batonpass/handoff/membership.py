@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from datetime import datetime
 
 from batonpass.clock import Clock
 from batonpass.errors import (
@@ -10,12 +11,11 @@ from batonpass.errors import (
     KeyRefusedError,
     UnknownRelayError,
 )
-from batonpass.handoff.vouching import vouch
 from batonpass.ledger.acknowledged import Acknowledged
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.ledger import Ledger
 from batonpass.model.content import Content
-from batonpass.model.ids import PrincipalId, PublicKey, RelayId
+from batonpass.model.ids import LedgerId, PrincipalId, PublicKey, RelayId
 from batonpass.model.key import Key, KeyRole, KeyStatus, Signer
 from batonpass.model.projection import key_id
 from batonpass.signing.ed25519 import require_strong
@@ -156,13 +156,20 @@ class Membership:
             relay,
             root,
             self._clock,
-            vouch=lambda info: vouch(info.id, relay.id, relay.signer.public_key, root=root, at=at),
+            vouch=lambda info: _vouch(info.id, relay.id, relay.signer.public_key, root=root, at=at),
         )
 
     def _vouched(self, relay: RelayId, public_key: PublicKey, root: Signer) -> tuple[Content, ...]:
         with self._store.view() as view:
             ledger = view.info().id
-        return (vouch(ledger, relay, public_key, root=root, at=self._clock.now()),)
+        return (_vouch(ledger, relay, public_key, root=root, at=self._clock.now()),)
+
+
+def _vouch(ledger: LedgerId, relay: RelayId, public_key: PublicKey, *, root: Signer, at: datetime) -> Content:
+    # What knows of grants is loaded by whoever has the root key's word to give: once for a ledger, and for each relay.
+    from batonpass.handoff.vouching import vouch  # noqa: PLC0415 - as above
+
+    return vouch(ledger, relay, public_key, root=root, at=at)
 
 
 def has_one(principal: PrincipalId) -> str:

@@ -4,10 +4,11 @@ Memory is the agent's own: it is recorded in the run that wrote it, and travels 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
@@ -26,8 +27,7 @@ MEMORY: Final = "memory"
 _FILES: Final = frozenset({Part.ARTIFACT, Part.UNTRUSTED})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Struct, frozen=True, kw_only=True):
     """Something that an agent kept: the words, whose they are, when and in which run it kept them."""
 
     item: ContentId

@@ -4,9 +4,11 @@ import binascii
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from batonpass.errors import (
     CallError,
@@ -62,30 +64,25 @@ class ProgramError(Exception):
         super().__init__(f"{require_code('code', code)}: {message}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Item:
+class _Item(Struct, frozen=True, kw_only=True):
     type: str
     value: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
+class _Record(Struct, frozen=True, kw_only=True):
     item: _Item
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
+class _Call(Struct, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
+class _Read(Struct, frozen=True, kw_only=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attach:
+class _Attach(Struct, frozen=True, kw_only=True):
     name: str
     text: str | None = None
     base64: str | None = None
@@ -94,18 +91,15 @@ class _Attach:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Checkpoint:
+class _Checkpoint(Struct, frozen=True, kw_only=True):
     messages: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _AskGrant:
+class _AskGrant(Struct, frozen=True, kw_only=True):
     """What may I do now? It takes nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _HandOff:
+class _HandOff(Struct, frozen=True, kw_only=True):
     to: str
     task: str
     relation: Relation = Relation.LEAD_TO_WORKER
@@ -138,8 +132,7 @@ class _HandOff:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Report:
+class _Report(Struct, frozen=True, kw_only=True):
     result: str = ""
     value: Any = None
     completed: tuple[WorkItem | str, ...] = ()
@@ -152,8 +145,7 @@ class _Report:
     none: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fail:
+class _Fail(Struct, frozen=True, kw_only=True):
     code: str
     message: str
 
@@ -258,7 +250,7 @@ class Serving:
         return {}
 
     def _hand_off(self, asked: _HandOff) -> object:
-        handoff = self._run.hand_off(**{part.name: getattr(asked, part.name) for part in fields(asked)})
+        handoff = self._run.hand_off(**asdict(asked))
         result = handoff.result()
         if not result.delivered:
             # What the caller carries runs here and now, or nowhere: nobody else will ever take it.
@@ -269,7 +261,7 @@ class Serving:
         return tell_grant(self._run.grant)
 
     def _report(self, asked: _Report) -> object:
-        parts = {part.name: getattr(asked, part.name) for part in fields(asked) if part.name != "value"}
+        parts = {name: part for name, part in asdict(asked).items() if name != "value"}
         value = None if asked.value is None else json.dumps(asked.value, allow_nan=False, ensure_ascii=False)
         self._run.give(Report(value=value, **parts))
         self.reported = True

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Final
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from batonpass.audit.meant import get_session
 from batonpass.audit.sessions import find_roots, find_stops
@@ -165,7 +164,7 @@ def follow_run(view: LedgerView, working: Working) -> Holding:
     """
     bounds = read_bounds(view, working.run)
     if bounds.chain and not bounds.tried_out:
-        working = structs.replace(working, mode=Mode.ENFORCED)
+        working = replace(working, mode=Mode.ENFORCED)
     holding = Holding(working=working, bounds=bounds, stays_open=True)
     reported = remember(view, holding)
     delivered = view.find_handoffs(parent=working.run.id)

@@ -5,8 +5,9 @@ It is kept at hand, so that a call costs the same however long its run is. All o
 
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.model.ids import ReceiptId
 from batonpass.model.label import PLAIN, Label, Source, SourceType
@@ -17,8 +18,7 @@ from batonpass.scan.passages import Passages
 OWN: Final = PLAIN[SourceType.LLM_GENERATED]
 
 
-@dataclass(slots=True)
-class Taint:
+class Taint(Struct):
     """What came from outside to a run and stands; what somebody endorsed; and what it made of all else it knows."""
 
     entered: dict[Source, ReceiptId | None] = field(default_factory=dict)  # by which receipt it reached this run

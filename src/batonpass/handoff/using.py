@@ -3,7 +3,8 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.least import Breadth, Suggestion, is_readable, least_scope
@@ -20,8 +21,7 @@ from batonpass.store.port import LedgerView
 from batonpass.wire.canonical import encode
 
 
-@dataclass(slots=True)
-class Use:
+class Use(Struct):
     """What a run did to what, and by which rules it was refused something, each with how often."""
 
     made: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # tool, action, resource
@@ -96,8 +96,7 @@ def describe_use(terms: Terms, use: Use) -> bytes:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enough:
+class Enough(Struct, frozen=True, kw_only=True):
     """What would have been enough: permits within what was granted, permits beyond it, and calls that none can name."""
 
     within: tuple[Suggestion, ...] = ()

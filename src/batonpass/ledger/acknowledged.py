@@ -12,11 +12,11 @@ import contextlib
 import os
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import Struct
 
 from batonpass.errors import NotFoundError, RewoundError, StoreUnavailableError
 from batonpass.model.receipt import SignedReceipt
@@ -35,8 +35,7 @@ _WRITTEN_EVERY: Final = 64
 _MARKS: Final = msgspec.json.Decoder(Mark)
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """What is remembered: the latest, and the one that was the latest when the store was last asked."""
 
     latest: Mark | None = None

@@ -7,9 +7,10 @@ check them. Whatever parses has exactly one spelling. The specification is docs/
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.wire.canonical import read_base64, write_base64
@@ -29,8 +30,7 @@ _BODY_LINES: Final = 3
 _TRAILER_PARTS: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """The head of a ledger's Merkle tree: whose it is, how many receipts, which root.
 
     Raises `InvalidValueError` for parts that could not be written down and read back the same.
@@ -52,8 +52,7 @@ class Checkpoint:
         return f"{self.origin}\n{self.size}\n{write_base64(self.root)}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class NoteSignature:
+class NoteSignature(Struct, frozen=True):
     """One signature line of a note; nobody has checked it yet."""
 
     name: str
@@ -61,8 +60,7 @@ class NoteSignature:
     signature: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A checkpoint and the signatures that stand under it, read but not verified."""
 
     checkpoint: Checkpoint

@@ -1,7 +1,8 @@
 """Offline proof that one receipt is under a seal, as a c2sp.org/tlog-proof@v1 file."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError, SealError
 from batonpass.ledger.merkle import HASH_LENGTH, leaf_hash, root_from_inclusion
@@ -14,8 +15,7 @@ _EXTRA: Final = "extra "
 _INDEX: Final = "index "
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """The way from one receipt up to the root of a seal, and the seal as it was issued."""
 
     index: int  # the receipt's position - 1

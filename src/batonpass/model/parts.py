@@ -1,8 +1,8 @@
 """The named parts of a value: of ours, which are structs, and of other people's, which may be dataclasses."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from typing import Any
 
 from msgspec import NODEFAULT, Struct
 
@@ -13,8 +13,11 @@ def parts_of(value: object) -> dict[str, object] | None:
     kind = type(value)
     if issubclass(kind, Struct):
         names: Iterable[str] = kind.__struct_fields__
-    elif is_dataclass(kind):
-        names = [part.name for part in fields(kind)]
+    elif hasattr(kind, "__dataclass_fields__"):
+        from dataclasses import fields  # noqa: PLC0415 - whoever made a dataclass has loaded it, and we make none
+
+        made: Any = kind
+        names = [part.name for part in fields(made)]
     else:
         return None
     # A part that was deleted, or never set, hides nothing: it is None.

@@ -2,19 +2,19 @@
 
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct, field
+
 from batonpass.errors import InvalidValueError, PolicyFileError
 from batonpass.model.checks import shorten
 from batonpass.model.ids import Digest
+from batonpass.policy.file_place import FILE_NAME
 from batonpass.policy.lines import Path as Keys
 from batonpass.policy.lines import find_lines
-
-FILE_NAME: Final = "batonpass.toml"
 
 POLICY: Final = "policy"
 HANDOFFS: Final = "handoffs"
@@ -31,8 +31,7 @@ _MOST_BYTES: Final = 1024 * 1024
 Member = TypeVar("Member", bound=StrEnum)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A value in the file, and the keys that lead to it: whatever is wrong with it is said with its line."""
 
     document: "Document"
@@ -103,8 +102,7 @@ class Place:
             raise self.error(f"{shorten(self.value)} is not one of {', '.join(members)}") from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """The file as it was read: parsed, with the lines of its keys and the digest of its bytes."""
 
     file: str
@@ -115,14 +113,6 @@ class Document:
     def table(self, name: str) -> Place:
         """Return a top-level table; an empty one if the file does not have it."""
         return Place(self, (name,), self.content.get(name, {}))
-
-
-def find_file(directory: Path) -> Path | None:
-    """Return the nearest `batonpass.toml`, here or in a parent; None if there is none."""
-    for place in (directory, *directory.parents):
-        if (place / FILE_NAME).is_file():
-            return place / FILE_NAME
-    return None
 
 
 def find_document(path: Path) -> Document | None:

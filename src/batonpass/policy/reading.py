@@ -38,10 +38,10 @@ from batonpass.policy.document import (
     TIERS,
     Document,
     Place,
-    find_file,
     read_document,
     require_fitting,
 )
+from batonpass.policy.file_place import find_file
 from batonpass.policy.granting import grants_of, lines_of
 
 _DURATION: Final = re.compile(r"(\d{1,6})([smhdw])")

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from batonpass.errors import NotFoundError
 from batonpass.model.bodies import (
@@ -51,8 +52,7 @@ class Outcome(StrEnum):
     CACHED = "cached"  # not made: the result of an earlier one was fresh enough
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
+class CallRecord(Struct, frozen=True, kw_only=True):
     """One call. It begins with what was asked, and knows how it ended, if anybody does."""
 
     receipt: Receipt  # of what was asked: the request, the denial, the hold, or the answer from the cache

@@ -1,7 +1,8 @@
 """What receipts grant, and with whose secret a call acted. Nothing is checked here: that is for the verifier."""
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from batonpass.errors import BatonpassError
 from batonpass.model.bodies import HandoffAccepted, RunStarted
@@ -17,16 +18,14 @@ from batonpass.wire.token import decode_part
 _MAY = " may "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permitted:
+class Permitted(Struct, frozen=True, kw_only=True):
     """One hop of a grant, and the permit of it that let a call be made."""
 
     agent: str
     permit: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
+class Credential(Struct, frozen=True, kw_only=True):
     """With which secret a call acted: never the secret, but what it is called and whose it is."""
 
     key: Digest  # tells whether two calls acted with the same

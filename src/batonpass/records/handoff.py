@@ -1,9 +1,10 @@
 """A handoff: its offer, all that others did to it, how each attempt was judged, and what became of kept calls."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from batonpass.model.bodies import (
     HandoffCompleted,
@@ -39,8 +40,7 @@ class Standing(StrEnum):
     UNVERIFIED = "unverified"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """How somebody judged the result of one attempt."""
 
     receipt: Receipt
@@ -73,8 +73,7 @@ class Verdict:
         return f"by {self.body.by}, {how}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoffRecord:
+class HandoffRecord(Struct, frozen=True, kw_only=True):
     """One handoff as its receipts tell of it."""
 
     handoff: Handoff

@@ -5,11 +5,12 @@ who let the hold with its own key go on, and by nobody else, whatever else they 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import chain
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.errors import NotFoundError
 from batonpass.model.bodies import (
@@ -37,8 +38,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
+class Approval(Struct, frozen=True, kw_only=True):
     """What one person decided about one hold."""
 
     receipt: Receipt
@@ -88,8 +88,7 @@ class Approval:
         return self.body.measured_ms is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoldRecord:
+class HoldRecord(Struct, frozen=True, kw_only=True):
     """Something that waited, and all that was decided about it."""
 
     hold: Hold
@@ -126,8 +125,7 @@ class Leave(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallLeave:
+class CallLeave(Struct, frozen=True, kw_only=True):
     """By whose leave a call was made, or was not: of this call and of no other."""
 
     leave: Leave
@@ -140,8 +138,7 @@ class CallLeave:
         return () if self.hold is None else self.hold.approvals
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     """A hold on its way through a stream: what is decided from here on is about it."""
 
     hold: Hold
@@ -321,8 +318,7 @@ def _is_used_up(view: LedgerView, run: RunId, call: CallRecord, *, since: int = 
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     seq: int
     call: CallId
 

@@ -1,11 +1,11 @@
 """Where receipts come from if the act itself did not record them, and when it happened as their source says."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError
@@ -24,8 +24,7 @@ _CHUNK: Final = 500
 _NEAR: Final = 8  # receipts at either end of a stream, among which there is one with a time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """Where a receipt comes from, if not from the act itself."""
 
     program: str | None = None
@@ -37,8 +36,7 @@ class Source:
     subagent: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
+class Timed(Struct, frozen=True, kw_only=True):
     """Receipts with the times at which things happened, and how much of it somebody only told afterwards."""
 
     receipts: tuple[Receipt, ...]

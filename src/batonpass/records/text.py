@@ -1,9 +1,10 @@
 """What somebody wrote, read back: a receipt's contents by their names, as far as they are still there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import EditedError, InvalidValueError
 from batonpass.model.content import ContentRef, Place
@@ -22,8 +23,7 @@ class Found(StrEnum):
     MISSING = "missing"  # no receipt says that it was erased: `verify` will say so
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Struct, frozen=True, kw_only=True):
     """A content under the name by which its receipt refers to it, as far as it is still there."""
 
     name: str

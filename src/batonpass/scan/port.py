@@ -1,13 +1,13 @@
 """What a scanner promises: it finds and scores, and changes nothing."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from batonpass.model.checks import require_code, require_integer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One rule that a text matched: how often, where first, in which reading of the text, and how much it weighs."""
 
     rule: str

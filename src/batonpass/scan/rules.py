@@ -4,12 +4,12 @@ A rule says what such words do, not who writes them: an article about injection 
 recorded and quarantined, and neither stripped nor refused. A score is how much one match weighs, in thousandths.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+
+class Rule(Struct, frozen=True):
     """One pattern with a stable id."""
 
     id: str

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from nacl.exceptions import CryptoError
 from nacl.exceptions import RuntimeError as SodiumError
 from nacl.pwhash import argon2id
@@ -48,8 +49,7 @@ def find_approvers_home(environment: Mapping[str, str] | None = None) -> Path:
     return base / "batonpass" / "approvers"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Struct, frozen=True, kw_only=True):
     """What every guess of a passphrase costs: passes over so many bytes of memory."""
 
     passes: int = argon2id.OPSLIMIT_MODERATE

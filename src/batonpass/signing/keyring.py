@@ -1,8 +1,9 @@
 """The keys of one place: this relay's, and, where the ledger was founded, the root key."""
 
 import threading
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from batonpass.clock import Clock
 from batonpass.errors import InvalidValueError, KeyMissingError, KeyRefusedError
@@ -13,8 +14,7 @@ from batonpass.signing.keyfile import read_key, replace_key, write_key
 from batonpass.store.home import prepare_home
 
 
-@dataclass(frozen=True, slots=True)
-class RelayIdentity:
+class RelayIdentity(Struct, frozen=True):
     """Who records: the relay's id, and its key."""
 
     id: RelayId

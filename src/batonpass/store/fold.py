@@ -4,9 +4,9 @@ The memory store keeps this, and the verifier compares every store with it.
 """
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError
@@ -25,8 +25,7 @@ Name = TypeVar("Name")
 Row = TypeVar("Row")
 
 
-@dataclass(slots=True)
-class Derived:
+class Derived(Struct):
     """The derived rows, by id."""
 
     streams: MutableMapping[StreamId, Stream] = field(default_factory=dict)

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Collection, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from batonpass.errors import NotALedgerError, NotFoundError
@@ -39,8 +39,7 @@ from batonpass.store.fold import get_row
 from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery, Touched
 
 
-@dataclass(slots=True)
-class Tables:
+class Tables(Struct):
     """Everything that is kept."""
 
     info: LedgerInfo | None = None

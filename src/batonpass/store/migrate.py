@@ -2,18 +2,22 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from batonpass.errors import NewerSchemaError, SchemaError
+from batonpass.store.package_files import files_of
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Migration:
+class Migration(Struct, frozen=True, order=True):
     """One step of a schema."""
 
     version: int
@@ -21,8 +25,7 @@ class Migration:
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedMigration:
+class AppliedMigration(Struct, frozen=True):
     """A migration that a store knows, and when it was applied there; None if it was not."""
 
     version: int
@@ -30,9 +33,10 @@ class AppliedMigration:
     applied_at: datetime | None
 
 
-def find_migrations(package: str, directory: Traversable | None = None) -> tuple[Migration, ...]:
+@cache
+def find_migrations(package: str, directory: "Traversable | None" = None) -> tuple[Migration, ...]:
     """Return the migrations of a store by version, without gaps."""
-    directory = directory or files(package).joinpath("migrations")
+    directory = directory or files_of(package).joinpath("migrations")
     found = sorted(
         Migration(int(matched[1]), matched[2], file.read_text(encoding="utf-8"))
         for file in directory.iterdir()

@@ -6,9 +6,7 @@ from typing import Final
 from batonpass.errors import InvalidValueError, NoLedgerError, StoreUnavailableError
 from batonpass.model.checks import shorten
 from batonpass.store.home import home_of
-from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore
-from batonpass.store.sqlite.store import SqliteStore
 
 SQLITE: Final = "sqlite:///"
 MEMORY: Final = "memory:"
@@ -24,11 +22,15 @@ def open_store(url: str, *, create: bool = True) -> LedgerStore:
     `NoLedgerError` then.
     """
     if url == MEMORY:
+        from batonpass.store.memory import MemoryStore  # noqa: PLC0415 - each store is loaded by whoever opens one
+
         return MemoryStore()
     if url.startswith(SQLITE):
         path = path_of(url)
         if not create and not _exists(path):
             raise NoLedgerError(f"there is no ledger at {path}; record something first, or name another")
+        from batonpass.store.sqlite.store import SqliteStore  # noqa: PLC0415 - as above
+
         return SqliteStore(path)
     if url.partition(":")[0] in POSTGRES:
         return _open_postgres(url, create=create)

@@ -7,10 +7,11 @@ afterwards. The conformance suite in `batonpass.testing.conformance` is this pag
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 from batonpass.model.charge import Charged
 from batonpass.model.content import StoredContent
@@ -39,8 +40,7 @@ from batonpass.model.stream import Stream, genesis
 from batonpass.store.migrate import AppliedMigration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerInfo:
+class LedgerInfo(Struct, frozen=True, kw_only=True):
     """Who a ledger is: its id, and the root key that decides which relays may write."""
 
     id: LedgerId
@@ -52,8 +52,7 @@ class LedgerInfo:
         return genesis(self.id, self.root_key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptQuery:
+class ReceiptQuery(Struct, frozen=True, kw_only=True):
     """Which receipts to read; every given part narrows."""
 
     stream: StreamId | None = None
@@ -68,8 +67,7 @@ class ReceiptQuery:
     unsequenced: bool = False  # only receipts that have no position yet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Touched:
+class Touched(Struct, frozen=True, kw_only=True):
     """A change that was recorded under a path: which receipt says so, and the content that holds it."""
 
     path: str
@@ -77,8 +75,7 @@ class Touched:
     content: ContentId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(Struct, frozen=True, kw_only=True):
     """How much there is."""
 
     receipts: int
@@ -90,8 +87,7 @@ class Counts:
     bytes: int  # what the ledger occupies, as far as the store can tell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentSizes:
+class ContentSizes(Struct, frozen=True, kw_only=True):
     """How many contents there are by where they are kept, and how many bytes of words."""
 
     rows: int

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
+
+from batonpass.store.package_files import files_of
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -11,7 +12,7 @@ class Queries(Mapping[str, str]):
     """The statements of one file, by name."""
 
     def __init__(self, package: str, file: str = "queries.sql") -> None:
-        text = files(package).joinpath(file).read_text(encoding="utf-8")
+        text = files_of(package).joinpath(file).read_text(encoding="utf-8")
         _, *parts = _NAME.split(text)
         self._statements = {
             name: _without_remarks(statement) for name, statement in zip(parts[::2], parts[1::2], strict=True)

@@ -1,8 +1,7 @@
 """Everything that a ledger answers, to compare two of them."""
 
-from dataclasses import replace
-
 import msgspec
+from msgspec.structs import replace
 
 from batonpass.model.lifecycle import State
 from batonpass.model.receipt import StoredReceipt

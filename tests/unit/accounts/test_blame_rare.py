@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_changes import place_of, read_changes
 from batonpass.accounts.blame_unplaced import find_unplaced
@@ -44,7 +44,7 @@ def a_change(run: LiveRun, **given: object) -> FileChange:
         after=digest_of(AFTER.encode()),
         hunks=hunks_between(lines_of(BEFORE), lines_of(AFTER)),
     )
-    return replace(change, **given)  # type: ignore[arg-type]
+    return replace(change, **given)
 
 
 def records(

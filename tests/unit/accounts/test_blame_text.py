@@ -1,11 +1,11 @@
 """Blame in words: the few lines that people read, whatever the words in them try."""
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.accounts.blame_text import render_blame
 from batonpass.accounts.blame_values import Blame, Hop, Known, Line, Link, Maker, Proof
@@ -45,7 +45,7 @@ def an_answer(shop: Shop) -> tuple[Blame, Maker]:
 
 def with_maker(blame: Blame, maker: Maker, **line: object) -> Blame:
     call = blame.lines[0].calls[0]
-    lines = (replace(blame.lines[0], **line),)  # type: ignore[arg-type]
+    lines = (replace(blame.lines[0], **line),)
     return replace(blame, makers={call: maker}, lines=lines)
 
 
@@ -135,7 +135,7 @@ def test_several_groups_are_a_line_each(shop: Shop) -> None:
 )
 def test_unexplained_lines_say_since_when(line: dict[str, object], recorded: int, words: str) -> None:
     """And which commit brought them, if git knows."""
-    unexplained = replace(Line(number=1, text="x", known=Known.UNEXPLAINED), **line)  # type: ignore[arg-type]
+    unexplained = replace(Line(number=1, text="x", known=Known.UNEXPLAINED), **line)
 
     assert [words] == told(Blame(asked="a", path="a", total=1, recorded=recorded, lines=(unexplained,)))
 

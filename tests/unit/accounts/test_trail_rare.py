@@ -1,10 +1,9 @@
 """What seldom happens is told as well: gaps, waivers, questions, costs, broken words, rows in a circle."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from batonpass.accounts.trail_html import render_html
 from batonpass.accounts.trail_text import render_text
@@ -180,7 +179,7 @@ def test_rows_that_go_in_a_circle_end_somewhere(place: Place) -> None:
         trail,
         handoffs={**trail.handoffs, **{known: replace(each, story=(lead.id,)) for known, each in below.items()}},
     )
-    up = replace(trail, runs={**trail.runs, lead.id: replace(told, run=structs.replace(told.run, parent=run.id))})
+    up = replace(trail, runs={**trail.runs, lead.id: replace(told, run=replace(told.run, parent=run.id))})
 
     assert ["lead", "editor"] == [row.parts[0].text.split()[0] for row in render_text(down) if "─ " in row.tree]
     with pytest.raises(EditedError):

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from batonpass.attribution import differing, seen, worktree
 from batonpass.attribution.change import digest_of

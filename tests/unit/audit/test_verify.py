@@ -1,6 +1,5 @@
 """Verification: a whole ledger gives evidence; one wrong thing is named, with its stream, seq and field."""
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -293,7 +292,7 @@ def test_the_root_key_can_be_pinned(pin: str) -> None:
 def test_a_root_key_that_cannot_be_one_is_an_edit(root_key: str) -> None:
     """Rubbish in the ledger's own row is found before anything hangs from it."""
     forger = Forger()
-    forger.tables.info = dataclasses.replace(forger.tables.info, root_key=root_key)  # type: ignore[type-var]
+    forger.tables.info = replace(forger.tables.info, root_key=root_key)  # type: ignore[type-var]
 
     with pytest.raises(EditedError) as found:
         verify_ledger(forger.store)
@@ -306,7 +305,7 @@ def test_another_ledgers_name_breaks_every_tree(part: str) -> None:
     """A ledger cannot take another id or another root key: its first receipt hangs from both."""
     forger = Forger()
     other = Forger().tables.info
-    forger.tables.info = dataclasses.replace(forger.tables.info, **{part: getattr(other, part)})  # type: ignore[type-var]
+    forger.tables.info = replace(forger.tables.info, **{part: getattr(other, part)})  # type: ignore[type-var]
 
     with pytest.raises(VerificationError) as found:
         verify_ledger(forger.store)

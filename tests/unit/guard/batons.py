@@ -1,6 +1,5 @@
 """Batons and what surrounds them: a test says only what matters to it. The plain baton has no problem at all."""
 
-import dataclasses
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
@@ -48,13 +47,13 @@ def an_artifact(name: str = "rows.csv", *, number: int = 1, data: bytes = ROWS, 
 def kept(data: bytes = ROWS, **changes: Any) -> Kept:  # noqa: ANN401
     """Return what is kept of some data, intact."""
     plain = Kept(size=len(data), sha256=Digest(sha256(data).hexdigest()), digest_ok=True)
-    return dataclasses.replace(plain, **changes)
+    return replace(plain, **changes)
 
 
 def known(*contents: Kept, **changes: Any) -> Known:  # noqa: ANN401
     """Return a knowledge of noon, with contents for the artifacts that have the numbers 1, 2, 3."""
     plain = Known(now=NOON, contents={body_id(number): content for number, content in enumerate(contents, start=1)})
-    return dataclasses.replace(plain, **changes)
+    return replace(plain, **changes)
 
 
 def items_of(*values: ItemValue) -> tuple[Item, ...]:

@@ -1,8 +1,7 @@
 """A problem has a stable code and a short question."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.problem import BY_FREQUENCY
@@ -24,7 +23,7 @@ from tests.unit.guard.batons import a_problem
 def test_a_problem_that_could_not_be_recorded_is_refused(change: dict[str, str], field: str) -> None:
     """Codes are signed and questions are shown, so both are checked where they are made."""
     with pytest.raises(InvalidValueError) as error:
-        replace(a_problem(), **change)  # type: ignore[arg-type]
+        replace(a_problem(), **change)
 
     assert field == error.value.field
 

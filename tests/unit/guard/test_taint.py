@@ -1,8 +1,7 @@
 """Taint as values: which calls have consequences, what names one, and who answers for a stranger."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batonpass.guard.gates import CallFacts, HandoffFacts, judge_handoff
 from batonpass.guard.taint import is_consequential, is_named, judge_tainted_call, may_endorse

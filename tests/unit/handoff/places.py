@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from batonpass.clock import Clock
 from batonpass.handoff.calls.begin import begin_call
@@ -152,7 +152,7 @@ def begin_only(run: LiveRun, function: Callable[..., Any], *args: object) -> Cal
 
 def shared(run: LiveRun, relay: Relay) -> tuple[LiveRun, LiveRun]:
     """Return a run as two processes hold it that have its key from a file, as hooks do: neither fences the other."""
-    working = structs.replace(run._holding.working, epoch=None)
+    working = replace(run._holding.working, epoch=None)
     one, other = Holding(working=working), Holding(working=working)
     return LiveRun(run._desk, one, {}), LiveRun(relay.desk, other, {})
 

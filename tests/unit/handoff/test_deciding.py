@@ -1,6 +1,5 @@
 """Decisions that are proven: who may decide, what their key signs, and what goes on because of it."""
 
-import dataclasses
 from hashlib import sha256
 
 import pytest
@@ -232,7 +231,7 @@ def test_what_another_relay_showed_is_only_claimed() -> None:
     desk.relay.desk.showings = Showings()  # this process has shown nothing yet
     one.approve(by=desk.ana, shown=elsewhere, looked_ms=7)
     two.approve(by=desk.ana)
-    changed = dataclasses.replace(three.material(), text="Water the plants?")
+    changed = replace(three.material(), text="Water the plants?")
     three.approve(by=desk.ana, shown=changed, looked_ms=9)
 
     assert [(None, 7), (None, None), (None, 9)] == [

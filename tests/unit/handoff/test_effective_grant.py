@@ -1,6 +1,5 @@
 """What a run is told that it may do: counted now, never more than is enforced, and without secrets."""
 
-import dataclasses
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
@@ -195,7 +194,7 @@ class TestChain:
             agent=editor.agent,
             principal=editor.principal,
             mode=Mode.ENFORCED,
-            bounds=dataclasses.replace(bounds, chain=(above, stolen)),
+            bounds=replace(bounds, chain=(above, stolen)),
         )
         with relay.store.view() as view:
             grant = read_grant(view, holder, at=editor.grant.at)

@@ -15,7 +15,8 @@ from batonpass.model.approver_scope import ApproverScope
 from batonpass.model.kinds import Gate, Relation
 from batonpass.model.rules import Demand, Policy, Rule, Subject, Tier
 from batonpass.model.scope_text import read_scope
-from batonpass.policy.document import TABLES, find_document, find_file, parse_document
+from batonpass.policy.document import TABLES, find_document, parse_document
+from batonpass.policy.file_place import find_file
 from batonpass.policy.reading import find_policy, policy_of, read_policy
 
 WHOLE = """

@@ -1,8 +1,9 @@
 """What people ask about: content from outside itself, a whole tree, or something that it may have reached."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.accounts.taint.map import find_brought
 from batonpass.accounts.taint.texts import source_text
@@ -26,8 +27,7 @@ _SHOWN: Final = 5
 _SHORTEST: Final = 8  # letters and digits of a text that is looked for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What is meant: something that content from outside may have reached, or such content, or both."""
 
     target: Target | None = None

@@ -1,8 +1,9 @@
 """The map of content from outside: every run, handoff and call that it reached, also in other trees."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from batonpass.accounts.outside import Outside
 from batonpass.accounts.taint.phrases import called_with, came_with, entry_of, quoted_reason, whose

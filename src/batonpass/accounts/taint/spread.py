@@ -5,7 +5,8 @@ known when the receipt is read that brings it there: nothing later can have carr
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from batonpass.accounts.taint.values import Did
 from batonpass.model.bodies import (
@@ -27,8 +28,7 @@ from batonpass.model.taint import brought_by, endorsed_by, is_made_of_outside, o
 from batonpass.records.call import Ended
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """One receipt that carried something, and what had carried it there."""
 
     did: Did
@@ -52,8 +52,7 @@ Ways = dict[Source, Link]
 Named = Mapping[Source, Link | None]  # None: nobody knows how it came there
 
 
-@dataclass(slots=True)
-class Spread:
+class Spread(Struct):
     """What every run knew from outside, with the shortest way of each; receipts are given in the order of time."""
 
     now: dict[RunId, Ways] = field(default_factory=dict)  # what stands, and nobody endorsed

@@ -1,13 +1,17 @@
 """What there is to tell of content from outside: where it came in, the way that it went, and all that it reached."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from batonpass.accounts.trail_words import Words
 from batonpass.model.ids import ReceiptId, RunId
 from batonpass.model.label import Source
-from batonpass.scan.passages import Span
+
+if TYPE_CHECKING:
+    from batonpass.scan.passages import Span
 
 
 class Did(StrEnum):
@@ -30,8 +34,7 @@ class Did(StrEnum):
     KNEW = "knew"  # whatever else a receipt says: its run had it then
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """Where a text from outside came in."""
 
     source: Source
@@ -45,18 +48,16 @@ class Entry:
     by: str  # that run, as people say it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class Quote(Struct, frozen=True, kw_only=True):
     """A text in which words of a source stand, as far as it has room, and which of its characters those are."""
 
     where: str  # the task, an argument, a file, and so on
     text: str
-    spans: tuple[Span, ...]
+    spans: "tuple[Span, ...]"
     more: int = 0  # marks that had no room
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hop:
+class Hop(Struct, frozen=True, kw_only=True):
     """One receipt that carried content from outside further."""
 
     did: Did
@@ -77,8 +78,7 @@ class Hop:
         return bool(self.quotes) or self.flagged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(Struct, frozen=True, kw_only=True):
     """The shortest way of a text from outside to what was asked about; the first hop is where it came in."""
 
     entry: Entry
@@ -97,8 +97,7 @@ class Way:
         return self.hops[-1].is_quoting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One receipt on the map of content from outside."""
 
     did: Did
@@ -111,8 +110,7 @@ class Step:
     quoted: bool = False  # its words stand in the arguments, or it travels in the baton itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tracing:
+class Tracing(Struct, frozen=True, kw_only=True):
     """Where a text from outside entered, and all that it reached."""
 
     entry: Entry

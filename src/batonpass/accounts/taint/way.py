@@ -5,8 +5,9 @@ so every text on the way is compared with the source, less what people whom we t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from batonpass.accounts.taint.phrases import called_with, came_with, entry_of, quoted_reason, whose
 from batonpass.accounts.taint.spread import Link, Spread, Ways, linked_trees
@@ -74,8 +75,7 @@ def find_way(view: LedgerView, target: Target) -> tuple[Way, ...]:
     return tuple(ways)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Asked(Struct, frozen=True, kw_only=True):
     """What was asked about: where to stop, and what the last hop is."""
 
     root: RunId
@@ -177,8 +177,7 @@ def _tree_of(view: LedgerView, named: str) -> RunId | None:
     return None if receipt is None else receipt.root or RunId(receipt.stream)
 
 
-@dataclass(slots=True)
-class _Teller:
+class _Teller(Struct):
     """Tells ways: names, words and marks."""
 
     view: LedgerView

@@ -1,11 +1,12 @@
 """A session as a tree: what the human said, what the main conversation did, and what each sub-agent did for it."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.moved_files import Moved, find_moved
 from batonpass.adapters.claude_code.patches import added
@@ -36,8 +37,7 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _SUREST: Final = {LinkedBy.META: 0, LinkedBy.RESULT: 1, LinkedBy.INFERRED: 2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class FileChange(Struct, frozen=True, kw_only=True):
     """What a call did to one file; `path` is relative to the project if it lies there."""
 
     path: str
@@ -61,8 +61,7 @@ class FileChange:
         return None if self.after is None else sha256(self.after.encode()).hexdigest()
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Call:
+class Call(Struct, kw_only=True, eq=False):
     """One tool call, what came of it, and whom it started."""
 
     use: ToolUse
@@ -81,8 +80,7 @@ class Call:
 Step: TypeAlias = Prompt | Task | Call
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Run:
+class Run(Struct, kw_only=True, eq=False):
     """The main conversation, or a sub-agent: what it was told and what it did, in order."""
 
     agent: str | None = None  # None for the main conversation
@@ -110,8 +108,7 @@ class Run:
         return tuple(child for call in self.calls for child in call.children)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class Conversation(Struct, frozen=True, kw_only=True):
     """One session: the main run and all below it; sub-agents that nobody is known to have started stand apart."""
 
     info: SessionInfo
@@ -166,8 +163,7 @@ def _nothing(transcript: Transcript) -> SessionInfo:
     return SessionInfo(id=transcript.session, version=None, cwd=None, branch=None, first_at=None, last_at=None)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Building:
+class _Building(Struct, kw_only=True):
     """A tree that is being put together."""
 
     project: Path

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.batches import Batch
 from batonpass.adapters.claude_code.conversation import Call, Conversation, Run
@@ -68,8 +69,7 @@ from batonpass.signing.ed25519 import Ed25519Signer
 _DONE: Final = "completed"
 
 
-@dataclass(slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, kw_only=True):
     """How much was recorded."""
 
     prompts: int = 0
@@ -78,8 +78,7 @@ class Tally:
     changes: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class _Open:
+class _Open(Struct, kw_only=True):
     """A run that is being recorded."""
 
     run: Recorded

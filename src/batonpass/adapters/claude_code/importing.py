@@ -4,10 +4,11 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from batonpass.adapters.claude_code.batches import Batch
 from batonpass.adapters.claude_code.conversation import Conversation, read_conversation
@@ -27,8 +28,7 @@ _PROBLEMS_KEPT: Final = 1000
 _GIT_SECONDS: Final = 10
 
 
-@dataclass(slots=True, kw_only=True)
-class Counts:
+class Counts(Struct, kw_only=True):
     """How much was found, and how much of it is new in the ledger."""
 
     found: int = 0  # sessions of the project
@@ -41,8 +41,7 @@ class Counts:
     unread: int = 0  # lines that could not be read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class Imported(Struct, frozen=True, kw_only=True):
     """What an import did, and what it could not read."""
 
     counts: Counts

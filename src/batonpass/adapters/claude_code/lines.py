@@ -4,12 +4,12 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from batonpass.adapters.claude_code.records import Problem
 
@@ -24,8 +24,7 @@ _USED: Final = frozenset({"user", "assistant", "attachment"})
 _FIRST_LINES: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedLine:
+class PlacedLine(Struct, frozen=True, kw_only=True):
     """A line with its place in its file; `data` is all of it but its end."""
 
     line: "Line"

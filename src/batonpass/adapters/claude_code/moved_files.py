@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.adapters.claude_code.records import ToolResult, ToolUse
 from batonpass.attribution.intent import Act
@@ -14,8 +15,7 @@ _SHELL: Final = "Bash"
 _DOUBTS: Final = ("||", "if ", "for ", "while ", "case ")  # then a command that succeeds need not have done all of it
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """A file that has another name now, or a twin; both paths are absolute."""
 
     source: str

@@ -1,15 +1,15 @@
 """What of a session is not in the ledger yet: neither imported before, nor recorded while it happened."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from batonpass.adapters.claude_code.conversation import Call, Conversation, Run
 from batonpass.adapters.claude_code.records import Prompt, Task
 from batonpass.adapters.claude_code.sources import NOTHING, Heard, key_of
 
 
-@dataclass(frozen=True, slots=True)
-class Newness:
+class Newness(Struct, frozen=True):
     """Tells what is new."""
 
     known: Collection[str] = ()  # the keys of what was imported

@@ -5,17 +5,17 @@ import mmap
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 _LONGEST_SLUG: Final = 200
 _ODD: Final = re.compile(r"[^a-zA-Z0-9]")
 _AGENT: Final = re.compile(r"agent-(.+)\.jsonl")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transcript:
+class Transcript(Struct, frozen=True, kw_only=True):
     """The files of one session."""
 
     session: str

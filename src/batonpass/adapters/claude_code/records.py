@@ -1,11 +1,12 @@
 """What a transcript says, as values. Every text in them was written by a person, a model or a tool: data, no more."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 
 class LinkedBy(StrEnum):
@@ -16,8 +17,7 @@ class LinkedBy(StrEnum):
     INFERRED = "inferred"  # its task is, word for word, the prompt of a call that nobody else answers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hunk:
+class Hunk(Struct, frozen=True, kw_only=True):
     """Lines that were replaced; each begins with a blank, `-` or `+`.
 
     A side begins at a line, counted from 1; one without lines, after a line. A place that nobody noted down is None.
@@ -28,8 +28,7 @@ class Hunk:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilePatch:
+class FilePatch(Struct, frozen=True, kw_only=True):
     """What a call did to one file, as far as its result says."""
 
     path: str
@@ -39,8 +38,7 @@ class FilePatch:
     hunks: tuple[Hunk, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionInfo:
+class SessionInfo(Struct, frozen=True, kw_only=True):
     """A session, once all of its lines were read."""
 
     id: str
@@ -51,8 +49,7 @@ class SessionInfo:
     last_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class Prompt(Struct, frozen=True, kw_only=True):
     """What the human said."""
 
     session: str
@@ -62,8 +59,7 @@ class Prompt:
     prompt_id: str | None = None  # under which hooks were told of it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True):
     """What a sub-agent was told; the first one is its task."""
 
     session: str
@@ -73,8 +69,7 @@ class Task:
     uuid: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """What the model said in words."""
 
     session: str
@@ -84,8 +79,7 @@ class Said:
     uuid: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True, kw_only=True):
     """A call that the model asked for; `agent` is None in the main conversation."""
 
     session: str
@@ -99,8 +93,7 @@ class ToolUse:
     cwd: str | None = None  # where it was made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True, kw_only=True):
     """What came of a call."""
 
     session: str
@@ -116,8 +109,7 @@ class ToolResult:
     unknown: bool = False  # the program died during the call: these are its words about that, and no outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubagentLink:
+class SubagentLink(Struct, frozen=True, kw_only=True):
     """Which call started a sub-agent."""
 
     session: str
@@ -129,8 +121,7 @@ class SubagentLink:
     status: str | None = None  # as the result says: completed, or launched and left running
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """A sub-agent that was left running reported that it stopped."""
 
     session: str
@@ -140,8 +131,7 @@ class Ended:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """A line that could not be read, and was skipped."""
 
     path: Path

@@ -9,10 +9,11 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.adapters.claude_code.hooks import client
 from batonpass.adapters.claude_code.hooks.events import EVENTS
@@ -35,8 +36,7 @@ class Scope(StrEnum):
     USER = "user"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class Installed(Struct, frozen=True, kw_only=True):
     """Our hooks as they stand in a file: the first command of ours, and whether a failure blocks a call."""
 
     path: Path

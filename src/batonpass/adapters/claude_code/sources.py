@@ -1,7 +1,6 @@
 """Where imported receipts say what they come from, and how that is found again: importing twice adds nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
@@ -9,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.records import ToolResult, ToolUse
 from batonpass.model.bodies import (
@@ -32,16 +32,14 @@ _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _AT_ONCE: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """What a ledger already holds of a session."""
 
     roots: tuple[RunId, ...]  # the latest first
     sizes: Mapping[str, int] | None  # of its files, when it was last imported to the end; None if it never was
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class Heard(Struct, frozen=True, kw_only=True):
     """What of a session was recorded while it happened, by the program's own names."""
 
     calls: frozenset[str] = frozenset()
@@ -53,8 +51,7 @@ class Heard:
 NOTHING: Final = Heard()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(Struct, frozen=True, kw_only=True):
     """Which lines of a session a ledger holds, what it was told besides, and whether some was erased since."""
 
     keys: frozenset[str]
@@ -128,8 +125,7 @@ def read_held(view: LedgerView, roots: Sequence[RunId]) -> Held:
     return Held(keys=frozenset(keys), erased=erased, heard=heard.heard(view))
 
 
-@dataclass(slots=True)
-class _Hearing:
+class _Hearing(Struct):
     calls: set[str] = field(default_factory=set)
     agents: set[str] = field(default_factory=set)
     prompts: set[str] = field(default_factory=set)

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.conversation import Call, FileChange, Run
 from batonpass.adapters.claude_code.patches import EDITORS
@@ -58,8 +60,7 @@ _LONGEST_CODE: Final = 64
 _FINISHED: Final = frozenset({None, "completed", "async_launched"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """A file change as a receipt holds it: the words, their reference, and the path to find them by."""
 
     content: Content

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.lines import Attachment, Line, find_last_lines, find_lines
 from batonpass.adapters.claude_code.patches import read_patch
@@ -96,8 +96,7 @@ def read_first_words(path: Path | None) -> str | None:
     return None
 
 
-@dataclass(slots=True)
-class _About:
+class _About(Struct):
     """What the lines of a session say about the session."""
 
     session: str
@@ -126,8 +125,7 @@ class _About:
         )
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """What is remembered of a file's earlier lines: calls that wait for their results, and who said what."""
 
     session: str
@@ -137,8 +135,7 @@ class _Reading:
     caveat: str | None = None  # the line that said: what follows was a local command
 
 
-@dataclass(frozen=True, slots=True)
-class _Stamp:
+class _Stamp(Struct, frozen=True):
     """Of a line: who wrote it, when, and its id."""
 
     agent: str | None

@@ -8,7 +8,6 @@ judged something that the next reader may not see. So an enforced proxy passes o
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn, Self, TypeAlias
 
@@ -37,8 +36,7 @@ class SpelledFloat(float):
         return number
 
 
-@dataclass(frozen=True, slots=True)
-class UnfitNumber:
+class UnfitNumber(Struct, frozen=True):
     """A number that no double holds, such as 1e400, or one with more digits than a double has.
 
     It is recorded by its spelling, and no condition about numbers is met by it: what the server makes of it is unknown.

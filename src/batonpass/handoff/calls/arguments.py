@@ -7,7 +7,6 @@ it. So it is `Opaque`: it is described as it looked, and no target, condition or
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
@@ -15,6 +14,8 @@ from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct, field
 
 from batonpass.model.call import Opaque
 
@@ -61,8 +62,7 @@ def copy_arguments(
     return tuple(copy.of(value, 0) for value in args), {name: copy.of(value, 0) for name, value in kwargs.items()}
 
 
-@dataclass(slots=True)
-class _Copy:
+class _Copy(Struct):
     """A copy under way. Each source is kept with its copy: an id belongs to a value only while that is alive."""
 
     made: dict[int, tuple[object, Any]] = field(default_factory=dict)
@@ -105,8 +105,7 @@ def veiled(value: Any, *, filled: Iterable[object] = ()) -> Any:  # noqa: ANN401
     return _Veil({id(one) for one in filled}).of(value, 0)
 
 
-@dataclass(slots=True)
-class _Veil:
+class _Veil(Struct):
     """One look at an argument: what it goes through, and what it has been through."""
 
     filled: set[int]

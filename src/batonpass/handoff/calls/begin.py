@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from batonpass.handoff.calls.authority import authorise
 from batonpass.handoff.calls.begun import Begun, Replayed
@@ -43,7 +44,7 @@ def begin_call(
     Raises a `CallError` or a `GrantError` for a call that must not be made, once that is on record. Where nothing can
     be written, a run that is only watched goes on; but what may be done already is never done again.
     """
-    pending = PendingCall(desk=desk, holding=holding, call=call, beside=beside, made=made)
+    pending = PendingCall(desk=desk, holding=holding, call=call, declared=call.declared, beside=beside, made=made)
     pending.flags += noted
     pending.reasons += noted.values()
     pending.identify()

@@ -1,8 +1,9 @@
 """What comes of asking for a call: it may be made now, or it need not be, as its result is known."""
 
 import time
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from batonpass.credentials import Credential
 from batonpass.handoff.calls.context import CallContext
@@ -12,8 +13,7 @@ from batonpass.handoff.calls.sayings import Sayings
 from batonpass.model.ids import CallId, Digest, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(Struct, frozen=True, kw_only=True):
     """A call that may be made now: its request is durable, or its run is only watched."""
 
     call: CallId
@@ -47,8 +47,7 @@ class Begun:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """A call that need not be made: an earlier attempt finished it, or its result is kept and fresh."""
 
     value: Any

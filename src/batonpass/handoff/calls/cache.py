@@ -1,8 +1,9 @@
 """Results of calls that are given again for a while, in the same session or series, instead of making the call."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
 from batonpass.handoff.calls.begun import Replayed
@@ -20,8 +21,7 @@ from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class Again(Struct, frozen=True, kw_only=True):
     """A result that is fresh enough to be given again."""
 
     call: CallId

@@ -8,10 +8,12 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from batonpass.errors import CommandTimeoutError
 from batonpass.handoff.calls.context import current_call
@@ -24,8 +26,7 @@ _PATIENCE: Final = 1.0  # for threads that only somebody who escaped our process
 _LAST_WORDS: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(Struct, frozen=True, kw_only=True):
     """How a command ended, and what it wrote. Of more than was to be kept, the middle is left out, and says so."""
 
     exit_code: int  # 128 and the number of the signal, if one ended it

@@ -7,11 +7,12 @@ else it changes is found where the whole work tree is compared (files.py).
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from os import fspath
 from pathlib import Path, PurePath
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.attribution.arrived_commits import History, see_history
 from batonpass.attribution.change import FileChange, digest_of
@@ -27,8 +28,7 @@ _LARGEST_FILE: Final = 2 * 1024 * 1024
 _MOST_FILES: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(Struct, frozen=True):
     """What is there before a call: of files their bytes, or None where there was no file; of commits the last."""
 
     place: Path | str
@@ -71,8 +71,7 @@ def watch(arguments: Mapping[str, object], directory: Path | None = None) -> Wat
     return NOTHING if history is None and not before else Watched(root, before, history)
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(Struct, frozen=True):
     """What became of a watched file: its bytes before and after, None where there was no file."""
 
     path: str

@@ -4,10 +4,11 @@ Only what can be known from the words is: a test of an age or a size may come ou
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from typing import Final
+
+from msgspec import Struct, field
 
 RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _ENDS: Final = frozenset({";", "+"})
@@ -56,8 +57,7 @@ _LEAVES_FIRST: Final = frozenset({"-delete", "-depth", "-d"})
 _DEEPEST: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """A file or a directory, as `find` comes to it."""
 
     path: str  # as it prints it
@@ -71,8 +71,7 @@ class File:
         return self.path.rpartition("/")[2]
 
 
-@dataclass(slots=True)
-class _Outcome:
+class _Outcome(Struct):
     """What may come of asking about one file; a test that nobody can answer comes out either way."""
 
     true: bool = True

@@ -1,8 +1,10 @@
 """How calls end: what they returned, or how they failed, is recorded, and is among what the run knows from then on."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.attribution.arrived_commits import find_arrived
 from batonpass.attribution.change import FileChange
@@ -38,8 +40,7 @@ from batonpass.model.trusted import unchecked_maker
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
+class _Ended(Struct, frozen=True, kw_only=True):
     """What a call changed: as its outcome says it, with the words and the paths that go along."""
 
     changes: tuple[Changed, ...] = ()

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from batonpass.handoff.calls.tools import CALL, ToolCall
+from batonpass.handoff.calls.actions import CALL
+from batonpass.handoff.calls.tools import ToolCall
 
 MCP: Final = "mcp__"
 _BETWEEN: Final = "__"

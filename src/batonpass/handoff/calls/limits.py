@@ -1,11 +1,12 @@
 """Limits: what a call uses up is counted with its request, by everybody who shares the limit, and never beyond it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from batonpass.errors import (
     BudgetExhaustedError,
@@ -28,8 +29,7 @@ BUDGET: Final = "budget"
 LIMIT: Final = "limit"
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """What a call counts against: an account, or one permit of it, and how much of that there is."""
 
     account: StreamId
@@ -40,8 +40,7 @@ class Counted:
 Used: TypeAlias = Mapping[tuple[StreamId, Unit], int]
 
 
-@dataclass(slots=True)
-class Counting:
+class Counting(Struct):
     """What one call counts against: the accounts that it is under, and of each hop a permit that has room."""
 
     accounts: tuple[Account, ...]

@@ -1,10 +1,12 @@
 """What earlier attempts at a handoff did: finished calls are kept, calls in doubt are put before whoever goes on."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.handoff.transfer.holds import is_opened
 from batonpass.model.bodies import (
@@ -28,8 +30,7 @@ from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resumption:
+class Resumption(Struct, frozen=True, kw_only=True):
     """All that a new attempt starts from: what was finished, what is in doubt, and where the last one stopped."""
 
     attempts: tuple[Run, ...] = ()

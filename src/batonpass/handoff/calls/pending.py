@@ -1,8 +1,9 @@
 """A call on its way: who makes it, what it would do, and what was found out about it so far."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NoReturn
+
+from msgspec import Struct, field
 
 from batonpass.errors import BatonpassError, CallError, GrantError, GuardFailedError
 from batonpass.guard.gates import Decision
@@ -23,8 +24,7 @@ GUARD: Final = "guard"
 _NONE: Final = Digest("")  # until it is worked out
 
 
-@dataclass(slots=True, kw_only=True)
-class PendingCall:
+class PendingCall(Struct, kw_only=True):
     """One call between the moment that a door asks for it and its first receipt.
 
     Every step of `begin` takes it, reads what it needs and notes what it found. What stops a call goes through `refuse`
@@ -34,10 +34,10 @@ class PendingCall:
     desk: Desk
     holding: Holding
     call: ToolCall[Any]
+    declared: Declared  # about its tool
     beside: tuple[Content, ...] = ()  # what its door adds to each of its receipts, such as where it heard of the call
     made: bool = False  # it was made before anybody asked: it is judged and recorded, and nothing stops it any more
 
-    declared: Declared = field(init=False)  # about its tool
     described: bytes = b""  # tool and arguments: what is recorded, compared and made a key of
     number: int = 0  # which of the identical calls of its run it is, from 1
     key: Digest = _NONE  # the same for the same call in every attempt
@@ -52,9 +52,6 @@ class PendingCall:
     looks: Looks = field(default_factory=dict)  # where the paths among its arguments lead
     flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
     reasons: list[str] = field(default_factory=list)  # the same in words
-
-    def __post_init__(self) -> None:
-        self.declared = self.call.declared
 
     @property
     def target(self) -> str | None:

@@ -6,9 +6,10 @@ only likely to write, or writes without being told its name, is not here.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from batonpass.attribution.intent import Act
 from batonpass.handoff.calls.shell_programs import WRAPPERS, git_command
@@ -310,8 +311,7 @@ def _patch(words: list[str], _: Command) -> Iterator[Named]:
     yield from map(Named, (*names[:1], *_after(words, "-o", "--output")))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Formatter:
+class _Formatter(Struct, frozen=True, kw_only=True):
     """A program that formats the files, or the directories, that it is told."""
 
     act: Act = Act.FORMATS

@@ -9,12 +9,15 @@ import stat
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.handoff.calls.find_expression import File
 from batonpass.handoff.calls.path_spellings import status_of
@@ -56,8 +59,7 @@ class Access(IntEnum):
     REPLACES = 3  # it is moved or removed, with all that lies in it
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """A path that a call would use: from the root on, every link followed; or a pattern that a shell would expand."""
 
     path: str
@@ -76,16 +78,14 @@ class Tree(Protocol):
         """Return whether the command may come to a file that lies there, below these directories."""
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """The recorder, as somebody could try to end it."""
 
     pid: int
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """Why a call must not be made: what it would do, and what to do instead. A model reads it."""
 
     does: str

@@ -1,8 +1,9 @@
 """What a tool says, while it runs, that it changed."""
 
 import threading
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.model.checks import as_member, require_integer, require_text
@@ -11,8 +12,7 @@ from batonpass.model.effect import EffectKind
 MOST_EFFECTS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """One thing that a tool says it changed."""
 
     kind: EffectKind

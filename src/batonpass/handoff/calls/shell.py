@@ -3,20 +3,22 @@
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec import Struct
+
 from batonpass.attribution.change import FileChange
 from batonpass.errors import GrantDeniedError, InvalidValueError
+from batonpass.handoff.calls.actions import WRITE
 from batonpass.handoff.calls.authority import authorise_here
 from batonpass.handoff.calls.commands import KEPT, Command, decode_finished, encode_finished
 from batonpass.handoff.calls.environment import find_unsound, read_variables
 from batonpass.handoff.calls.shell_reach import takes_names
-from batonpass.handoff.calls.tools import PLACE, WRITE, Declared
+from batonpass.handoff.calls.tools import PLACE, Declared
 from batonpass.handoff.calls.written_files import OUTSIDE, SHELL, files_of
 from batonpass.handoff.desk import Desk
 from batonpass.handoff.holding import Holding
@@ -28,8 +30,7 @@ _TOLD_APART: Final = ("arguments", PLACE, "inherit")  # they stand in the line a
 NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(Struct, frozen=True, kw_only=True):
     """A command before it is run: what is declared of it, and what it is called with."""
 
     declared: Declared

@@ -7,10 +7,11 @@ who reads this wants to be certain, and what is not named stays a candidate.
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.attribution.intent import Act, Intent, Write
 from batonpass.handoff.calls.path_spellings import real_path
@@ -49,8 +50,7 @@ def words_intent(words: Sequence[str], place: str | os.PathLike[str], root: Path
     return shell_intent(" ".join("'" + word.replace("'", "'\\''") + "'" for word in words), place, root)
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     root: str
     is_grouped: bool  # whether a `cd` may end with a group of commands, and nobody knows which
     brings: bool = False

@@ -8,9 +8,10 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.handoff.calls.path_spellings import LONGEST_PATH, as_path, leads_to, spellings
 from batonpass.handoff.calls.protected_paths import PROGRAM, PROGRAMS, RUNS, Access, Found, Process, Protected, Reach
@@ -61,8 +62,7 @@ _ENDS_RECORDER: Final = Found(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
+class _Placed(Struct, frozen=True):
     """A command, and where it may be run."""
 
     command: Command
@@ -302,8 +302,7 @@ def _matches(pattern: str, text: str) -> bool:
         return pattern in text
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Struct, frozen=True):
     """A text that a command gives to a shell, and the words that the shell starts it with."""
 
     text: str

@@ -8,9 +8,10 @@ known (`$(printf …)`, an encoded script) stays unknown.
 import codecs
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 _ESCAPE: Final = re.compile(r"\\([4-7][0-7]{2}|.)", re.DOTALL)
 _ESCAPED: Final = frozenset("\\'\"abfnrtv01234567xuU\n")
@@ -40,8 +41,7 @@ class Redirected(NamedTuple):
     sign: str  # as it stands there: `>`, `>>`, `2>`, `&>`
 
 
-@dataclass(slots=True)
-class Command:
+class Command(Struct):
     """A simple command: its words, what it is fed by here-documents, and words that are no arguments."""
 
     words: list[str] = field(default_factory=list)

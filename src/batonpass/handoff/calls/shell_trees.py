@@ -6,9 +6,10 @@ The record lies in the work tree, and names it is known by need not stand in suc
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
+
+from msgspec import Struct
 
 from batonpass.handoff.calls.find_expression import File, FindExpression
 from batonpass.handoff.calls.protected_paths import Access
@@ -38,8 +39,7 @@ _SHOWS_HIDDEN: Final = {
 _GIT_UNTRACKED: Final = re.compile(r"-[a-z]*[oi][a-z]*|--(?:others|ignored)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeUse:
+class TreeUse(Struct, frozen=True, kw_only=True):
     """A directory that a command uses as a whole, and what is done to what it finds there."""
 
     start: str  # a word of the command

@@ -11,12 +11,12 @@ import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError, StoreError
@@ -190,8 +190,7 @@ def _is_meant(path: str, status: os.stat_result, *, directory: bool) -> bool:
     return HOME_NAME not in path.split("/")
 
 
-@dataclass(frozen=True, slots=True)
-class _Spelled:
+class _Spelled(Struct, frozen=True):
     """Where a text leads as a path, and what else than a file may be meant by it."""
 
     path: str

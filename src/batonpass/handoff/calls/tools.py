@@ -14,8 +14,11 @@ from types import FunctionType
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct
+
 from batonpass.errors import BatonpassError, InvalidValueError
 from batonpass.guard.gates import Decision
+from batonpass.handoff.calls.actions import CALL, READ, WRITE
 from batonpass.handoff.calls.arguments import PATHS, SCALARS, copy_arguments, is_plain, type_name, veiled
 from batonpass.handoff.calls.values import FLAT, describe_call, plain, readable
 from batonpass.model.call import Opaque
@@ -33,15 +36,11 @@ _IN_NAMES: Final = frozenset(ascii_letters + digits + "._-")
 _LONGEST_NAME: Final = 100
 _PATH: Final = "path"
 
-READ: Final = "read"
-WRITE: Final = "write"
-CALL: Final = "call"
 PLACE: Final = "cwd"  # the argument of a command that says where it runs
 UNSOUND: Final = frozenset({"target", "env"})  # the fields for which `require_sound` refuses a call
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """The argument that says what a call acts on."""
 
     name: str

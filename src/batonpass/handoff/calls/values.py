@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -15,6 +14,7 @@ from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
+from msgspec import Struct, field
 from msgspec.json import Encoder
 
 from batonpass.errors import InvalidValueError
@@ -36,8 +36,7 @@ FLAT: Final = frozenset({str, bool, NoneType})
 _ENCODER: Final = Encoder(order="sorted")
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """What is around the part that is being looked at, and how many parts may still be."""
 
     around: list[int] = field(default_factory=list)  # the identities of what it stands in, from the outside in

@@ -4,10 +4,12 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.sides import find_root
@@ -25,8 +27,7 @@ CUT: Final = "changes.cut"
 UNSEEN: Final = "changes.unseen"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What a call changed, as far as anybody saw, and in codes what was not seen."""
 
     changes: tuple[FileChange, ...] = ()

@@ -6,7 +6,7 @@ from typing import Final
 from batonpass.attribution.change import FileChange
 from batonpass.attribution.recorded_changes import read_file_changes
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.tools import WRITE
+from batonpass.handoff.calls.actions import WRITE
 from batonpass.model.call import Call
 from batonpass.records.call import CallRecord
 from batonpass.store.port import LedgerView

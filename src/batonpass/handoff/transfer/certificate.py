@@ -1,9 +1,9 @@
 """Binding: the key of an attempt to the terms of its offer, and the attempt to all that holds those above it."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.errors import GrantExpiredError
 from batonpass.handoff.bounds import Bounds, Hop, below, read_bounds, read_terms

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.briefing.deciding import Fact, decision_sheet
@@ -38,8 +38,7 @@ _GATES: Final = {
 _GONE: Final = "the words are no longer here"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class Material(Struct, frozen=True, kw_only=True):
     """What is to be decided, as it is to be shown, to the last character; and of which hold it is."""
 
     text: str

@@ -1,8 +1,9 @@
 """What came of a handoff, as a value: a decline or a failure is an answer, not a crash."""
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
 from batonpass.guard.taint import may_endorse
@@ -48,8 +49,7 @@ _SAID_WHY: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True):
     """How a handoff stands: what was delivered, or why nothing was."""
 
     handoff: HandoffId

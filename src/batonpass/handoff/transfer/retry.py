@@ -1,7 +1,8 @@
 """Trying again: the same baton, what was finished kept, what is in doubt put before whoever goes on."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from batonpass.errors import NotFoundError
 from batonpass.handoff.calls.past_calls import Resumption, read_resumption
@@ -16,8 +17,7 @@ from batonpass.model.lifecycle import Event, State, advance
 from batonpass.model.run import Handoff
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class Again(Struct, frozen=True, kw_only=True):
     """A handoff that waits for its next attempt, and what that attempt starts from."""
 
     handoff: Handoff

@@ -6,8 +6,9 @@ Only what was shown here can be measured here. What somebody claims who showed i
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.model.ids import Digest
 
@@ -15,8 +16,7 @@ _MOST: Final = 1024  # of as many holds at once nobody has read the first
 _NANOSECONDS: Final = 1_000_000
 
 
-@dataclass(slots=True)
-class Showings:
+class Showings(Struct):
     """What this relay handed out to be shown, and when it did so last."""
 
     clock: Callable[[], int] = time.monotonic_ns

@@ -3,10 +3,11 @@
 import inspect
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
 from batonpass.handoff.calls.values import looks
@@ -37,8 +38,7 @@ _MOST_OUTPUT: Final = 1024 * 1024
 _MOST_WORDS: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """Why somebody says that a result holds or not: a command's end, a check's answer, or a verdict."""
 
     passed: bool

@@ -1,11 +1,11 @@
 """Where a database is: what people may see of it, and what the driver is told."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import psycopg
+from msgspec import Struct
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from batonpass.errors import InvalidValueError
@@ -46,8 +46,7 @@ _READING: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """Where a database is. What stands in the URL goes before our own settings."""
 
     shown: str  # without any password

@@ -1,6 +1,5 @@
 """The PostgreSQL store: one statement appends, a lost answer is asked for, and a server that restarts is waited for."""
 
-import dataclasses
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -183,7 +182,7 @@ class PostgresStore:
 
 def _found(connection: Connection, info: LedgerInfo, first: Entry) -> LedgerInfo:
     with connection.transaction():
-        if connection.execute(QUERIES["add_ledger"], dataclasses.asdict(info)).fetchone() is None:
+        if connection.execute(QUERIES["add_ledger"], asdict(info)).fetchone() is None:
             return _read_info(connection) or info
         connection.execute(QUERIES["add_key"], asdict(root_key(info.root_key)))
         write(connection, [first])

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import quote
@@ -104,7 +103,10 @@ def translated(error: apsw.Error, path: Path | None = None) -> StoreError:
 def _is_full(path: Path | None) -> bool:
     """Return whether there is no room left: SQLite calls a log that it cannot make an I/O error."""
     try:
-        return path is not None and shutil.disk_usage(path.parent).free < _PAGE_BYTES
+        if path is None:
+            return False
+        disk = os.statvfs(path.parent)
+        return disk.f_bavail * disk.f_frsize < _PAGE_BYTES
     except OSError:
         return False
 

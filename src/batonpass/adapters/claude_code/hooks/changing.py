@@ -7,10 +7,12 @@ made it.
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.conversation import change_from
 from batonpass.adapters.claude_code.hooks.edit_told import ToldEdit, told_edit
@@ -58,8 +60,7 @@ class Tree(Protocol):
         """Let go of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a call changed, as far as anybody saw; `notes` say what was not seen."""
 
     changes: tuple[FileChange, ...] = ()
@@ -68,8 +69,7 @@ class Found:
     goes_on: bool = False  # it returned, and is at work in the background
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(Struct, frozen=True):
     """A call that edits one file, and the file before it."""
 
     path: Path

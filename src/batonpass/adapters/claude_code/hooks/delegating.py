@@ -1,8 +1,7 @@
 """Handing on: a call that starts a sub-agent is an offer, its start the acceptance, its stop the close-out."""
 
-from dataclasses import dataclass
-
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.hooks.pen import Pen
 from batonpass.adapters.claude_code.hooks.state import Offered, SessionState, Track
@@ -32,8 +31,7 @@ USUAL: str = "general-purpose"
 PROMPT: str = "prompt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delegation:
+class Delegation(Struct, frozen=True, kw_only=True):
     """What a call asks a sub-agent to do."""
 
     call: str | None
@@ -157,7 +155,7 @@ class Delegating(Pen):
         source = self.source(state, key=agent, subagent=agent, link=link, candidates=many)
         # Nobody can ask whoever works in another program: it goes on, and would have asked.
         holding = accept(self.desk, offered.handoff, asks=False, beside=(source,))
-        holding.working = structs.replace(holding.working, epoch=None)
+        holding.working = replace(holding.working, epoch=None)
         holding.stays_open = True
         if state.root is not None:
             holding.denied_before = state.root.holding.denied_before

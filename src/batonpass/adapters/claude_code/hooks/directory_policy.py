@@ -1,21 +1,22 @@
 """What `batonpass.toml` says about one directory, as it is now: a recorder stays for days, and the file changes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.hooks.enforcing import Refusal
 from batonpass.adapters.claude_code.hooks.rules import Rules, rules_of
 from batonpass.adapters.mcp.declaring import Server, read_servers
 from batonpass.errors import PolicyFileError
 from batonpass.model.rules import Policy
-from batonpass.policy.document import FILE_NAME, find_file, read_document
+from batonpass.policy.document import read_document
+from batonpass.policy.file_place import FILE_NAME, find_file
 from batonpass.policy.reading import policy_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruled:
+class Ruled(Struct, frozen=True, kw_only=True):
     """All that holds in a directory: gates and grants, rules for agents, and what is declared about MCP servers."""
 
     policy: Policy | None = None  # None: there is no file, and what the relay was opened with holds

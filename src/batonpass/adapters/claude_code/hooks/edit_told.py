@@ -1,16 +1,17 @@
 """What an editor says that it wrote, where the file on disk has become something else meanwhile."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.patches import patch_of_input, read_patch
 from batonpass.attribution.change import digest_of, lines_of
 from batonpass.attribution.differing import Difference
 
 
-@dataclass(frozen=True, slots=True)
-class ToldEdit:
+class ToldEdit(Struct, frozen=True):
     """The bytes that an editor began with and those that it left; None where there was no file."""
 
     before: bytes | None

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from batonpass.adapters.claude_code.hooks.events import Event
 from batonpass.adapters.claude_code.hooks.rules import DELEGATES, SHELLS, Pattern, Rules
@@ -14,13 +15,12 @@ from batonpass.handoff.calls.find_expression import FindExpression
 from batonpass.handoff.calls.shell_reach import scripts_in
 from batonpass.handoff.calls.shell_runs import base_name, program_run_by, programs_of, spellings_of
 from batonpass.handoff.calls.shell_text import LONGEST
-from batonpass.policy.document import FILE_NAME
+from batonpass.policy.file_place import FILE_NAME
 
 _PATHS: Final = ("file_path", "notebook_path", "path")
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why a call must not be made: the rule, and a sentence that the model can act on."""
 
     rule: str

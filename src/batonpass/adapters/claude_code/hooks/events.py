@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeGuard
+
+from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.patches import EDITORS
 from batonpass.adapters.claude_code.transcripts import DELEGATES, WRITTEN_BY_PROGRAM, notice_of
@@ -30,8 +31,7 @@ _AGENT: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _LONGEST_ID: Final = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """One thing that happened in a session."""
 
     name: str

@@ -1,8 +1,10 @@
 """Following a session, event by event: which receipts each of them becomes."""
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.hooks.changing import UNSEEN, Changing, Found
 from batonpass.adapters.claude_code.hooks.delegating import Delegating, Delegation
@@ -29,8 +31,7 @@ _LAUNCHED: Final = "async_launched"
 _NOBODY: Final = "no sub-agent is known to have taken it"
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """A call that must not be made, and what the model is told."""
 
     sentence: str

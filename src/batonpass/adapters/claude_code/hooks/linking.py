@@ -1,10 +1,10 @@
 """Which call started a sub-agent. Two of one type at once look alike: what is not certain is said to be inferred."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from batonpass.adapters.claude_code.hooks.events import Event
 from batonpass.adapters.claude_code.hooks.state import Offered, SessionState
@@ -15,16 +15,14 @@ UNKNOWN: Final = "unknown"
 _LARGEST_META: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meta:
+class Meta(Struct, frozen=True, kw_only=True):
     """What the file beside a sub-agent's transcript says."""
 
     call: str
     parent: str | None  # the sub-agent that started it; None: the main conversation did
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Struct, frozen=True, kw_only=True):
     """The offer that a sub-agent took, and how that is known."""
 
     offered: Offered | None  # None: the call that started it was not seen

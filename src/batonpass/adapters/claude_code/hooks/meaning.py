@@ -4,6 +4,7 @@ Files are read and written by their path; a command that is one program is run, 
 server is called as behind the proxy; whatever else there is, is called by its name.
 """
 
+import dataclasses
 import json
 import os
 import re
@@ -21,11 +22,12 @@ from batonpass.adapters.claude_code.places import relative_path
 from batonpass.adapters.claude_code.telling import as_agent, describe_arguments, is_reading, label_of
 from batonpass.adapters.mcp.declaring import Hints, Server, name_for
 from batonpass.guard.gates import Decision
+from batonpass.handoff.calls.actions import CALL, READ, WRITE
 from batonpass.handoff.calls.foreign import ForeignCall, find_mcp, split_mcp
-from batonpass.handoff.calls.tools import CALL, READ, WRITE, Declared
+from batonpass.handoff.calls.tools import Declared
 from batonpass.handoff.calls.values import readable
 from batonpass.model.kinds import Gate
-from batonpass.policy.document import FILE_NAME
+from batonpass.policy.file_place import FILE_NAME
 
 RUN: Final = "run"
 _PATHS: Final = ("file_path", "notebook_path", "path")
@@ -109,7 +111,7 @@ def call_of(event: Event, project: Path, servers: Mapping[str, Server], refusal:
     changed = said if event.path is None else relative_path(event.path, project)
     file = None if changed is None else readable(changed)
     return HookedCall(
-        replace(declared, target=None),
+        dataclasses.replace(declared, target=None),
         dict,
         (),
         arguments,
@@ -128,7 +130,7 @@ def _declared(event: Event, place: str, servers: Mapping[str, Server]) -> Declar
     tool = event.tool
     if (named := split_mcp(tool)) is not None:
         server = servers.get(named[0], Server(name=name_for(named[0])))
-        return replace(server.declare(named[1], Hints()), name=as_agent(tool), place=place)
+        return dataclasses.replace(server.declare(named[1], Hints()), name=as_agent(tool), place=place)
     named_by = _NAMED_BY.get(tool)
     return Declared(
         name=as_agent(tool),

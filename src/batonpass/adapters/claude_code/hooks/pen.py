@@ -1,13 +1,13 @@
 """Writing receipts about a session: what all of them have in common, and those about words and calls."""
 
+import dataclasses
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.hooks.directory_policy import Ruled, wrong_file
 from batonpass.adapters.claude_code.hooks.enforcing import Refusal, find_refusal
@@ -68,7 +68,7 @@ class Pen:
         """Return where receipts are made. What ends this process would end the record, so that is protected too."""
         desk = self._relay.desk
         if desk.protected.process is None:
-            desk.protected = replace(desk.protected, process=Process(os.getpid(), tuple(sys.orig_argv)))
+            desk.protected = dataclasses.replace(desk.protected, process=Process(os.getpid(), tuple(sys.orig_argv)))
         return desk
 
     def follow(self, ruled: Ruled) -> None:
@@ -111,7 +111,7 @@ class Pen:
             grant=self._left_of_table(state, by),
         )
         # Whoever has its key works on it: the next event may be another process's.
-        holding.working = structs.replace(holding.working, epoch=None)
+        holding.working = replace(holding.working, epoch=None)
         take_in(self.desk, holding, known)
         with self.desk.store.view() as view:
             holding.denied_before = find_denied(view, find_earlier(view, series_of(state.session), by, holding.id))

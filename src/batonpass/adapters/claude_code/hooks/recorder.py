@@ -8,10 +8,11 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from batonpass.adapters.claude_code.hooks.changing import Changing, Tree
 from batonpass.adapters.claude_code.hooks.delegating import Delegating

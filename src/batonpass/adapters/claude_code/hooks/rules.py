@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.hooks.tool_kinds import ToolKind, leading_name, tools_of
 from batonpass.guard.patterns import glob
@@ -20,8 +21,7 @@ _WITH_MORE: Final = FILES | SHELLS | DELEGATES | {"WebFetch"}
 _PATTERN: Final = re.compile(r"([A-Za-z][A-Za-z0-9_*-]*)(?:\((.+)\))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A tool, or several by `*`, and perhaps what it is used on: `Bash(git *)`, `Edit(src/**)`, `mcp__github__*`."""
 
     text: str
@@ -37,16 +37,14 @@ class Pattern:
         return glob(self.tool, across=True).fullmatch(tool) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What one type of agent may use. None allows everything that is not denied, unless the default says otherwise."""
 
     allow: tuple[Pattern, ...] | None = None
     deny: tuple[Pattern, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     """What `batonpass.toml` says about the agents of Claude Code."""
 
     denies_by_default: bool = False

@@ -1,7 +1,8 @@
 """Where a session stands: its runs, calls and handoffs by the names that Claude Code gives them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from batonpass.adapters.claude_code.hooks.events import Event
 from batonpass.adapters.claude_code.records import LinkedBy
@@ -12,8 +13,7 @@ from batonpass.ledger.standing import Working
 from batonpass.model.ids import AgentId, CallId, ContentId, HandoffId, RunId
 
 
-@dataclass(slots=True, kw_only=True)
-class Track:
+class Track(Struct, kw_only=True):
     """A run that is being recorded."""
 
     holding: Holding  # what every door knows of a run that it works on
@@ -39,8 +39,7 @@ class Track:
         return self.link == LinkedBy.INFERRED and self.candidates > 1
 
 
-@dataclass(slots=True, kw_only=True)
-class Made:
+class Made(Struct, kw_only=True):
     """A call, by our id."""
 
     id: CallId
@@ -59,8 +58,7 @@ class Made:
         return self.denied is not None and self.begun is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Going:
+class Going(Struct, frozen=True, kw_only=True):
     """A command that returned and may be at work still."""
 
     made: Made
@@ -69,8 +67,7 @@ class Going:
     task: str | None = None  # how Claude Code names it, if it knows of it
 
 
-@dataclass(slots=True, kw_only=True)
-class Offered:
+class Offered(Struct, kw_only=True):
     """A handoff that a call offered."""
 
     handoff: HandoffId
@@ -88,8 +85,7 @@ class Offered:
         return kind is None or self.kind in {None, kind}
 
 
-@dataclass(slots=True, kw_only=True)
-class SessionState:
+class SessionState(Struct, kw_only=True):
     """One session, as far as it is recorded: all of it follows from the ledger."""
 
     session: str
