@@ -13,8 +13,10 @@ from batonpass.handoff.calls.tools import ToolCall
 def call_intent(call: ToolCall[Any], watched: Watched, root: Path) -> Intent:
     """Return what a call is told to write into the work tree below a root."""
     if not call.declared.scripts:
-        paths = (path.relative_to(root).as_posix() for path in watched.before if path.is_relative_to(root))
-        return Intent(writes=tuple(Write(path=path) for path in paths))
+        # Texts, not paths: this is asked before every call of a run whose files are watched.
+        below = f"{str(root).rstrip('/')}/"
+        inside = [path.removeprefix(below) for path in watched.files if path.startswith(below)]
+        return Intent(writes=tuple([Write(path=path) for path in inside]))
     told = [shell_intent(text, call.declared.place or Path.cwd(), root) for text in _scripts(call)]
     return Intent(writes=tuple(write for one in told for write in one.writes), brings=any(one.brings for one in told))
 

@@ -136,14 +136,15 @@ def _see(
     """Look at what a call changed, unless its door did, and take what it says about that."""
     if seen is None:
         seen = _look(desk, holding, begun, is_command=bool(call.declared.scripts))
+    said, cut = begun.sayings.take()
+    told = said or cut or (completed and call.declared.effect is not None)
+    if not (told or seen.changes or seen.flags or seen.goes_on):
+        commits = find_arrived(begun.watched.history)
+        return _Ended(commits=commits) if commits else _NOTHING_ENDED
     holding.changed.update(change.path for change in seen.changes)
     going = (desk.text(HISTORY, head_of(desk.files.root) or ""),) if seen.goes_on else ()
     outside = find_outside(desk, holding, seen.changes) if call.declared.any_file else ()
     holding.went_outside = holding.went_outside or bool(outside)
-    said, cut = begun.sayings.take()
-    if seen is _NOTHING_SEEN and not said and not cut and (call.declared.effect is None or not completed):
-        commits = find_arrived(begun.watched.history)
-        return _Ended(commits=commits) if commits else _NOTHING_ENDED
     changes = [(change, _kept(desk, change, number)) for number, change in enumerate(seen.changes, 1)]
     effects = list(find_effects(desk, holding, call, said, completed=completed))
     return _Ended(

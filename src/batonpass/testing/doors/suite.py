@@ -220,6 +220,8 @@ def _break(stage: Stage, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     match what:
         case "guard":
+            # Whichever of the two is asked: a policy that says nothing is not asked about a call.
+            monkeypatch.setattr(policy_gates, "is_silent", breaks)
             monkeypatch.setattr(policy_gates, "judge_call", breaks)
         case "store":
             monkeypatch.setattr(stage.store, "append", full)
