@@ -138,7 +138,7 @@ def test_the_terminal_obeys_nobody(desk: Desk, relay: Relay, words: str) -> None
 
 def test_on_a_terminal_a_line_is_cut(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends where the screen ends, and says so."""
-    monkeypatch.setattr("batonpass.cli.trail.is_terminal", lambda: True)
+    monkeypatch.setattr("batonpass.cli.printing.is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "50")
     relay.start("word " * 100, by="user:ana")
     lines = desk.words("trail", "last").splitlines()[:-1]
@@ -148,7 +148,7 @@ def test_on_a_terminal_a_line_is_cut(desk: Desk, relay: Relay, monkeypatch: pyte
 
 def test_on_a_narrow_terminal_the_outcome_stays(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a call was given is cut first: that it failed, or has no outcome, is what people look for."""
-    monkeypatch.setattr("batonpass.cli.trail.is_terminal", lambda: True)
+    monkeypatch.setattr("batonpass.cli.printing.is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     recording = plainly(relay.recording)
     lead = recording.start("Fix it", agent="lead", by="user:ana")
