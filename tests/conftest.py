@@ -6,9 +6,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
+from tests.memory import use_memory
 from tests.sharing import Sharing, schedule
 
 pytest_plugins = ["tests.postgres_server"]
+
+use_memory()
 
 # A test never asserts a time, and neither does a machine that is busy with something else.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
