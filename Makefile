@@ -39,7 +39,7 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(if $(wildcard tests/typing/*.py),$(BIN)/pyright)
-	$(BIN)/pytest -q tests/house
+	$(BIN)/pytest -q tests/house $(SHARED)
 
 # tests/house has just run in check. What is slow runs the same lines again, thousands of times or in many processes:
 # measuring its coverage would take twice as long, and the gates hold without it.

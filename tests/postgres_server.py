@@ -7,16 +7,17 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from shutil import disk_usage, rmtree
+from shutil import rmtree
 from typing import Any, Final
 
 import psycopg
 import pytest
 
 from batonpass.store.postgres.store import PostgresStore
+from tests.memory import roomy_memory
 
 TEMPLATE: Final = "ledger_template"
 USER: Final = "relay"
@@ -35,8 +36,6 @@ host all postgres 127.0.0.1/32 trust
 host all all      127.0.0.1/32 scram-sha-256
 """
 _STARTS_WITHIN: Final = 30.0
-_MEMORY: Final = "/dev/shm"  # noqa: S108 - mkdtemp makes a directory of its own there
-_ROOM_BYTES: Final = 4 << 30
 
 
 class Server:
@@ -111,17 +110,11 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def _roomy_memory() -> str | None:
-    """Return a directory in memory, where making a database is five times as fast; None if it is small or not there."""
-    with suppress(OSError):
-        return _MEMORY if disk_usage(_MEMORY).free > _ROOM_BYTES else None
-    return None
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """Return a running server."""
-    directory = Path(tempfile.mkdtemp(prefix="batonpass-postgres-", dir=_roomy_memory()))
+    # Making a database is five times as fast in memory.
+    directory = Path(tempfile.mkdtemp(prefix="batonpass-postgres-", dir=roomy_memory()))
     server = Server(directory)
     server.start()
     try:

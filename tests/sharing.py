@@ -28,6 +28,21 @@ TOGETHER: Final = (
     "tests/unit/adapters/claude_code/hooks/test_resuming.py",
 )
 
+# Each of these takes a minute or so by itself. Begun last, it would keep one process busy while the others have nothing
+# left to do.
+LONG: Final = (
+    "tests/attribution/test_sessions.py::test_in_a_hundred_sessions",
+    "tests/attribution/test_workshop.py::test_a_hundred_workshops",
+    "tests/acceptance/test_documents.py",
+    "tests/integration/test_stateful.py",
+    "tests/integration/test_mutations.py",
+)
+
+
+def longest_first(items: "list[pytest.Item]") -> None:
+    """Let what takes longest begin first; all else keeps its order."""
+    items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG)))
+
 
 class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # its package has no types
     """Gives each test to whoever is free, and those that belong together to one."""

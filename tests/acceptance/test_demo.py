@@ -125,6 +125,7 @@ def test_what_it_says_to_try_can_be_tried(played: Played) -> None:
     } == codes
 
 
+@pytest.mark.slow
 def test_the_flipped_ledger_differs_in_one_byte(tmp_path: Path) -> None:
     """One byte is one byte."""
     list(play(tmp_path))
@@ -151,6 +152,7 @@ def test_a_terminal_gets_colours(tmp_path: Path) -> None:
     assert (0, True, True) == (code, "\x1b[32mwhole" in shown, "\x1b[31mfound" in shown)
 
 
+@pytest.mark.slow
 def test_what_is_not_found_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If tampering were not noticed, the demonstration would say so and fail."""
     monkeypatch.setattr(story, "change_byte", lambda *_: 0)
@@ -159,6 +161,7 @@ def test_what_is_not_found_is_a_failure(tmp_path: Path, monkeypatch: pytest.Monk
         list(play(tmp_path))
 
 
+@pytest.mark.slow
 def test_another_summary_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the kill had left a trace in the summary, the demonstration would say so and fail."""
     analysis = load_analysis()
@@ -226,6 +229,7 @@ def test_only_the_drafter_was_tried_again(example: Played) -> None:
     } == handoffs
 
 
+@pytest.mark.slow
 def test_only_what_was_in_doubt_was_called_again(example: Played) -> None:
     """Finished calls were not made again; the one that says that it may be repeated was."""
     with ledger_in(example.place) as relay, relay.store.view() as view:
@@ -244,6 +248,7 @@ def test_example_leaves_a_ledger_that_is_whole(example: Played) -> None:
     assert (0, True) == (proof.returncode, "whole: 3 items over 1 hop, byte for byte" in proof.stdout)
 
 
+@pytest.mark.slow
 def test_a_killed_drafter_changes_nothing_in_the_summary(
     example: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,7 @@ def test_the_record_is_whole(place: Path) -> None:
     assert (0, True) == (done.returncode, done.stdout.startswith("whole: 43 receipts"))
 
 
+@pytest.mark.slow
 def test_the_demonstration_tells_it(tmp_path: Path) -> None:
     """Six steps, the answer among them; what it says to try can be tried."""
     done = batonpass_in(tmp_path, "demo", "freight", "--keep", str(tmp_path / "kept"))

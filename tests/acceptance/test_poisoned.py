@@ -42,6 +42,7 @@ def test_the_same_agents_read_both_pages(tmp_path: Path, page: str, held: list[s
     assert ([(EXAMPLE.ON_FILE, 420)], held) == (bank.paid, holds(tmp_path))
 
 
+@pytest.mark.slow
 def test_the_demonstration_shows_all_of_it(tmp_path: Path) -> None:
     """From the order in the page to the person who denied it; what it says to try can be tried."""
     done = batonpass_in(tmp_path, "demo", "poisoned", "--keep", str(tmp_path / "kept"))
@@ -55,6 +56,7 @@ def test_the_demonstration_shows_all_of_it(tmp_path: Path) -> None:
         assert 0 == batonpass_in(tmp_path / "kept", *command.split()).returncode, command
 
 
+@pytest.mark.slow
 def test_one_command_traces_the_payment_to_the_page(tmp_path: Path) -> None:
     """From the clerk who was held to the page that the researcher read, for programs."""
     EXAMPLE.main(tmp_path, lambda _: None, EXAMPLE.POISONED)[0].close()
@@ -95,6 +97,7 @@ def test_a_story_that_is_not_true_is_not_told(tmp_path: Path, monkeypatch: pytes
         pytest.param(("demo",), id="the main one"),
     ],
 )
+@pytest.mark.slow
 def test_nothing_is_held_in_the_other_stories(tmp_path: Path, story: tuple[str, ...]) -> None:
     """Some of them read what came from outside, and all they do with it goes on."""
     place = tmp_path / "kept"

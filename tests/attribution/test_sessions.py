@@ -10,6 +10,7 @@ SHARE = 0.97
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_nobody_gets_a_line_that_is_not_theirs(seed: int, tmp_path: Path) -> None:
     """A person saves during calls, sub-agents work in parallel, and git moves lines about."""
     story = play(seed, tmp_path, steps=12)

@@ -27,6 +27,7 @@ def scores(shops: Sequence[Workshop]) -> tuple[list[Score], list[Score]]:
     return hooks, told
 
 
+@pytest.mark.slow
 def test_a_few_workshops_have_no_line_given_to_a_wrong_run(tmp_path: Path) -> None:
     """Whatever git did to them, nine of ten lines are found, and none is said to be somebody else's."""
     hooks, told = scores([visit(seed, tmp_path / str(seed)) for seed in FEW])

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from tests.sharing import TOGETHER
+from tests.sharing import LONG, TOGETHER
 
 ROOT: Final = Path(__file__).parents[2]
 SHARED: Final = ('scope="module"', 'scope="session"')
@@ -24,3 +24,10 @@ def test_what_shares_a_set_up_is_kept_together() -> None:
 
     assert set() == {name for name in sharing - SPREAD if not name.startswith(TOGETHER)}
     assert [] == [place for place in TOGETHER if not (ROOT / place).exists()]
+
+
+def test_what_begins_first_is_there() -> None:
+    """A test that is renamed begins first under its new name as well."""
+    for name in LONG:
+        file, _, test = name.partition("::")
+        assert f"def {test}" in (ROOT / file).read_text(encoding="utf-8") or not test, name

@@ -1,20 +1,28 @@
 """A process that records as quickly as it can, in several threads, and says what was acknowledged."""
 
+import faulthandler
 import os
+import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Final
 
 from batonpass.model.ids import AgentId, PrincipalId
 from batonpass.relay import Relay
 from batonpass.testing.recording import plainly
+
+TELLS_WHERE_IT_IS: Final = signal.SIGUSR1
 
 
 def main(url: str, home: str, threads: int, calls: int, told: Connection) -> None:
     """Let each thread work on a run of its own; tell the id of every call whose request was acknowledged."""
     complaints = os.open(Path(home) / f"{os.getpid()}.complaints", os.O_WRONLY | os.O_CREAT, 0o600)
     os.dup2(complaints, sys.stderr.fileno())
+    # What crashes or hangs says where, in its complaints.
+    faulthandler.enable()
+    faulthandler.register(TELLS_WHERE_IT_IS)
     # A line is written at once or not at all, also by one who is killed; the connection's own messages are not.
     pipe = told.fileno()
     recording = Relay.open(url, home=Path(home)).recording

@@ -1,8 +1,10 @@
 """Connections that break and servers that go away: nothing acknowledged is lost, nothing is written twice."""
 
+import gc
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -13,6 +15,8 @@ from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreUnavailab
 from batonpass.ledger.standing import Working
 from batonpass.model.stream import Stream
 from batonpass.store.port import ReceiptQuery
+from batonpass.store.postgres.connections import STATEMENTS
+from batonpass.store.postgres.statements import ask
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_scribe
 from batonpass.testing.conformance.support import all_receipts, an_entry, head_of
@@ -283,3 +287,16 @@ class _Writer(threading.Thread):
     def stop(self) -> None:
         self._stopped.set()
         self.join()
+
+
+def test_a_connection_that_is_gone_is_not_kept(postgres_url: str) -> None:
+    """Who connects again for months does not hold every connection that there ever was."""
+    with closing(PostgresStore(postgres_url)) as store:
+        connections = store._connections
+        with connections.writer(connections.patience()) as connection:
+            ask(connection, STATEMENTS["read_ledger"])
+            known = weakref.ref(connection)
+    del connection
+    gc.collect()
+
+    assert known() is None

@@ -136,6 +136,7 @@ def test_a_branch_says_for_whom_it_was(told: Trail) -> None:
     assert f'lead {run.id[-4:]} ← user:ana: "Fix rounding"' == lines_of(told.below(next(iter(told.handoffs))))[0]
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_thousand_hops_is_told(place: Place) -> None:
     """Nothing recurses; from some depth on a number says how deep it is."""
     relay = place.relay()

@@ -121,6 +121,7 @@ def test_a_line_of_a_hundred_megabytes_is_refused(lines: list[str], at: int) -> 
         read_bundle(lines)
 
 
+@pytest.mark.slow
 def test_words_of_a_hundred_megabytes_are_not_those_that_were_recorded(lines: list[str]) -> None:
     """A content may be as large as it likes; it is still compared with its digest."""
     at = next(number for number, line in enumerate(lines) if '"salt"' in line)

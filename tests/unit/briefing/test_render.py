@@ -232,6 +232,7 @@ def test_a_marker_that_is_in_the_text_is_refused() -> None:
 
 
 @given(batons)
+@pytest.mark.slow
 def test_two_renderings_differ_only_in_the_marker(baton: Baton) -> None:
     """Rendering the same baton twice gives the same text, but for the marker."""
     one, two = (brief(baton, read=lambda _: b"data\n[[data]]") for _ in range(2))

@@ -55,6 +55,7 @@ def test_a_commit_is_one_line_for_each_hunk(desk: Desk) -> None:
     assert all(row.endswith("· approval: none needed") for row in rows)
 
 
+@pytest.mark.slow
 def test_a_diff_knows_who_wrote_what_its_head_has(desk: Desk) -> None:
     """Also after the file went on: the answer is about that commit, not about the present."""
     (desk.directory / "a.py").write_text("something else\n", encoding="utf-8")
@@ -142,6 +143,7 @@ def test_nothing_that_differs_is_said(desk: Desk) -> None:
     assert (1, "nothing differs there\n") == (done.exit_code, done.stdout)
 
 
+@pytest.mark.slow
 def test_programs_get_a_list_of_hunks(desk: Desk) -> None:
     """Each with the same answer as a line has."""
     first, *rest = desk.answer("blame", "HEAD", "--full")

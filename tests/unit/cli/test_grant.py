@@ -307,6 +307,7 @@ class TestSuggest:
 
         assert (2, 1) == (answer["grants"]["lead"]["may"]["write:src/a.py"], answer["uncovered"])
 
+    @pytest.mark.slow
     def test_more_places_than_a_grant_holds_are_told(self, desk: Desk, observed: LiveRun) -> None:
         """The table can be pasted, and what it leaves out is said beside it."""
         disk = Disk()

@@ -127,6 +127,7 @@ def test_what_no_permit_can_name_is_said_and_not_left_out(desk: Desk, relay: Rel
     assert 3 == scope(desk)["enough"]["unnamed"]
 
 
+@pytest.mark.slow
 def test_more_places_than_a_grant_holds_are_not_nothing(desk: Desk, relay: Relay) -> None:
     """Three hundred files at the top have no directory that could stand for them: as many as fit, and the rest."""
     lead = relay.start("Fix it", by=ANA, may_delegate=["write:*"])

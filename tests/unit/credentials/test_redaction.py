@@ -124,6 +124,7 @@ def test_a_value_that_is_everywhere_is_no_secret() -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
+@pytest.mark.slow
 def test_a_document_stays_one(value: object) -> None:
     """Whatever it holds, what is left is JSON; without a secret it is the same bytes."""
     redactor = Redactor()

@@ -1,5 +1,6 @@
 """Everything that is wrong with a baton is found, in order, and nothing else happens."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def test_what_blocks_comes_first_and_then_what_is_common() -> None:
 
 
 @given(batons, knowledge, policies, st.none() | cards)
+@pytest.mark.slow
 def test_any_baton_is_validated(baton: Baton, knows: Known, policy: HandoffPolicy, card: Card | None) -> None:
     """No baton makes validation fail; every question is short, and the order holds."""
     problems = validate_baton(baton, known=knows, policy=policy, card=card)

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def covered(chain: list[Rights], at: datetime = NOON) -> set[str]:
 
 @settings(max_examples=40, deadline=None)
 @given(root=st.tuples(SCOPES, SCOPES), hops=HOPS)
+@pytest.mark.slow
 def test_nobody_does_what_somebody_above_may_not_delegate(
     root: tuple[tuple[str, ...], tuple[str, ...]], hops: list[tuple[tuple[str, ...], tuple[str, ...]]]
 ) -> None:

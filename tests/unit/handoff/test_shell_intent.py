@@ -342,6 +342,7 @@ def test_many_lines_that_are_appended_one_by_one_fit(root: Path) -> None:
     ],
     ids=["stars", "wrappers", "writes", "a loop", "shells", "braces", "a pattern", "groups"],
 )
+@pytest.mark.slow
 def test_a_command_that_wants_to_keep_us_busy_does_not(root: Path, command: str) -> None:
     """Whoever waits for the recorder waits for an answer, whatever a model typed."""
     path = "/".join(["a"] * 60) + "/" + "a" * 200 + ".py"

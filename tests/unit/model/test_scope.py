@@ -41,6 +41,7 @@ def test_narrowing_gives_at_most_what_is_held(outer: Scope, asked: Scope) -> Non
 
 
 @given(argued_scopes, argued_scopes)
+@pytest.mark.slow
 def test_what_both_allow_is_exact(one: Scope, other: Scope) -> None:
     """The meet of two scopes allows just the calls that both allow, at every moment, and both cover it."""
     met = one.meet(other)
@@ -159,6 +160,7 @@ def test_a_call_is_resolved_before_it_is_judged() -> None:
     assert not read_scope(["w:src/**"]).allows(call, NOON)
 
 
+@pytest.mark.slow
 def test_two_scopes_with_far_too_much_in_common_are_refused() -> None:
     """Each of many permits meets each of many others: that is found out before all of them are compared."""
     one = read_scope([f"write:*/*/*/a{number}/**" for number in range(MOST_PERMITS)])

@@ -64,6 +64,7 @@ def test_only_those_that_are_asked_for_are_found() -> None:
     assert () == of_page().find([PAGE], {"another": None})
 
 
+@pytest.mark.slow
 def test_ten_million_characters_have_a_bounded_index() -> None:
     """Blocks stand further apart in a long text; what stands at its very end is found all the same."""
     text = "".join(f"{number:x} " for number in range(1_700_000))

@@ -319,6 +319,7 @@ def test_what_cannot_be_read_is_refused_by_field(decode: Callable[[bytes], objec
     st.binary(max_size=60)
     | st.recursive(st.none() | st.booleans() | st.text(), st.lists).map(json.dumps).map(str.encode)
 )
+@pytest.mark.slow
 def test_noise_is_refused_with_our_own_error(noise: bytes) -> None:
     """Whatever the bytes are, the answer is one of our errors."""
     for decode in (decode_item, decode_brief, decode_report):

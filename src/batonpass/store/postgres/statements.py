@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg import generators
@@ -142,7 +141,7 @@ class Channel:
         return self._transformer.load_rows(0, result.ntuples, tuple)
 
 
-_CHANNELS: Final[WeakKeyDictionary[Connection, Channel]] = WeakKeyDictionary()
+_CHANNEL: Final = "_batonpass_channel"
 
 
 def ask(connection: Connection, statement: Statement, values: Mapping[str, object] = NOTHING) -> list[Row]:
@@ -153,7 +152,10 @@ def ask(connection: Connection, statement: Statement, values: Mapping[str, objec
 
 def ask_all(connection: Connection, asked: Sequence[Asked]) -> list[list[Row]]:
     """Run some statements in one round trip and one transaction, and return the rows of each."""
-    channel = _CHANNELS.get(connection)
+    # Kept by the connection itself, and gone with it: what reads its rows holds on to it. In a table of ours, however
+    # weak, every connection that there ever was would stay.
+    kept = vars(connection)
+    channel: Channel | None = kept.get(_CHANNEL)
     if channel is None:
-        channel = _CHANNELS[connection] = Channel(connection)
+        channel = kept[_CHANNEL] = Channel(connection)
     return connection.wait(channel.talk(asked))

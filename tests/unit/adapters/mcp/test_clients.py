@@ -268,6 +268,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES, st.sampled_from([None, "\t", 2]))
+@pytest.mark.slow
 def test_all_json_is_read_as_it_is(value: object, indent: int | str | None) -> None:
     """Whatever JSON holds is read with its place: the text there is the value's own."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)

@@ -36,6 +36,7 @@ NUMBERS = st.builds(
 
 
 @given(VALUES, st.booleans())
+@pytest.mark.slow
 def test_what_is_written_is_what_was_read_on_one_line(value: Any, ascii_: bool) -> None:  # noqa: ANN401, FBT001 - JSON
     """By either writer, whatever it is; and no reader of lines finds more than one."""
     found = read_json(json.dumps(value, ensure_ascii=ascii_).encode())

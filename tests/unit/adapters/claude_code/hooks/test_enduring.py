@@ -90,6 +90,7 @@ def test_hostile_names(name: str, tool: str, session: Session, relay: Relay) -> 
     assert "run.closed" == told(relay)[-1]["kind"]
 
 
+@pytest.mark.slow
 def test_huge_inputs(session: Session, relay: Relay, project: Path) -> None:
     """Ten megabytes of arguments and as many of result are kept; of more than that, how much it was."""
     text = "é" * (5 * 1024 * 1024)
