@@ -10,9 +10,11 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import structs
 
 from batonpass.adapters.claude_code.hooks.enforcing import Refusal
 from batonpass.adapters.claude_code.hooks.events import Event, file_argument
@@ -187,7 +189,7 @@ def _placed(event: Event, project: Path) -> dict[str, Any]:
 def same_arguments(asked: bytes, used: bytes, event: Event, project: Path) -> bool:
     """Return whether two descriptions of a call mean the same: paths by where they are, without what says nothing."""
     one, other = (
-        _placed(replace(event, input=json.loads(each).get("arguments", {})), project) for each in (asked, used)
+        _placed(structs.replace(event, input=json.loads(each).get("arguments", {})), project) for each in (asked, used)
     )
     return _said(one) == _said(other)
 
