@@ -70,7 +70,7 @@ def _chain(view: LedgerView, account: StreamId) -> tuple[Signed[Terms], ...]:
     handoff = view.get_handoff(HandoffId(account))
     above: Bounds = read_bounds(view, view.get_run(handoff.parent))
     offered = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
-    terms = read_terms(view, offered, {key.id: key for key in view.find_keys()})
+    terms = read_terms(view, offered)
     return () if terms is None else (*above.chain, terms)
 
 

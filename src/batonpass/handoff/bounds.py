@@ -1,6 +1,6 @@
 """What a run is held to, by its own offer and by everybody above it: walked once, when it is begun or taken up."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -20,8 +20,8 @@ from batonpass.model.charge import MILLION
 from batonpass.model.condition import Under
 from batonpass.model.content_names import TERMS
 from batonpass.model.grant import Signed, Terms
-from batonpass.model.ids import AgentId, HandoffId, KeyId, RunId, StreamId
-from batonpass.model.key import Key, KeyStatus
+from batonpass.model.ids import AgentId, HandoffId, RunId, StreamId
+from batonpass.model.key import KeyStatus
 from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import earlier
 from batonpass.model.receipt import Mode, Receipt
@@ -163,18 +163,17 @@ def read_bounds(view: LedgerView, run: Run) -> Bounds:
     above = [run]
     while above[-1].parent is not None:
         above.append(view.get_run(above[-1].parent))
-    keys = {key.id: key for key in view.find_keys()}
     first = decode_receipt(view.get_receipt_at(StreamId(above[-1].id), 1).payload)
-    bounds = bounds_of_root(above[-1].id, read_terms(view, first, keys), first.mode)
+    bounds = bounds_of_root(above[-1].id, read_terms(view, first), first.mode)
     for one in reversed(above[:-1]):
-        bounds = below(bounds, read_hop(view, one, keys))
+        bounds = below(bounds, read_hop(view, one))
     if not bounds.chain:
         return bounds
     streams = {StreamId(stream) for one in above for stream in (one.id, one.handoff) if stream is not None}
     return replace(bounds, known_at=last_recorded(view, streams))
 
 
-def read_hop(view: LedgerView, run: Run, keys: Mapping[KeyId, Key]) -> Hop:
+def read_hop(view: LedgerView, run: Run) -> Hop:
     """Return what the offer that a run took adds to its bounds."""
     if run.handoff is None:
         raise InvalidValueError("run", f"{run.id} is a root: it took no offer")
@@ -185,11 +184,11 @@ def read_hop(view: LedgerView, run: Run, keys: Mapping[KeyId, Key]) -> Hop:
         agent=run.agent,
         brief=read_brief(view, offered),
         since=run.started_at,
-        terms=read_terms(view, offered, keys),
+        terms=read_terms(view, offered),
     )
 
 
-def read_terms(view: LedgerView, receipt: Receipt, keys: Mapping[KeyId, Key]) -> Signed[Terms] | None:
+def read_terms(view: LedgerView, receipt: Receipt) -> Signed[Terms] | None:
     """Return the terms that a receipt commits to, if it does and an enrolled relay signed them.
 
     Raises `GrantChainError` if they were erased, `GrantIntegrityError` if they are not what was committed to, and
@@ -203,7 +202,7 @@ def read_terms(view: LedgerView, receipt: Receipt, keys: Mapping[KeyId, Key]) ->
     if stored is None:
         raise GrantChainError(f"the terms that {receipt.id} names are gone, so nobody can tell what may be done")
     terms = decode_part(stored, Terms)
-    key = keys.get(terms.said.key)
+    key = next((key for key in view.find_keys() if key.id == terms.said.key), None)
     message = signing_bytes(terms.payload)
     signed = key is not None and is_signed(bytes.fromhex(key.public_key), message, terms.signature)
     if terms.digest != body.terms or key is None or not signed:

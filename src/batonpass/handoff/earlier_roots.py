@@ -45,9 +45,8 @@ def less_used(view: LedgerView, grant: Grant, roots: Iterable[Run]) -> Grant:
     Time is not counted: it begins with each root. Permits are the same that differ only in how much is left of them.
     """
     used: Counter[tuple[str, Unit]] = Counter()
-    keys = {key.id: key for key in view.find_keys()}
     for root in roots:
-        terms = read_terms(view, decode_receipt(view.get_receipt_at(StreamId(root.id), 1).payload), keys)
+        terms = read_terms(view, decode_receipt(view.get_receipt_at(StreamId(root.id), 1).payload))
         if terms is not None:
             used.update(dict(_used_under(view, terms.said)))
     return replace(

@@ -89,13 +89,12 @@ def read_grant_of(view: LedgerView, handoff: Handoff, at: datetime) -> Effective
     if handoff.run is not None:
         bounds = read_bounds(view, view.get_run(handoff.run))
     else:
-        keys = {key.id: key for key in view.find_keys()}
         hop = Hop(
             account=StreamId(handoff.id),
             agent=handoff.to,
             brief=read_brief(view, offered),
             since=at,
-            terms=read_terms(view, offered, keys),
+            terms=read_terms(view, offered),
         )
         bounds = below(read_bounds(view, parent), hop)
     holder = Holder(agent=handoff.to, principal=parent.principal, mode=mode_of_child(offered), bounds=bounds)

@@ -195,7 +195,7 @@ def resume_session(
         stops = find_stops(view, find_roots(view, found))
         last = view.get_run(stops[-1].root)
         first = _decoded(view.get_receipt_at(StreamId(last.id), 1))
-        terms = read_terms(view, first, {key.id: key for key in view.find_keys()})
+        terms = read_terms(view, first)
         if terms is not None and first.mode is Mode.ENFORCED:
             require_unrevoked(view, bounds_of_root(last.id, terms, first.mode))
         elif terms is not None and has_ended(terms.said, desk.clock.now()):

@@ -66,10 +66,15 @@ def opened(signed: SignedReceipt) -> Working:
 def standing(view: LedgerView, handoff: HandoffId) -> tuple[Handoff, Digest]:
     """Return a handoff and the receipt from which the next thing that happens to it hangs."""
     known = view.get_handoff(handoff)
+    return known, anchor_of(view, known)
+
+
+def anchor_of(view: LedgerView, handoff: Handoff) -> Digest:
+    """Return the receipt from which the next thing that happens to a handoff hangs."""
     try:
-        return known, view.get_stream(StreamId(handoff)).head
+        return view.get_stream(StreamId(handoff.id)).head
     except NotFoundError:
-        return known, known.initiated
+        return handoff.initiated
 
 
 def mode_of_child(offered: Receipt) -> Mode:

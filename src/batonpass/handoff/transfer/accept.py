@@ -36,7 +36,7 @@ from batonpass.handoff.transfer.receipts import Acceptance, accepted
 from batonpass.handoff.transfer.replay import replayed
 from batonpass.handoff.transfer.take_over import take_over
 from batonpass.ledger.recording import Opening, Standing
-from batonpass.ledger.standing import UNGRANTED, Working, mode_of_child, standing
+from batonpass.ledger.standing import UNGRANTED, Working, anchor_of, mode_of_child
 from batonpass.model.baton import Answer
 from batonpass.model.bodies import (
     Body,
@@ -189,13 +189,14 @@ class _Ground(Struct, frozen=True, kw_only=True):
 
 def _read_ground(desk: Desk, view: LedgerView, offer: Offer) -> _Ground:
     require_proven(view, offer.handoff, offer.initiated)
-    _, anchor = standing(view, offer.handoff.id)
-    offered = decode_receipt(view.get_receipt_at(StreamId(offer.handoff.parent), offer.handoff.seq).payload)
+    offered = offer.offered
+    if offered is None:
+        raise InvalidValueError("offer", "was not read back from its receipt")
     resumption = read_resumption(view, offer.handoff)
     desk.secrets.fetch(offer.handoff.root, view)
     terms, above = read_above(view, offer, offered)
     return _Ground(
-        anchor=anchor,
+        anchor=anchor_of(view, offer.handoff),
         principal=offer.baton.principal,
         offered=offered,
         resumption=resumption,

@@ -77,8 +77,8 @@ def binding_of(
 
 def read_above(view: LedgerView, offer: Offer, offered: Receipt) -> tuple[Signed[Terms] | None, Bounds]:
     """Return what an offer grants, and what holds whoever made it; from receipts, and checked."""
-    keys = {key.id: key for key in view.find_keys()}
-    terms, above = read_terms(view, offered, keys), read_bounds(view, view.get_run(offer.handoff.parent))
+    parent = view.get_run(offer.handoff.parent) if offer.parent is None else offer.parent
+    terms, above = read_terms(view, offered), read_bounds(view, parent)
     if terms is not None:
         here = last_recorded(view, [StreamId(offer.handoff.id)])
         above = replace(above, known_at=later(offered.at, here, above.known_at))

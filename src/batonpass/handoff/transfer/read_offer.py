@@ -25,7 +25,7 @@ from batonpass.model.items import Item, Report, Statement
 from batonpass.model.kinds import Kind
 from batonpass.model.label import Source
 from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff, Stated
+from batonpass.model.run import Handoff, Run, Stated
 from batonpass.model.taint import offered_taint
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
@@ -48,6 +48,8 @@ class Offer(Struct, frozen=True, kw_only=True):
     broken: frozenset[ContentId] = frozenset()  # contents that are not what their receipts committed to
     open_question: str | None = None  # asked and not answered yet
     receipt: ReceiptId | None = None  # of the offer itself
+    offered: Receipt | None = None  # that receipt, where it was read back
+    parent: Run | None = None  # who made it, likewise
     taint: tuple[Source, ...] = ()  # what came from outside with it, or with an answer
     endorsed: frozenset[Source] = frozenset()  # of that, by people who acted on the handoff
     terms: Signed[Terms] | None = None  # what it grants, where this process made it
@@ -91,6 +93,8 @@ def read_offer(view: LedgerView, handoff: Handoff) -> Offer:
         broken=broken,
         open_question=_open_question([known for known, _ in history], contents),
         receipt=receipt.id,
+        offered=receipt,
+        parent=parent,
         taint=tuple(dict.fromkeys((*offered_taint(body), *_answered_taint(history)))),
         endorsed=frozenset(known.body.source for known, _ in history if isinstance(known.body, HandoffEndorsed)),
         tampered=any(_is_tampered(known, contents) for known in (receipt, *(known for known, _ in history))),
