@@ -33,12 +33,21 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(READY)
 	$(BIN)/batonpass demo
 
+# Types take as long as all the others together, so they are looked at beside them.
 check: $(READY)
+	$(MAKE) --no-print-directory -j2 --output-sync=target types lint house
+
+.PHONY: types lint house
+types:
+	$(BIN)/mypy
+
+lint:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(if $(wildcard tests/typing/*.py),$(BIN)/pyright)
+
+house:
 	$(BIN)/pytest -q tests/house $(SHARED)
 
 # tests/house has just run in check. What is slow runs the same lines again, thousands of times or in many processes:
