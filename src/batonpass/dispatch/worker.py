@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from batonpass.dispatch.heartbeat import Heartbeat
+from batonpass.dispatch.heartbeat import Heart
 from batonpass.errors import (
     ContentErasedError,
     GrantError,
@@ -83,6 +83,7 @@ class Worker:
         self._relay = relay
         self._agents = agents
         self._lease_for = lease_for
+        self._heart = Heart(relay, lease_for)
         self._finished = finished
         self._troubled = troubled
 
@@ -145,7 +146,7 @@ class Worker:
 
         try:
             handoff = self._relay.handoff(lease)
-            with Heartbeat(self._relay, lease, self._lease_for, ended=self._troubled):
+            with self._heart.hold(lease, ended=self._troubled):
                 result = self._run(handoff, begin, lease, begun)
             agent = begun[0].agent if begun else handoff.look().to
         except (LeaseLostError, IllegalTransitionError, StaleHeadError):

@@ -222,6 +222,27 @@ def test_a_lease_is_held_for_as_long_as_the_work_takes() -> None:
     assert (State.COMPLETED, 1) == (offered.state, offered.result().attempt)
 
 
+def test_one_thread_holds_all_leases_of_a_worker() -> None:
+    """Handoffs that follow each other share it; it ends when nothing is held, and is there again when something is."""
+    beating: list[threading.Thread] = []
+
+    def look(_: LiveRun) -> str:
+        beating.extend(one for one in threading.enumerate() if one is worker._heart._thread)
+        return "done"
+
+    fleet = a_fleet(editor=look)
+    for number in range(3):
+        fleet.offer(task=f"task {number}")
+    worker = fleet.worker(lease_for=timedelta(seconds=1))
+
+    assert [True, True] == [worker.work_one(), worker.work_one()]
+    until(lambda: worker._heart._thread is None)
+    assert worker.work_one()
+    first, second, third = beating
+    assert first is second
+    assert third is not first
+
+
 def test_a_worker_whose_lease_is_lost_delivers_nothing() -> None:
     """Its attempt lapsed, and another worker has finished: the late outcome is kept as evidence, and nothing else."""
     store = TroubledStore()
