@@ -204,8 +204,8 @@ def sign_receipt(draft: Draft, head: Stream | None, recorder: Recorder, at: date
         id=new_receipt_id(at),
         stream=draft.stream,
         seq=1 if head is None else head.seq + 1,
-        previous=_previous(draft, head),
-        epoch=_epoch(draft, head),
+        previous=_anchor(draft) if head is None else head.head,
+        epoch=1 if head is None else _epoch(draft, head),
         at=require_utc("at", at),
         mode=draft.mode,
         relay=recorder.id,
@@ -233,17 +233,13 @@ def _worth_keeping(stream: StreamId, head: Stream | None) -> bool:
     return head is not None and head.open and kind_of(stream) is not StreamKind.HANDOFF
 
 
-def _previous(draft: Draft, head: Stream | None) -> Digest:
-    if head is not None:
-        return head.head
+def _anchor(draft: Draft) -> Digest:
     if draft.anchor is None:
         raise NotFoundError("stream", draft.stream)
     return draft.anchor
 
 
-def _epoch(draft: Draft, head: Stream | None) -> int:
-    if head is None:
-        return 1
+def _epoch(draft: Draft, head: Stream) -> int:
     if draft.epoch is not None and draft.epoch != head.epoch:
         raise FencedError(draft.stream, draft.epoch, head.epoch)
     return head.epoch + isinstance(draft.body, RunRekeyed)

@@ -41,8 +41,10 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
         for touch in self.touches:
             if touch.content not in own:
                 raise InvalidValueError("touches", f"{touch.content} is not among the entry's own contents")
+        # Everybody asks for it. Worked out by the first, it would cost a lock and two more calls.
+        self.__dict__["change"] = project(self.signed.receipt, self.signed.digest)
 
     @cached_property
     def change(self) -> Projection:
-        """Return what the receipt changes; worked out once, because the ledger and the store both ask."""
+        """Return what the receipt changes, as it was worked out when the entry was made."""
         return project(self.signed.receipt, self.signed.digest)

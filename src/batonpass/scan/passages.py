@@ -59,23 +59,25 @@ class Passages(Generic[Name]):
     """Texts by name, to be looked for in others; of too many, the latest."""
 
     texts: dict[Name, _Text] = field(default_factory=dict)
+    _letters: int = 0  # of all of them
 
     def add(self, name: Name, text: str) -> None:
         """Take in a text."""
         read = _Text.of(text)
         if len(read.letters) >= _SHORTEST:
-            self.texts[name] = read
-            self._forget()
+            self._take(name, read)
 
     def update(self, other: "Passages[Name]") -> None:
         """Take in the texts of others; what is read once is not read again."""
-        self.texts.update(other.texts)
-        self._forget()
+        for name, text in other.texts.items():
+            self._take(name, text)
 
-    def _forget(self) -> None:
-        total = sum(len(text.letters) for text in self.texts.values())
-        while len(self.texts) > _MOST_TEXTS or (total > _MOST_IN_ALL and len(self.texts) > 1):
-            total -= len(self.texts.pop(next(iter(self.texts))).letters)
+    def _take(self, name: Name, text: _Text) -> None:
+        known = self.texts.get(name)
+        self._letters += len(text.letters) - (0 if known is None else len(known.letters))
+        self.texts[name] = text
+        while len(self.texts) > _MOST_TEXTS or (self._letters > _MOST_IN_ALL and len(self.texts) > 1):
+            self._letters -= len(self.texts.pop(next(iter(self.texts))).letters)
 
     def find(self, values: Iterable[str], names: Mapping[Name, object]) -> tuple[Name, ...]:
         """Return those of the named texts of which words stand in one of these values."""
@@ -91,7 +93,11 @@ class Passages(Generic[Name]):
             windows = _windows(reading.letters)
             if not tokens and not windows:
                 continue  # shorter than a block, and nothing telling in it: it stands in none of them
+            may_be_whole = _may_be_whole(reading)
             for name, text in texts.items():
+                # All three at once for each text: there may be many, and mostly none of them is meant.
+                if tokens.isdisjoint(text.tokens) and not may_be_whole and windows.isdisjoint(text.blocks):
+                    continue
                 if name not in found and _stands(text, reading, tokens, windows):
                     found.add(name)
         return tuple(name for name in texts if name in found)
@@ -130,7 +136,11 @@ def _stands(text: _Text, reading: Reading, tokens: frozenset[str], windows: set[
 
 def _is_whole(text: _Text, reading: Reading) -> bool:
     """Return whether all of a short text stands in another."""
-    return _SHORTEST_WHOLE <= len(reading.letters) < PASSAGE and reading.letters in text.letters
+    return _may_be_whole(reading) and reading.letters in text.letters
+
+
+def _may_be_whole(reading: Reading) -> bool:
+    return _SHORTEST_WHOLE <= len(reading.letters) < PASSAGE
 
 
 def _windows(letters: str) -> set[str]:

@@ -9,9 +9,9 @@ class OwnProcess:
     """Remembers in which process it was made."""
 
     def __init__(self) -> None:
-        self._pid = os.getpid()
+        self.pid = os.getpid()
 
     def require(self) -> None:
         """Refuse use after a fork: connections and locks shared by two processes corrupt what they guard."""
-        if os.getpid() != self._pid:
+        if os.getpid() != self.pid:
             raise ForkedError

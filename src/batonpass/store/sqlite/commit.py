@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 import apsw
+from msgspec import Struct
 
 from batonpass.errors import BatonpassError, StoreBusyError, StoreError, StoreShutError
 from batonpass.store.sqlite.connection import translated
@@ -32,28 +33,26 @@ class Gate(Protocol):
         """Give it back; harmless if it is not ours."""
 
 
-class _Batch:
-    __slots__ = ("commands", "committing", "failure", "settled")
+class _Batch(Struct, eq=False):
+    """A transaction, and those who are in it."""
 
-    def __init__(self) -> None:
-        self.commands: tuple[_Command, ...] = ()
-        self.committing = False
-        self.failure: BatonpassError | None = None
-        self.settled = False
+    commands: "tuple[_Command, ...]" = ()
+    committing: bool = False
+    failure: BatonpassError | None = None
+    settled: bool = False
 
 
-class _Command:
-    __slots__ = ("alone", "apply", "batch", "deadline", "error", "inside", "leading", "wake")
+class _Command(Struct, eq=False):
+    """What somebody wants to be written, and what has become of it."""
 
-    def __init__(self, apply: Callable[[apsw.Connection], object], deadline: float) -> None:
-        self.apply = apply
-        self.alone: Callable[[apsw.Connection], object] | None = None
-        self.deadline = deadline
-        self.error: BaseException | None = None
-        self.batch: _Batch | None = None  # the transaction that it is in
-        self.leading: _Batch | None = None  # the transaction that its caller writes
-        self.inside = False  # its caller may have the right to write
-        self.wake: threading.Lock | None = None  # only of one that somebody else may have to wake
+    apply: Callable[[apsw.Connection], object]
+    deadline: float
+    alone: Callable[[apsw.Connection], object] | None = None
+    error: BaseException | None = None
+    batch: _Batch | None = None  # the transaction that it is in
+    leading: _Batch | None = None  # the transaction that its caller writes
+    inside: bool = False  # its caller may have the right to write
+    wake: "threading.Lock | None" = None  # only of one that somebody else may have to wake
 
     @property
     def settled(self) -> bool:
@@ -147,7 +146,9 @@ class GroupCommit:
                 for command in batch.commands:
                     command.batch = batch
             self._commit(batch)
-            self._run_alone(batch)
+            for command in batch.commands:
+                if command.alone is not None:
+                    self._run_alone(command, command.alone)
             self._gate.leave()
             own.inside = False
         except StoreError as error:
@@ -159,7 +160,9 @@ class GroupCommit:
         connection = self._connection
         try:
             self._begin(connection)
-            if not _run_together(connection, batch.commands):
+            if len(batch.commands) == 1:
+                batch.commands[0].apply(connection)
+            elif not _run_together(connection, batch.commands):
                 connection.execute("ROLLBACK")
                 self._begin(connection)
                 for command in batch.commands:
@@ -186,13 +189,11 @@ class GroupCommit:
         connection.execute("BEGIN IMMEDIATE")
         self._inspect(connection)
 
-    def _run_alone(self, batch: _Batch) -> None:
-        for command in batch.commands:
-            if command.alone is not None:
-                try:
-                    command.alone(self._connection)
-                except apsw.Error as error:
-                    command.error = translated(error)
+    def _run_alone(self, command: _Command, alone: Callable[[apsw.Connection], object]) -> None:
+        try:
+            alone(self._connection)
+        except apsw.Error as error:
+            command.error = translated(error)
 
     def _pass_on(self, own: _Command, batch: _Batch) -> None:
         """Let go of what is settled and of our own, and let the first who waits lead. Twice is once."""
@@ -234,9 +235,6 @@ class GroupCommit:
 
 def _run_together(connection: apsw.Connection, commands: tuple[_Command, ...]) -> bool:
     """Run commands without savepoints, which cost two statements each; return False if they must be run apart."""
-    if len(commands) == 1:
-        commands[0].apply(connection)
-        return True
     try:
         for command in commands:
             command.apply(connection)

@@ -33,6 +33,7 @@ class Tail:
 
     def __init__(self) -> None:
         self.ids: set[str] = set()
+        self.known = False  # the ids are those of this transaction
         self._version: int | None = None  # SQLite's count of what other connections have committed
         self._seen: int | None = None  # that count when the ids were read; None: they have to be read again
 
@@ -41,18 +42,20 @@ class Tail:
         # Once for all its commands: until it ends, nobody else can. What we roll back is no commit of anybody; then
         # `forget` was called.
         ((self._version,),) = connection.execute(_DATA_VERSION)
-        return self._version == self._seen
+        self.known = self._version == self._seen
+        return self.known
 
     def catch_up(self, connection: Statements) -> set[str]:
         """Return the ids of receipts and contents that are in no index; another connection may have added some."""
-        if self._seen is None or self._version != self._seen:
-            self.ids = _read(connection)
-            self._seen = self._version
+        self.ids = _read(connection)
+        self._seen = self._version
+        self.known = True
         return self.ids
 
     def forget(self) -> None:
         """Know nothing any more: what was added may have been rolled back."""
         self._seen = None
+        self.known = False
 
     def settle(self, connection: Statements) -> None:
         """Put everything that is in the tail into the indexes."""

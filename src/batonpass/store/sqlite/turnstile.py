@@ -33,7 +33,7 @@ class Turnstile:
 
     def enter(self, deadline: float) -> None:
         """Take the right to write. Raises `StoreBusyError` at the deadline (monotonic), naming the holder."""
-        if not (self._waiting is None and self._enter_at_once()):
+        if self._waiting is not None or not self._enter_at_once():
             self._enter_in_turn(deadline)
         try:
             os.pwrite(self._writer, self._name, 0)

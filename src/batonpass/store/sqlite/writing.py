@@ -63,7 +63,7 @@ def write_entries(connection: apsw.Connection, *, tail: Tail, entries: Sequence[
     # One for all: a connection makes a new one for each statement.
     cursor = connection.cursor()
     try:
-        late = tail.catch_up(cursor)
+        late = tail.ids if tail.known else tail.catch_up(cursor)
         for entry in entries:
             _write_entry(cursor, late, entry)
         if len(late) >= LONGEST:
@@ -79,8 +79,10 @@ def write_entries(connection: apsw.Connection, *, tail: Tail, entries: Sequence[
 
 def _write_entry(connection: Statements, late: set[str], entry: Entry) -> None:
     change = entry.change
-    if entry.after is not None:
-        _require_kept(connection, entry.after, entry.signed)
+    mark, receipt = entry.after, entry.signed.receipt
+    # One that follows it becomes the head only if it is there.
+    if mark is not None and (receipt.stream != mark.stream or receipt.previous != mark.head):
+        _require_kept(connection, mark)
     number = _take_head(connection, entry.signed, change)
     if number is None:
         return
@@ -106,7 +108,7 @@ def _add_receipt(connection: Statements, late: set[str], number: int, signed: Si
         receipt.id,
         number,
         receipt.seq,
-        receipt.kind,
+        receipt.body.kind,
         signed.payload,
         signed.relay_signature,
         signed.cosignature,
@@ -159,11 +161,8 @@ def _take_head(connection: Statements, signed: SignedReceipt, change: Projection
     raise AssertionError("a receipt that fits its stream was refused")
 
 
-def _require_kept(connection: Statements, mark: Mark, signed: SignedReceipt) -> None:
+def _require_kept(connection: Statements, mark: Mark) -> None:
     """Refuse to write where what was acknowledged before is not there any more. Raises `RewoundError`."""
-    receipt = signed.receipt
-    if (receipt.stream, receipt.seq, receipt.previous) == (mark.stream, mark.seq + 1, mark.head):
-        return  # it becomes the head only if that is so
     if connection.execute(_IS_HEAD, (mark.stream, mark.seq, mark.head)).fetchone() is not None:
         return
     row = connection.execute(QUERIES["get_receipt_at"], (mark.stream, mark.seq)).fetchone()
@@ -200,8 +199,10 @@ def _apply(connection: Statements, change: Projection, token: int | None) -> Non
         _move_handoff(connection, change.handoff_moved, token)
     for stated in change.stated:
         _add_statement(connection, stated)
-    _apply_to_calls(connection, change)
-    _apply_to_keys(connection, change)
+    if change.charges or change.remarks or change.cached or change.call_held or change.call_decided:
+        _apply_to_calls(connection, change)
+    if change.proven_by or change.key_added or change.key_changed:
+        _apply_to_keys(connection, change)
     for content in change.erased:
         connection.execute(QUERIES["erase_content"], (content,))
         connection.execute(QUERIES["erase_touch"], (content,))
