@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from msgspec import structs
+
 from batonpass.attribution.change import Certainty, FileChange, digest_of
 from batonpass.attribution.diffing import hunks_between
 from batonpass.model.ids import new_call_id
@@ -188,7 +190,7 @@ class Workshop:
     def transcript(self) -> list[FileChange]:
         """Return what a transcript shows: hunks with context, no digests, nothing of what a shell did."""
         return [
-            replace(
+            structs.replace(
                 change,
                 before=None,
                 after=None,
