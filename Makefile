@@ -3,6 +3,7 @@
 #   make demo     run the main job and show what it records and finds
 #   make check    what can be judged without running the product: lint, types, imports, the house rules
 #   make test     check, then every test, and the coverage gates
+#   make test-seeds     the generated repositories of the attribution tests, a hundred instead of forty
 #   make bench    print and store the table of ratios
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
 #   make profile        a flame graph of handoffs in .profile/; PROFILE=call, grant, worker or proxy for others
@@ -50,13 +51,19 @@ lint:
 house:
 	$(BIN)/pytest -q tests/house $(SHARED)
 
-# tests/house has just run in check. What is slow runs the same lines again, thousands of times or in many processes:
-# measuring its coverage would take twice as long, and the gates hold without it.
+# tests/house has just run in check. What is slow runs the same lines again, thousands of times or in many processes, and so
+# does what goes whole ways through the product: measuring their coverage would take twice as long, and the gates hold
+# without it.
 test: check $(CLAUDE_READY) $(MCP_READY)
 	rm -f .coverage .coverage.*
-	$(BIN)/pytest --ignore=tests/house -m 'not slow' $(SHARED) --cov --cov-report=term
-	$(BIN)/pytest --ignore=tests/house -m slow $(SHARED)
+	$(BIN)/pytest --ignore=tests/house -m 'not slow and not uncovered' $(SHARED) --cov --cov-report=term
+	$(BIN)/pytest --ignore=tests/house -m 'slow or uncovered' $(SHARED)
 	$(BIN)/coverage report --omit='$(FROM_RELAY_UP)' --fail-under=95
+
+# As many generated repositories as the figures in bench/ are about; `make test` plays fewer.
+.PHONY: test-seeds
+test-seeds: $(READY)
+	BATONPASS_SEEDS=100 $(BIN)/pytest tests/attribution -m slow $(SHARED)
 
 # Peers have dependencies of their own, and never meet ours: an environment for them, from a lock for them.
 bench: $(READY)

@@ -35,19 +35,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     longest_first(items)
 
 
+# They go whole ways through the product, whose lines the other tests cover one by one. To count them again takes more
+# than twice as long as to run them.
+WHOLE_WAYS = ("acceptance", "attribution", "bench", "claude_code", "doors", "mcp")
+
+
+def _goes_whole_ways(path: Path) -> bool:
+    return path.relative_to(Path(__file__).parent).parts[0] in WHOLE_WAYS
+
+
 @cache
 def _says_slow(path: Path) -> bool:
     return b"slow" in path.read_bytes()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files without anything slow where only that is asked for: each process would import all of them."""
-    if config.getoption("markexpr") != "slow" or not collection_path.name.startswith("test_"):
+    """Leave out files of which nothing is asked for: each process would import all of them."""
+    asked = config.getoption("markexpr")
+    if asked not in {"slow", "slow or uncovered"} or not collection_path.name.startswith("test_"):
         return None
-    return None if _says_slow(collection_path) else True
+    wanted = _says_slow(collection_path) or (asked != "slow" and _goes_whole_ways(collection_path))
+    return None if wanted else True
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Refuse a slow test of a file that does not have the word: left out above, it would never run."""
+    """Mark what is not counted; and refuse a slow test of a file without the word: it would be left out above."""
     if item.get_closest_marker("slow") is not None and not _says_slow(item.path):
         raise pytest.UsageError(f"{item.nodeid} is slow, and its file does not say so")
+    if _goes_whole_ways(item.path):
+        item.add_marker(pytest.mark.uncovered)

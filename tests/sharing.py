@@ -31,8 +31,8 @@ TOGETHER: Final = (
 # Each of these takes a minute or so by itself. Begun last, it would keep one process busy while the others have nothing
 # left to do.
 LONG: Final = (
-    "tests/attribution/test_sessions.py::test_in_a_hundred_sessions",
-    "tests/attribution/test_workshop.py::test_a_hundred_workshops",
+    "tests/attribution/test_sessions.py::test_in_many_sessions",
+    "tests/attribution/test_workshop.py::test_many_workshops",
     "tests/acceptance/test_documents.py",
     "tests/integration/test_stateful.py",
     "tests/integration/test_mutations.py",
