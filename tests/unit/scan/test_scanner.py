@@ -171,13 +171,16 @@ def test_a_hostile_text_takes_no_longer_than_its_length() -> None:
     """Text that makes backtracking hang is read in linear time: ten times as much takes about ten times as long."""
     nasty = "ignore " + "all , " * 2000
 
-    began = time.perf_counter()
-    SCANNER.scan(nasty)
-    short = time.perf_counter() - began
-    began = time.perf_counter()
-    SCANNER.scan(nasty * 10)
+    def least_effort(text: str) -> float:
+        # Of this thread alone, and the least of several: whatever else the machine does is not counted.
+        efforts = []
+        for _ in range(3):
+            began = time.thread_time()
+            SCANNER.scan(text)
+            efforts.append(time.thread_time() - began)
+        return min(efforts)
 
-    assert time.perf_counter() - began < 100 * max(short, 0.001)
+    assert least_effort(nasty * 10) < 100 * max(least_effort(nasty), 0.001)
 
 
 def test_threads_share_one_scanner() -> None:
