@@ -51,6 +51,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     keys_made: set[Digest] = field(default_factory=set)  # of calls that other processes made for this run
     replaying: bool = False  # it is finished: everything it asks for comes from the record
     notes: dict[ContentId, Item] = field(default_factory=dict)
+    stated: tuple[Item, ...] | None = None  # all that humans said in its tree when it last looked; None: it never did
     relaxed: set[ContentId] = field(default_factory=set)
     report: Report | None = None
     flags: tuple[str, ...] = ()  # what is wrong with that report, as whoever took it down found it

@@ -17,6 +17,7 @@ from batonpass.model.ids import (
     AgentId,
     HandoffId,
     KeyId,
+    RunId,
 )
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lease import Lease
@@ -29,7 +30,7 @@ from batonpass.store.admission import is_there, require_kept, require_next, requ
 from batonpass.store.fold import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo, LedgerView, Touched, Wake
+from batonpass.store.port import LedgerInfo, LedgerView, News, Touched, Wake
 from batonpass.store.process import OwnProcess
 from batonpass.wire.canonical import digest
 
@@ -172,6 +173,13 @@ class MemoryStore:
         with self._lock:
             tables = copied(self._tables)
         yield MemoryView(tables)
+
+    def news(self, root: RunId, handoffs: Collection[HandoffId]) -> News:
+        """Return what may have happened in a tree, and to these handoffs."""
+        self._process.require()
+        with self._lock:
+            said = sum(stated.root == root for stated in self._tables.stated.values())
+            return News(said, frozenset(handoff for handoff in handoffs if handoff in self._tables.streams))
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none."""

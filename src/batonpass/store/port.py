@@ -269,6 +269,13 @@ class LedgerView(Protocol):
         """
 
 
+class News(Struct, frozen=True):
+    """What may have happened in a tree since somebody looked: enough to know whether they have to look again."""
+
+    statements: int  # that humans have made in it so far; there are never fewer
+    acted_on: frozenset[HandoffId]  # of the handoffs that were asked about, those that have a stream of their own
+
+
 class LedgerStore(Protocol):
     """Keeps a ledger. Safe to use from many threads; refuses use after a fork."""
 
@@ -302,6 +309,9 @@ class LedgerStore(Protocol):
         With `about`, a store may bring along what is usually read of a handoff before it is taken. If it was claimed
         here a moment ago, that is the moment then. Looking further raises `StaleHeadError` if that is not so any more.
         """
+
+    def news(self, root: RunId, handoffs: Collection[HandoffId]) -> News:
+        """Return what may have happened in a tree, and to these handoffs: in one read, for whoever knows the rest."""
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none; return when they are durable.

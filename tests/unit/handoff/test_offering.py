@@ -13,7 +13,18 @@ from batonpass.model.kinds import Relation
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.policy import HandoffPolicy
 from batonpass.relay import Relay
-from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, at_once, bodies, kinds, receipts, shared, words
+from tests.unit.handoff.places import (
+    ANA,
+    LONE_SURROGATE,
+    Places,
+    at_once,
+    bodies,
+    kinds,
+    receipts,
+    shared,
+    words,
+    worker,
+)
 
 SOON = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -190,6 +201,25 @@ def test_what_nobody_verified_is_said_once(lead: LiveRun, relay: Relay) -> None:
 
     assert [(), (first.id,), ()] == [body.unverified for body in bodies(relay, "handoff.initiated")]
     assert second.state is State.OFFERED
+
+
+def test_an_offer_knows_what_others_said_and_judged_meanwhile(places: Places) -> None:
+    """What a human told another process is in the next offer, and what was verified there is not unverified."""
+    here, there = places.relay(), places.relay()
+    lead = here.start("Add it up", by=ANA)
+    waits = lead.hand_off("worker", "part", carrier=Carrier.WORKER)
+    elsewhere = worker(there)
+    first, second = lead.hand_off("editor", "one"), lead.hand_off("editor", "two")
+    for handoff in (first, second):
+        with handoff as child:
+            child.report("done")
+    there.handoff(first.id).verify(by=ANA, verdict="I looked")
+    elsewhere.say("to the cent", by=ANA)
+    third = lead.hand_off("editor", "three")
+
+    assert elsewhere.id == waits.look().run
+    assert ["Add it up", "to the cent"] == [said.text for said in third.baton().intent]
+    assert (second.id,) == bodies(here, "handoff.initiated")[-1].unverified
 
 
 def test_the_policy_may_want_verified_results_only(places: Places) -> None:

@@ -282,7 +282,9 @@ def _accept_own(desk: Desk, offer: Offer, parent: Holding) -> Holding:
     )
     parent.begun.add(working.run.id)
     bounds = bounds_of(parent.bounds, offer, working, offer.terms)
-    holding = Holding(working=working, baton=offer.baton, taint=taint, bounds=bounds, latest=parent.latest)
+    holding = Holding(
+        working=working, baton=offer.baton, taint=taint, bounds=bounds, latest=parent.latest, stated=parent.stated
+    )
     holding.add(*offer.baton.items)
     return holding
 

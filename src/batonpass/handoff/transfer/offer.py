@@ -144,13 +144,7 @@ def _gather(pending: PendingOffer) -> None:
     """Find all that travels with an offer: what humans said, what the sender knows, what is said besides."""
     desk, holding, asked = pending.desk, pending.holding, pending.asked
     noted = [desk.item(value, author_of(holding.agent), number) for number, value in enumerate(asked.said, 1)]
-    with desk.store.view() as view:
-        statements = tuple(find_statements(view, holding.root, holding.notes))
-        if holding.watched:
-            pending.unverified = tuple(find_unverified(view, holding.watched))
-        if any(map(requires_lineage, pending.policies)):
-            pending.lineage = read_lineage(view, holding.working.run)
-    holding.add(*statements)
+    statements = _look(pending)
     pending.context = take_context(
         desk,
         holding,
@@ -166,6 +160,29 @@ def _gather(pending: PendingOffer) -> None:
     required = [part for policy in pending.policies for part in required_parts(asked.relation, policy)]
     wanted = dict.fromkeys((*required, *desk.gates.minimum(asked.relation)))
     pending.missing = missing_parts(asked.relation, asked.brief, pending.items, wanted)
+
+
+def _look(pending: PendingOffer) -> tuple[Item, ...]:
+    """Return all that humans said in the tree so far; note which results are unverified, and the lineage if needed.
+
+    Statements are only ever added, and whatever somebody does to a handoff that has delivered stands in its stream. So
+    one read tells whether what this process knows already is all there is.
+    """
+    desk, holding = pending.desk, pending.holding
+    news = desk.store.news(holding.root, holding.watched)
+    stated = holding.stated if holding.stated is not None and len(holding.stated) == news.statements else None
+    traced = any(map(requires_lineage, pending.policies))
+    unverified = holding.watched - news.acted_on
+    if stated is None or traced or news.acted_on:
+        with desk.store.view() as view:
+            if stated is None:
+                stated = holding.stated = tuple(find_statements(view, holding.root, holding.notes))
+                holding.add(*stated)
+            unverified.update(find_unverified(view, news.acted_on))
+            if traced:
+                pending.lineage = read_lineage(view, holding.working.run)
+    pending.unverified = tuple(sorted(unverified))
+    return stated
 
 
 def _check_policies(pending: PendingOffer) -> None:

@@ -496,6 +496,11 @@ FROM handoffs
 WHERE id IN (SELECT standing.id FROM standing WHERE standing.state = 'held') AND state = 'held'
 ORDER BY id;
 
+-- name: news
+SELECT
+    (SELECT count(*) FROM statements WHERE root = %(root)s),
+    (SELECT array_agg(id) FROM streams WHERE id = ANY(%(handoffs)s));
+
 -- name: find_statements
 SELECT item, root, digest, author, at FROM statements WHERE root = %(root)s ORDER BY number;
 

@@ -11,13 +11,13 @@ from msgspec.structs import asdict
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreError, StoreShutError
 from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId, HandoffId
+from batonpass.model.ids import AgentId, HandoffId, RunId
 from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store import rows
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo, Wake
+from batonpass.store.port import LedgerInfo, News, Wake
 from batonpass.store.postgres import leasing, schema
 from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.appending import LARGEST_CONTENT, Append, require_fitting, write
@@ -80,6 +80,17 @@ class PostgresStore:
                 yield view
             finally:
                 view.close()
+
+    def news(self, root: RunId, handoffs: Collection[HandoffId]) -> News:
+        """Return what may have happened in a tree, and to these handoffs."""
+        self._require_current()
+        asked = {"root": root, "handoffs": list(handoffs)}
+
+        def look(connection: Connection) -> News:
+            ((said, acted_on),) = connection.execute(QUERIES["news"], asked).fetchall()
+            return News(said, frozenset(acted_on or ()))
+
+        return self._connections.repeat(look)
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none."""

@@ -33,6 +33,16 @@ class Gate(Protocol):
         """Give it back; harmless if it is not ours."""
 
 
+class Watch(Protocol):
+    """Who looks at each transaction before the first command does, and is told when one was committed."""
+
+    def begin(self, connection: apsw.Connection) -> None:
+        """Look at what others have done since the last transaction. May refuse it by a `StoreError`."""
+
+    def committed(self, connection: apsw.Connection) -> None:
+        """Take note that what was written since `begin` is durable."""
+
+
 class _Batch(Struct, eq=False):
     """A transaction, and those who are in it."""
 
@@ -67,14 +77,12 @@ class GroupCommit:
         connection: apsw.Connection,
         gate: Gate,
         wait_for: float,
-        inspect: Callable[[apsw.Connection], None] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._connection = connection
         self._gate = gate
         self._wait_for = wait_for
-        self._inspect = (
-            inspect or _nothing
-        )  # looks at each transaction before the first command does, and may refuse it
+        self._watch = watch
         self._mutex = threading.Lock()
         self._queue: deque[_Command] = deque()
         self._leader: _Command | None = None  # always the first in the queue
@@ -170,6 +178,8 @@ class GroupCommit:
             batch.committing = True
             connection.execute("COMMIT")
             batch.settled = True
+            if self._watch is not None:
+                self._watch.committed(connection)
         except apsw.Error as error:
             # On a full disk SQLite may have rolled back by itself already.
             batch.committing = False
@@ -187,7 +197,8 @@ class GroupCommit:
 
     def _begin(self, connection: apsw.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
-        self._inspect(connection)
+        if self._watch is not None:
+            self._watch.begin(connection)
 
     def _run_alone(self, command: _Command, alone: Callable[[apsw.Connection], object]) -> None:
         try:

@@ -26,20 +26,19 @@ SELECT id, root_key FROM ledger;
 -- name: add_ledger
 INSERT INTO ledger (only, id, root_key) VALUES (1, ?, ?);
 
--- The compare-and-set of an append: the stream stands where the receipt says, and the recording key is active.
+-- The compare-and-set of an append: the stream stands where the receipt says, and the recording key is active. Whether it
+-- did is told by how many rows were changed: RETURNING takes as long as the rest of it.
 -- name: move_stream
 UPDATE streams SET seq = ?2, head = ?3, epoch = ?4, open = ?5
 WHERE
     id = ?1 AND seq = ?2 - 1 AND head = ?6 AND epoch = ?7 AND open = 1
-    AND (?8 OR EXISTS (SELECT 1 FROM keys WHERE id = ?9 AND role = 'relay' AND status = 'active'))
-RETURNING number;
+    AND (?8 OR EXISTS (SELECT 1 FROM keys WHERE id = ?9 AND role = 'relay' AND status = 'active'));
 
 -- name: open_stream
 INSERT INTO streams (id, root, seq, head, epoch, open)
 SELECT ?1, ?10, ?2, ?3, ?4, ?5
 WHERE ?8 OR EXISTS (SELECT 1 FROM keys WHERE id = ?9 AND role = 'relay' AND status = 'active')
-ON CONFLICT (id) DO NOTHING
-RETURNING number;
+ON CONFLICT (id) DO NOTHING;
 
 -- name: is_head
 SELECT 1 FROM streams WHERE id = ?1 AND seq = ?2 AND head = ?3;
@@ -49,18 +48,19 @@ UPDATE streams SET open = 0
 WHERE id = :run AND seq = :seq AND head = :head AND open = 1
 RETURNING number;
 
--- Whether the id is taken: here among those that are settled; the writer knows the others.
+-- Whether an id is taken is asked before: it can be no greater than the greatest that is settled.
 -- name: add_receipt
 INSERT INTO receipts (id, stream, seq, kind, payload, relay_signature, cosignature)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
-WHERE NOT EXISTS (SELECT 1 FROM receipt_names WHERE name = ?1)
-RETURNING position;
+VALUES (?, (SELECT number FROM streams WHERE id = ?), ?, ?, ?, ?, ?);
+
+-- name: is_settled_receipt
+SELECT 1 FROM receipt_names WHERE name = ?;
 
 -- name: add_content
-INSERT INTO contents (id, receipt, place, salt, body)
-SELECT ?1, ?2, ?3, ?4, ?5
-WHERE NOT EXISTS (SELECT 1 FROM content_ids WHERE id = ?1)
-RETURNING number;
+INSERT INTO contents (id, receipt, place, salt, body) VALUES (?, ?, ?, ?, ?);
+
+-- name: is_settled_content
+SELECT 1 FROM content_ids WHERE id = ?;
 
 -- name: erase_content
 UPDATE contents SET place = 'erased', salt = NULL, body = NULL
@@ -662,6 +662,11 @@ WHERE
     id > (SELECT handoff FROM settled) AND state = 'held'
 ORDER BY id;
 
+-- name: news
+SELECT
+    (SELECT count(*) FROM statements WHERE root = ?1),
+    (SELECT group_concat(id) FROM streams WHERE id IN (SELECT value FROM json_each(?2)));
+
 -- name: find_statements
 SELECT item, root, digest, author, at FROM statements ORDER BY rowid;
 
@@ -751,11 +756,13 @@ ORDER BY session DESC;
 -- name: schema_version
 PRAGMA schema_version;
 
--- name: data_version
-PRAGMA data_version;
-
 -- name: get_settled
 SELECT receipt, content, run, handoff FROM settled WHERE only = 1;
+
+-- name: greatest_settled
+SELECT
+    (SELECT max(name) FROM receipt_names WHERE name >= 'receipt_' AND name < 'receipt`'),
+    (SELECT max(id) FROM content_ids);
 
 -- name: find_late_receipts
 SELECT id FROM receipts WHERE position > ?;

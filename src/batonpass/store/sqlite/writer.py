@@ -48,7 +48,7 @@ class Writer:
         self._entered = 0
         self._schema: int | None = None  # the last one that was looked at and is as we made it
         self._tail = tail
-        self._commits = GroupCommit(self._connection, self, wait_for, self._inspect)
+        self._commits = GroupCommit(self._connection, self, wait_for, self)
 
     def run(self, apply: Callable[[apsw.Connection], object]) -> None:
         """Run a command in a transaction and return when it is durable."""
@@ -67,10 +67,14 @@ class Writer:
         if self._entered % _GROWN_EVERY == _GROWN_AFTER:
             grow_log(Path(self._path))
 
-    def _inspect(self, connection: apsw.Connection) -> None:
+    def begin(self, connection: apsw.Connection) -> None:
         """Look at what others have done since the last transaction, before anything is written in this one."""
         if not self._tail.begin(connection):
             self._require_schema(connection)
+
+    def committed(self, connection: apsw.Connection) -> None:
+        """Take note that what was written since `begin` is durable."""
+        self._tail.committed(connection)
 
     def _require_schema(self, connection: apsw.Connection) -> None:
         """Refuse to write through a schema that somebody changed. Raises `StoreAlteredError`."""

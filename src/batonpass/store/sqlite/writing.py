@@ -56,6 +56,8 @@ _END_RUN: Final = QUERIES["end_run"]
 _ADD_HANDOFF: Final = QUERIES["add_handoff"]
 _CHARGE: Final = QUERIES["charge"]
 _GET_USED: Final = QUERIES["get_used"]
+_ROW: Final = Place.ROW.value
+_FILE: Final = Place.FILE.value
 
 
 def write_entries(connection: apsw.Connection, *, tail: Tail, entries: Sequence[Entry]) -> None:
@@ -63,10 +65,11 @@ def write_entries(connection: apsw.Connection, *, tail: Tail, entries: Sequence[
     # One for all: a connection makes a new one for each statement.
     cursor = connection.cursor()
     try:
-        late = tail.ids if tail.known else tail.catch_up(cursor)
+        if not tail.known:
+            tail.catch_up(cursor)
         for entry in entries:
-            _write_entry(cursor, late, entry)
-        if len(late) >= LONGEST:
+            _write_entry(connection, cursor, tail, entry)
+        if len(tail.ids) >= LONGEST:
             tail.settle(cursor)
     except BaseException:
         # Whoever runs us may roll back to a savepoint, of which SQLite tells nobody.
@@ -77,63 +80,54 @@ def write_entries(connection: apsw.Connection, *, tail: Tail, entries: Sequence[
         cursor.close(force=True)
 
 
-def _write_entry(connection: Statements, late: set[str], entry: Entry) -> None:
-    change = entry.change
-    mark, receipt = entry.after, entry.signed.receipt
-    # One that follows it becomes the head only if it is there.
-    if mark is not None and (receipt.stream != mark.stream or receipt.previous != mark.head):
-        _require_kept(connection, mark)
-    number = _take_head(connection, entry.signed, change)
-    if number is None:
-        return
-    position = _add_receipt(connection, late, number, entry.signed)
-    if entry.contents:
-        _add_contents(connection, late, position, entry)
-    if entry.touches:
-        try:
-            connection.executemany(_ADD_TOUCH, [(touch.content, position, touch.path) for touch in entry.touches])
-        except apsw.ConstraintError:
-            raise DuplicateReceiptError(entry.signed.receipt.id) from None
-    if change is not NOTHING:
-        _apply(connection, change, entry.token)
-    for limit in entry.within:
-        row = connection.execute(_GET_USED, (limit.account, limit.unit)).fetchone()
-        require_within(0 if row is None else rows.charged(row).used, limit)
-
-
-def _add_receipt(connection: Statements, late: set[str], number: int, signed: SignedReceipt) -> int:
-    """Write a receipt and return its position."""
+def _write_entry(connection: apsw.Connection, cursor: apsw.Cursor, tail: Tail, entry: Entry) -> None:
+    change, signed, mark = entry.change, entry.signed, entry.after
     receipt = signed.receipt
+    # One that follows it becomes the head only if it is there.
+    follows = mark is None or (receipt.stream == mark.stream and receipt.previous == mark.head)
+    if not (follows or mark is None or tail.has(mark)):
+        _require_kept(cursor, mark)
+    if not _take_head(connection, cursor, signed, change):
+        return
+    if not tail.add_receipt(cursor, signed):
+        raise DuplicateReceiptError(receipt.id)
     values = (
         receipt.id,
-        number,
+        receipt.stream,
         receipt.seq,
         receipt.body.kind,
         signed.payload,
         signed.relay_signature,
         signed.cosignature,
     )
-    row = None if receipt.id in late else connection.execute(_ADD_RECEIPT, values).fetchone()
-    if row is None:
-        raise DuplicateReceiptError(receipt.id)
-    late.add(receipt.id)
-    return int(row[0])
+    cursor.execute(_ADD_RECEIPT, values)
+    if entry.contents or entry.touches:
+        _add_contents(cursor, tail, connection.last_insert_rowid(), entry)
+    if change is not NOTHING:
+        _apply(cursor, change, entry.token)
+    for limit in entry.within:
+        row = cursor.execute(_GET_USED, (limit.account, limit.unit)).fetchone()
+        require_within(0 if row is None else rows.charged(row).used, limit)
 
 
-def _add_contents(connection: Statements, late: set[str], position: int, entry: Entry) -> None:
+def _add_contents(cursor: apsw.Cursor, tail: Tail, position: int, entry: Entry) -> None:
     for content in entry.contents:
-        identifier = content.ref.id
-        # What is too large for a row is kept in a file of its own.
-        in_row = len(content.body) <= LARGEST_ROW_BODY
-        place, body = (Place.ROW, content.body) if in_row else (Place.FILE, None)
-        values = (identifier, position, place, content.salt, body)
-        if identifier in late or connection.execute(_ADD_CONTENT, values).fetchone() is None:
+        identifier, body = content.ref.id, content.body
+        if not tail.add_content(cursor, identifier):
             raise DuplicateReceiptError(entry.signed.receipt.id)
-        late.add(identifier)
+        # What is too large for a row is kept in a file of its own.
+        in_row = len(body) <= LARGEST_ROW_BODY
+        values = (identifier, position, _ROW if in_row else _FILE, content.salt, body if in_row else None)
+        cursor.execute(_ADD_CONTENT, values)
+    if entry.touches:
+        try:
+            cursor.executemany(_ADD_TOUCH, [(touch.content, position, touch.path) for touch in entry.touches])
+        except apsw.ConstraintError:
+            raise DuplicateReceiptError(entry.signed.receipt.id) from None
 
 
-def _take_head(connection: Statements, signed: SignedReceipt, change: Projection) -> int | None:
-    """Make a receipt its stream's head and return the stream's number; None if it is the head already."""
+def _take_head(connection: apsw.Connection, cursor: apsw.Cursor, signed: SignedReceipt, change: Projection) -> bool:
+    """Make a receipt its stream's head; return False if it is the head already."""
     receipt = signed.receipt
     itself = enrols_itself(receipt)
     values = (
@@ -147,16 +141,17 @@ def _take_head(connection: Statements, signed: SignedReceipt, change: Projection
         itself,
         receipt.relay_key,
     )
-    row = (
-        connection.execute(_OPEN, (*values, receipt.root)) if receipt.seq == 1 else connection.execute(_MOVE, values)
-    ).fetchone()
-    if row is not None:
-        return int(row[0])
-    stream = _find_stream(connection, receipt.stream)
+    if receipt.seq == 1:
+        cursor.execute(_OPEN, (*values, receipt.root))
+    else:
+        cursor.execute(_MOVE, values)
+    if connection.changes():
+        return True
+    stream = _find_stream(cursor, receipt.stream)
     if is_there(stream, signed):
-        return None
+        return False
     if not itself:
-        _require_active(connection, receipt.relay_key)
+        _require_active(cursor, receipt.relay_key)
     require_next(stream, signed, bumps=change.bumps)
     raise AssertionError("a receipt that fits its stream was refused")
 

@@ -22,7 +22,7 @@ from batonpass.model.content import new_content
 from batonpass.model.ids import AgentId, Digest, HandoffId, RunId, StreamId, new_handoff_id
 from batonpass.model.lifecycle import WAITING, Carrier, State
 from batonpass.model.run import RunState
-from batonpass.store.port import LedgerStore
+from batonpass.store.port import LedgerStore, News
 from batonpass.testing.builders import ANA, Scribe
 from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts, head_of
 
@@ -271,3 +271,18 @@ class Offering(WithScribe):
             scribe.recording.record(lead, RunRecorded(run=lead.run.id, by=ANA, items=(again,)))
 
         assert 1 == head_of(store, lead).seq
+
+    def test_news_tell_whether_one_has_to_look_again(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Of a tree, how much humans have said in it; of handoffs, to which of them somebody has done something."""
+        lead, other = scribe.start("Fix rounding"), scribe.start("Paint it")
+        quiet, held, elsewhere = offered(scribe, lead), offered(scribe, lead), offered(scribe, other)
+        before = store.news(lead.run.root, [quiet, held])
+        scribe.recording.act(held, lambda _, __: HandoffExpired(handoff=held, ended=None))
+        scribe.recording.act(elsewhere, lambda _, __: HandoffExpired(handoff=elsewhere, ended=None))
+        content = new_content("item1", "to the cent", NOW)
+        item = Carried(item=content.ref.id, digest=content.ref.digest, part=Part.INTENT)
+        scribe.recording.record(lead, RunRecorded(run=lead.run.id, by=ANA, items=(item,)), (content,))
+
+        assert News(1, frozenset()) == before
+        assert News(2, frozenset({held})) == store.news(lead.run.root, {quiet, held})
+        assert News(1, frozenset()) == store.news(other.run.root, ())
