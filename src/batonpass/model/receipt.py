@@ -146,7 +146,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     content: Mapping[str, ContentRef]
 
     def __post_init__(self) -> None:
-        self._require_body()
+        self.require_consistent()
         require_id("id", self.id, RECEIPT)
         require_stream("stream", self.stream)
         require_integer("seq", self.seq, least=1)
@@ -158,7 +158,6 @@ class Receipt(Struct, frozen=True, kw_only=True):
         require_digest("relay_key", self.relay_key)
         if self.cosigner is not None:
             require_digest("cosigner", self.cosigner)
-        self._require_cosigner()
         if self.root is not None:
             require_id("root", self.root, RUN)
         if self.session is not None:
@@ -167,41 +166,30 @@ class Receipt(Struct, frozen=True, kw_only=True):
         for name, ref in self.content.items():
             require_code("content", name)
             require_instance("content", ref, ContentRef)
-        self._require_home()
 
     def require_consistent(self) -> None:
         """Refuse parts that do not go together, each of which was checked by itself. Raises `InvalidValueError`."""
-        self._require_body()
-        self._require_cosigner()
-        self._require_home()
-
-    def _require_body(self) -> None:
-        if type(self.body) not in _BODY_TYPES:
-            raise InvalidValueError("body", f"{shorten(self.body)} is not the body of a receipt")
-
-    def _require_cosigner(self) -> None:
-        if self.cosigner is None and (self.body.kind in SIGNED_BY_RUN or self.body.kind in SIGNED_BY_ROOT):
-            raise InvalidValueError("cosigner", f"{self.body.kind} needs a second signature")
-
-    def _require_home(self) -> None:
-        if (home := self._home()) is not None and home != self.stream:
-            raise InvalidValueError("stream", f"a {self.kind} receipt of {home} cannot stand in {self.stream}")
-
-    def _home(self) -> str | None:
-        """Return the one stream that may hold this receipt; None for a kind that this version does not know."""
-        body = type(self.body)
-        if body in _OF_RELAY:
-            return self.relay
-        if body is UnknownBody:
-            return None
-        if body not in _OF_RUN and (handoff := getattr(self.body, "handoff", None)) is not None:
-            return str(handoff)
-        return str(getattr(self.body, "run", None))
+        body = self.body
+        if type(body) not in _BODY_TYPES:
+            raise InvalidValueError("body", f"{shorten(body)} is not the body of a receipt")
+        if self.cosigner is None and (body.kind in SIGNED_BY_RUN or body.kind in SIGNED_BY_ROOT):
+            raise InvalidValueError("cosigner", f"{body.kind} needs a second signature")
+        if type(body) is UnknownBody:
+            return  # where it belongs, only a later version knows
+        home = self.relay if type(body) in _OF_RELAY else _stream_of(body)
+        if home != self.stream:
+            raise InvalidValueError("stream", f"a {body.kind} receipt of {home} cannot stand in {self.stream}")
 
     @property
     def kind(self) -> str:
         """Return the kind, which may be one that this version does not know."""
         return self.body.kind
+
+
+def _stream_of(body: Body) -> str | None:
+    """Return the run or handoff in whose stream a body of a known kind stands."""
+    handoff: str | None = None if type(body) in _OF_RUN else getattr(body, "handoff", None)
+    return handoff or getattr(body, "run", None)
 
 
 class SignedReceipt(Struct, frozen=True, kw_only=True):

@@ -88,15 +88,9 @@ class GroupCommit:
         self._leader: _Command | None = None  # always the first in the queue
         self._shut = False
 
-    def run(self, apply: Callable[[apsw.Connection], object]) -> None:
-        """Run a command in a transaction and return when it is durable. Raises what it raised, or a `StoreError`."""
-        self._run(_Command(apply, time.monotonic() + self._wait_for))
-
     def run_alone(self, apply: Callable[[apsw.Connection], object]) -> None:
         """Run a command outside any transaction, while nobody else uses the connection."""
-        command = _Command(_nothing, time.monotonic() + self._wait_for)
-        command.alone = apply
-        self._run(command)
+        self.run(_nothing, alone=apply)
 
     def shut(self) -> None:
         """Take no more commands, and wait for those under way."""
@@ -105,12 +99,22 @@ class GroupCommit:
         while self._leader is not None:
             time.sleep(0.001)
 
-    def _run(self, command: _Command) -> None:
+    def run(
+        self,
+        apply: Callable[[apsw.Connection], object],
+        *,
+        alone: Callable[[apsw.Connection], object] | None = None,
+    ) -> None:
+        """Run a command in a transaction and return when it is durable. Raises what it raised, or a `StoreError`.
+
+        `alone` is run when that transaction is over, while nobody else uses the connection.
+        """
+        command = _Command(apply, time.monotonic() + self._wait_for, alone)
         try:
             self._enqueue(command)
             if self._leader is not command:
                 self._await(command)
-            if self._leader is command and not command.settled:
+            if self._leader is command and (command.batch is None or not command.batch.settled):
                 self._lead(command)
         except BaseException:
             self._recover(command)

@@ -5,7 +5,7 @@ rows are written without; readers look at the few that came last, and every so o
 once. See docs/adr/0053.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import apsw
@@ -42,14 +42,16 @@ class Tail:
         self.known = False  # the ids are those of this transaction
         self._heads: dict[str, tuple[str, int]] = {}  # the receipts that we wrote into the tail: digest, stream, seq
         self._version: int | None = None  # SQLite's count of commits when our last one was made
+        self.inspect: Callable[[apsw.Connection], None] = _trust  # looks at what others may have done, and may refuse it
         self._greatest_receipt = self._greatest_content = ""  # of the ids in the indexes
 
-    def begin(self, connection: apsw.Connection) -> bool:
-        """Begin a transaction; return whether nobody else has committed anything since our last one."""
+    def begin(self, connection: apsw.Connection) -> None:
+        """Begin a transaction, and look whether somebody else has committed anything since our last one."""
         # Once for all its commands: until it ends, nobody else can. This counts our own commits as well, so it is
         # read once more after each of them. PRAGMA data_version leaves them out, and takes forty times as long.
         self.known = self.known and connection.data_version() == self._version
-        return self.known
+        if not self.known:
+            self.inspect(connection)
 
     def committed(self, connection: apsw.Connection) -> None:
         """Remember the state of the ledger that our own commit has just made."""
@@ -108,6 +110,10 @@ class Tail:
     def _find_greatest(self, connection: Statements) -> None:
         ((receipt, content),) = connection.execute(QUERIES["greatest_settled"])
         self._greatest_receipt, self._greatest_content = _as_greatest(receipt), _as_greatest(content)
+
+
+def _trust(connection: apsw.Connection) -> None:
+    """Look at nothing."""
 
 
 def find_misfiled(connection: Statements) -> Iterator[tuple[str, str]]:

@@ -48,11 +48,10 @@ class Writer:
         self._entered = 0
         self._schema: int | None = None  # the last one that was looked at and is as we made it
         self._tail = tail
-        self._commits = GroupCommit(self._connection, self, wait_for, self)
-
-    def run(self, apply: Callable[[apsw.Connection], object]) -> None:
+        tail.inspect = self._require_schema
+        self._commits = GroupCommit(self._connection, self, wait_for, tail)
+        self.run: Callable[[apsw.Connection], object] = self._commits.run
         """Run a command in a transaction and return when it is durable."""
-        self._commits.run(apply)
 
     def enter(self, deadline: float) -> None:
         """Take the right to write, as long as the file is still the one that was opened."""
@@ -66,15 +65,6 @@ class Writer:
         self._entered += 1
         if self._entered % _GROWN_EVERY == _GROWN_AFTER:
             grow_log(Path(self._path))
-
-    def begin(self, connection: apsw.Connection) -> None:
-        """Look at what others have done since the last transaction, before anything is written in this one."""
-        if not self._tail.begin(connection):
-            self._require_schema(connection)
-
-    def committed(self, connection: apsw.Connection) -> None:
-        """Take note that what was written since `begin` is durable."""
-        self._tail.committed(connection)
 
     def _require_schema(self, connection: apsw.Connection) -> None:
         """Refuse to write through a schema that somebody changed. Raises `StoreAlteredError`."""
