@@ -18,6 +18,7 @@ from batonpass.model.ids import (
     HandoffId,
     KeyId,
     RunId,
+    StreamId,
 )
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lease import Lease
@@ -179,7 +180,7 @@ class MemoryStore:
         self._process.require()
         with self._lock:
             said = sum(stated.root == root for stated in self._tables.stated.values())
-            return News(said, frozenset(handoff for handoff in handoffs if handoff in self._tables.streams))
+            return News(said, frozenset(handoff for handoff in handoffs if StreamId(handoff) in self._tables.streams))
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none."""

@@ -1,7 +1,12 @@
 """A tree's secret: equal things are comparable in signed bytes, and nobody else can guess them."""
 
+import hmac
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batonpass.handoff.run import LiveRun
-from batonpass.handoff.secrets import SECRET, TreeSecrets
+from batonpass.handoff.secrets import SECRET, TreeSecrets, _Keyed
 from batonpass.model.ids import RunId
 from batonpass.relay import Relay
 from batonpass.testing import FrozenClock
@@ -57,3 +62,11 @@ def test_a_run_that_never_had_a_secret_is_no_obstacle(relay: Relay) -> None:
     run = relay.recording.start("begin", agent="lead", by=ANA).run.id
 
     assert relay.desk.secrets.digest(run, b"a") == relay.desk.secrets.digest(run, b"a")
+
+
+@given(st.binary(max_size=130), st.lists(st.binary(max_size=200), max_size=3))
+def test_digests_are_those_of_hmac(key: bytes, parts: list[bytes]) -> None:
+    """Whoever has the key and the parts gets the same digest from any other implementation of HMAC."""
+    message = b"".join(len(part).to_bytes(8) + part for part in parts)
+
+    assert hmac.digest(key, message, "sha256").hex() == _Keyed(key).digest(tuple(parts))

@@ -1,6 +1,5 @@
 """The SQLite store: durable when `append` returns, shared by threads and processes, each waiting its turn."""
 
-import json
 import threading
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import apsw
+import msgspec
 
 from batonpass.errors import (
     NotALedgerError,
@@ -108,7 +108,7 @@ class SqliteStore:
         # Without a transaction around it, which would be two statements more: one that only reads is one by itself.
         reader = self._readers.lend()
         try:
-            ((said, acted_on),) = reader.execute(_NEWS, (root, json.dumps([*handoffs])))
+            ((said, acted_on),) = reader.execute(_NEWS, (root, msgspec.json.encode([*handoffs]).decode()))
         except apsw.Error as error:
             raise translated(error, self._path) from None
         finally:

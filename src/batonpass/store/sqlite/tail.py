@@ -42,7 +42,8 @@ class Tail:
         self.known = False  # the ids are those of this transaction
         self._heads: dict[str, tuple[str, int]] = {}  # the receipts that we wrote into the tail: digest, stream, seq
         self._version: int | None = None  # SQLite's count of commits when our last one was made
-        self.inspect: Callable[[apsw.Connection], None] = _trust  # looks at what others may have done, and may refuse it
+        # Looks at what others may have done, and may refuse to go on.
+        self.inspect: Callable[[apsw.Connection], None] = _trust
         self._greatest_receipt = self._greatest_content = ""  # of the ids in the indexes
 
     def begin(self, connection: apsw.Connection) -> None:

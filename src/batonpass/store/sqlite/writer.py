@@ -3,7 +3,6 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -50,8 +49,7 @@ class Writer:
         self._tail = tail
         tail.inspect = self._require_schema
         self._commits = GroupCommit(self._connection, self, wait_for, tail)
-        self.run: Callable[[apsw.Connection], object] = self._commits.run
-        """Run a command in a transaction and return when it is durable."""
+        self.run = self._commits.run  # a command in a transaction; it returns when that is durable
 
     def enter(self, deadline: float) -> None:
         """Take the right to write, as long as the file is still the one that was opened."""
