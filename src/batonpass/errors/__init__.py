@@ -72,6 +72,7 @@
     │   └── GrantReplayedError     grant.replayed
     ├── LedgerError
     │   ├── StaleHeadError         ledger.stale_head
+    │   ├── PremiseError           ledger.premise
     │   ├── FencedError            ledger.fenced
     │   ├── StreamClosedError      ledger.stream_closed
     │   ├── RewoundError           ledger.rewound
@@ -189,6 +190,7 @@ from batonpass.errors.recording import (
     NotALedgerError,
     OfferedAlreadyError,
     OutcomeUnknownError,
+    PremiseError,
     RewoundError,
     SchemaError,
     StaleHeadError,
@@ -313,6 +315,7 @@ __all__ = [
     "PolicyFileError",
     "PolicyRefusedError",
     "PositionError",
+    "PremiseError",
     "RevokedKeyError",
     "RewoundError",
     "RunnerError",

@@ -20,6 +20,16 @@ class StaleHeadError(LedgerError):
         self.seq = seq
 
 
+class PremiseError(LedgerError):
+    """Something happened in a tree that whoever made this receipt did not know of yet."""
+
+    code = "ledger.premise"
+
+    def __init__(self, root: str) -> None:
+        super().__init__(f"somebody said or decided something in {root} meanwhile; read it, and append again")
+        self.root = root
+
+
 class FencedError(LedgerError):
     """The writer's epoch has passed: somebody else took over this stream."""
 

@@ -5,7 +5,7 @@ from msgspec import Struct
 from batonpass.model.bodies import Body
 from batonpass.model.charge import Within
 from batonpass.model.content import Content
-from batonpass.model.entry import Touch
+from batonpass.model.entry import Premise, Touch
 from batonpass.model.ids import Digest, RunId, SessionId, StreamId
 from batonpass.model.key import Signer
 from batonpass.model.receipt import Mode
@@ -25,6 +25,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     contents: tuple[Content, ...] = ()
     touches: tuple[Touch, ...] = ()  # under which paths its contents are to be found again
     within: tuple[Within, ...] = ()  # limits that what it charges has to stay within
+    premise: Premise | None = None  # what it was made under, and is not written without
     mode: Mode = Mode.OBSERVED
     session: SessionId | None = None
     token: int | None = None  # of the lease under which a worker takes a handoff

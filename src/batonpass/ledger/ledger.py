@@ -150,6 +150,7 @@ class Ledger:
                 touches=draft.touches,
                 within=draft.within,
                 token=draft.token,
+                premise=draft.premise,
                 after=None if entries else after,
             )
             entries.append(entry)

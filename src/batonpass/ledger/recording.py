@@ -34,7 +34,7 @@ from batonpass.model.bodies import (
 )
 from batonpass.model.charge import Within
 from batonpass.model.content import Content, new_content
-from batonpass.model.entry import Touch
+from batonpass.model.entry import Premise, Touch
 from batonpass.model.ids import (
     AgentId,
     Digest,
@@ -254,10 +254,11 @@ class Recording:
         *,
         touches: tuple[Touch, ...] = (),
         within: tuple[Within, ...] = (),
+        premise: Premise | None = None,
     ) -> SignedReceipt:
         """Write one receipt into the stream of a run that this process holds.
 
-        Raises `StreamClosedError` if the run is over, and `BudgetExhaustedError`.
+        Raises `StreamClosedError` if the run is over, `BudgetExhaustedError`, and `PremiseError`.
         """
         try:
             signer, epoch = self._run_keys.get(working.run.id)
@@ -281,6 +282,7 @@ class Recording:
                 contents=contents,
                 touches=touches,
                 within=within,
+                premise=premise,
                 mode=working.mode,
                 session=working.session,
             ),

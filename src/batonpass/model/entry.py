@@ -8,7 +8,7 @@ from batonpass.errors import InvalidValueError
 from batonpass.model.charge import Within
 from batonpass.model.checks import require_text
 from batonpass.model.content import Content
-from batonpass.model.ids import CONTENT, ContentId, require_id
+from batonpass.model.ids import CONTENT, ContentId, HandoffId, RunId, require_id
 from batonpass.model.projection import Projection, project
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.stream import Mark
@@ -26,6 +26,14 @@ class Touch(Struct, frozen=True, kw_only=True):
         require_id("content", self.content, CONTENT)
 
 
+class Premise(Struct, frozen=True, kw_only=True):
+    """What somebody took for granted about a tree; an entry that was made under it is not written if it is not so."""
+
+    root: RunId
+    statements: int  # that humans have made in it; there are never fewer
+    untouched: tuple[HandoffId, ...] = ()  # handoffs to which nobody has done anything: they have no stream
+
+
 class Entry(Struct, frozen=True, kw_only=True, dict=True):
     """A receipt, the content it commits to, and what it changes: written together or not at all."""
 
@@ -34,6 +42,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     touches: tuple[Touch, ...] = ()
     within: tuple[Within, ...] = ()  # limits that hold once its charges are counted; else it is not written
     token: int | None = None  # of the lease under which a worker takes a handoff; None where no lease is asked for
+    premise: Premise | None = None  # what it was made under
     after: Mark | None = None  # acknowledged before it: a store that lost that was put back in time, and takes nothing
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ from batonpass.errors import (
     BudgetExhaustedError,
     FencedError,
     IllegalTransitionError,
+    PremiseError,
     RewoundError,
     StaleHeadError,
     StreamClosedError,
@@ -11,6 +12,7 @@ from batonpass.errors import (
 )
 from batonpass.model.bodies import ChildHead
 from batonpass.model.charge import Within
+from batonpass.model.entry import Premise
 from batonpass.model.ids import Digest, KeyId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Event, State, follow
@@ -48,6 +50,12 @@ def require_kept(mark: Mark, stream: Stream | None, then: Digest | None) -> None
     """Refuse to go on in a store that lost what it had acknowledged; `then` is what its stream has in that place."""
     if stream is None or then != mark.head:
         raise RewoundError(mark.stream, mark.seq, 0 if stream is None else stream.seq)
+
+
+def require_premise(premise: Premise, statements: int, *, touched: bool) -> None:
+    """Refuse what was made under a premise that does not hold any more. Raises `PremiseError`."""
+    if touched or statements != premise.statements:
+        raise PremiseError(premise.root)
 
 
 def require_fence(stream: Stream | None, at: ChildHead) -> None:

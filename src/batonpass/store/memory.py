@@ -17,7 +17,6 @@ from batonpass.model.ids import (
     AgentId,
     HandoffId,
     KeyId,
-    RunId,
     StreamId,
 )
 from batonpass.model.key import Key, KeyRole, KeyStatus
@@ -27,11 +26,11 @@ from batonpass.model.projection import enrols_itself, root_key
 from batonpass.model.receipt import StoredReceipt
 from batonpass.model.seal import Seal
 from batonpass.model.stream import Mark
-from batonpass.store.admission import is_there, require_kept, require_next, require_within
+from batonpass.store.admission import is_there, require_kept, require_next, require_premise, require_within
 from batonpass.store.fold import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo, LedgerView, News, Touched, Wake
+from batonpass.store.port import LedgerInfo, LedgerView, Touched, Wake
 from batonpass.store.process import OwnProcess
 from batonpass.wire.canonical import digest
 
@@ -76,6 +75,10 @@ class _Transaction:
         if not enrols_itself(receipt):
             self._require_active(receipt.relay_key)
         require_next(stream, signed, bumps=change.bumps)
+        if (premise := entry.premise) is not None:
+            said = sum(stated.root == premise.root for stated in self._new.stated.values())
+            touched = any(StreamId(handoff) in self._new.streams for handoff in premise.untouched)
+            require_premise(premise, said, touched=touched)
         self._write(entry)
         self._derived.fold(receipt, signed.digest, change)
         for limit in entry.within:
@@ -174,13 +177,6 @@ class MemoryStore:
         with self._lock:
             tables = copied(self._tables)
         yield MemoryView(tables)
-
-    def news(self, root: RunId, handoffs: Collection[HandoffId]) -> News:
-        """Return what may have happened in a tree, and to these handoffs."""
-        self._process.require()
-        with self._lock:
-            said = sum(stated.root == root for stated in self._tables.stated.values())
-            return News(said, frozenset(handoff for handoff in handoffs if StreamId(handoff) in self._tables.streams))
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none."""

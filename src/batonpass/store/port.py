@@ -269,13 +269,6 @@ class LedgerView(Protocol):
         """
 
 
-class News(Struct, frozen=True):
-    """What may have happened in a tree since somebody looked: enough to know whether they have to look again."""
-
-    statements: int  # that humans have made in it so far; there are never fewer
-    acted_on: frozenset[HandoffId]  # of the handoffs that were asked about, those that have a stream of their own
-
-
 class LedgerStore(Protocol):
     """Keeps a ledger. Safe to use from many threads; refuses use after a fork."""
 
@@ -310,9 +303,6 @@ class LedgerStore(Protocol):
         here a moment ago, that is the moment then. Looking further raises `StaleHeadError` if that is not so any more.
         """
 
-    def news(self, root: RunId, handoffs: Collection[HandoffId]) -> News:
-        """Return what may have happened in a tree, and to these handoffs: in one read, for whoever knows the rest."""
-
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none; return when they are durable.
 
@@ -325,7 +315,8 @@ class LedgerStore(Protocol):
         commit whose outcome was unknown. An entry with a lease's token raises `LeaseLostError` if that lease is no
         longer held; an offer whose key is taken in its scope raises `OfferedAlreadyError`; a decision that was signed
         with a key that is not an active approver's raises `UnknownApproverError`. Where `confirm_every` is None, an
-        entry after something that was acknowledged raises `RewoundError` if that is not there any more.
+        entry after something that was acknowledged raises `RewoundError` if that is not there any more. One with a
+        premise that does not hold raises `PremiseError`.
         """
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:

@@ -14,6 +14,7 @@ from batonpass.errors import (
     NotFoundError,
     OfferedAlreadyError,
     PolicyRefusedError,
+    PremiseError,
 )
 from batonpass.guard.completeness import require_complete, required_parts
 from batonpass.guard.hops import require_hop, requires_lineage
@@ -37,6 +38,7 @@ from batonpass.model.bodies import Gate, HandoffInitiated, Part
 from batonpass.model.charge import whole_of
 from batonpass.model.content import Content
 from batonpass.model.content_names import BRIEF, TASK, TERMS
+from batonpass.model.entry import Premise
 from batonpass.model.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item
 from batonpass.model.label import Label, SourceType, named_sources
@@ -88,7 +90,10 @@ def offer_task(desk: Desk, holding: Holding, asked: Asked, *, beside: tuple[Cont
                 policies=_policies(desk.policy, asked.policy),
                 beside=beside,
             )
-            return _pass(pending)
+            try:
+                return _pass(pending)
+            except PremiseError:
+                return _pass(pending.again())
         except OfferedAlreadyError as taken:
             with desk.store.view() as view:
                 known = view.get_handoff(HandoffId(taken.handoff))
@@ -112,13 +117,18 @@ def _policies(ruled: HandoffPolicy, own: HandoffPolicy | None) -> tuple[HandoffP
 
 
 def _pass(pending: PendingOffer) -> Offered:
-    """Gather what travels, ask one question after the other, and record the offer before anything of it runs."""
+    """Gather what travels, ask one question after the other, and record the offer before anything of it runs.
+
+    Raises `PremiseError` if something was taken for granted that is not so, or that decides about the offer.
+    """
     _gather(pending)
     try:
         _check_policies(pending)
         _pass_gates(pending)
         _grant(pending)
     except (PolicyRefusedError, GrantError) as refusal:
+        if pending.premise is not None:
+            raise PremiseError(pending.holding.root) from None  # nobody is refused for what was not looked at
         pending.refuse(refusal)
     return _write(pending)
 
@@ -166,22 +176,19 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
     """Return all that humans said in the tree so far; note which results are unverified, and the lineage if needed.
 
     Statements are only ever added, and whatever somebody does to a handoff that has delivered stands in its stream. So
-    one read tells whether what this process knows already is all there is.
+    a run that has looked before takes for granted that nothing was added, and the commit sees whether that is so.
     """
     desk, holding = pending.desk, pending.holding
-    news = desk.store.news(holding.root, holding.watched)
-    stated = holding.stated if holding.stated is not None and len(holding.stated) == news.statements else None
-    traced = any(map(requires_lineage, pending.policies))
-    unverified = holding.watched - news.acted_on
-    if stated is None or traced or news.acted_on:
-        with desk.store.view() as view:
-            if stated is None:
-                stated = holding.stated = tuple(find_statements(view, holding.root, holding.notes))
-                holding.add(*stated)
-            unverified.update(find_unverified(view, news.acted_on))
-            if traced:
-                pending.lineage = read_lineage(view, holding.working.run)
-    pending.unverified = tuple(sorted(unverified))
+    if holding.stated is not None and not pending.reads and not any(map(requires_lineage, pending.policies)):
+        pending.unverified = tuple(sorted(holding.watched))
+        pending.premise = Premise(root=holding.root, statements=len(holding.stated), untouched=pending.unverified)
+        return holding.stated
+    with desk.store.view() as view:
+        stated = holding.stated = tuple(find_statements(view, holding.root, holding.notes))
+        pending.unverified = tuple(find_unverified(view, holding.watched))
+        if any(map(requires_lineage, pending.policies)):
+            pending.lineage = read_lineage(view, holding.working.run)
+    holding.add(*stated)
     return stated
 
 
@@ -331,7 +338,9 @@ def _record_offer(pending: PendingOffer, body: HandoffInitiated, contents: tuple
     # A grant that is only tried out stops nobody, revoked or not.
     line = bounds.line if bounds.chain and not bounds.tried_out else ()
     try:
-        return pending.desk.recording.record(pending.holding.working, body, contents, within=revocations(line))
+        return pending.desk.recording.record(
+            pending.holding.working, body, contents, within=revocations(line), premise=pending.premise
+        )
     except BudgetExhaustedError as refused:
         pending.refuse(revoked(bounds, whole_of(refused.account)))
 

@@ -16,6 +16,7 @@ from batonpass.handoff.transfer.grant_terms import NOTHING_GIVEN, Given
 from batonpass.model.bodies import HandoffFailed
 from batonpass.model.content import Content
 from batonpass.model.content_names import MESSAGE, TASK
+from batonpass.model.entry import Premise
 from batonpass.model.ids import Digest, HandoffId, new_handoff_id
 from batonpass.model.items import Item
 from batonpass.model.policy import HandoffPolicy
@@ -33,6 +34,9 @@ class PendingOffer(Struct, kw_only=True):
     policies: tuple[HandoffPolicy, ...]  # all that it is held to
     beside: tuple[Content, ...] = ()  # what its door adds to its receipts, such as where it heard of the handoff
 
+    reads: bool = False  # what happened in the tree is read, and not taken for granted
+    premise: Premise | None = None  # what was taken for granted
+
     items: tuple[Item, ...] = ()  # all that travels with it
     contents: tuple[Content, ...] = ()  # the words of what is new among that
     context: Context | None = None  # what is said besides, as free text
@@ -42,6 +46,20 @@ class PendingOffer(Struct, kw_only=True):
     decision: Decision | None = None  # what holds it
     given: Given = NOTHING_GIVEN  # what is granted with it
     flags: list[str] = field(default_factory=list)  # what would have stopped it, were it enforced
+
+    def again(self) -> "PendingOffer":
+        """Return the same offer from its beginning, with nothing taken for granted."""
+        return PendingOffer(
+            desk=self.desk,
+            holding=self.holding,
+            asked=self.asked,
+            fingerprint=self.fingerprint,
+            key=self.key,
+            handoff=self.handoff,
+            policies=self.policies,
+            beside=self.beside,
+            reads=True,
+        )
 
     def refuse(self, refusal: PolicyRefusedError | GrantError) -> NoReturn:
         """Record that a policy or a grant did not let it go: the task, and why. Nothing of it runs. Then raise that."""

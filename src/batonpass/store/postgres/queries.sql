@@ -496,10 +496,10 @@ FROM handoffs
 WHERE id IN (SELECT standing.id FROM standing WHERE standing.state = 'held') AND state = 'held'
 ORDER BY id;
 
--- name: news
+-- name: premise
 SELECT
     (SELECT count(*) FROM statements WHERE root = %(root)s),
-    (SELECT array_agg(id) FROM streams WHERE id = ANY(%(handoffs)s));
+    EXISTS (SELECT 1 FROM streams WHERE id = ANY(%(handoffs)s));
 
 -- name: find_statements
 SELECT item, root, digest, author, at FROM statements WHERE root = %(root)s ORDER BY number;

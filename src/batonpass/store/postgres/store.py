@@ -11,13 +11,14 @@ from msgspec.structs import asdict
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreError, StoreShutError
 from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId, HandoffId, RunId
+from batonpass.model.ids import AgentId, HandoffId
 from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store import rows
+from batonpass.store.admission import require_premise
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo, News, Wake
+from batonpass.store.port import LedgerInfo, Wake
 from batonpass.store.postgres import leasing, schema
 from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.appending import LARGEST_CONTENT, Append, require_fitting, write
@@ -81,23 +82,13 @@ class PostgresStore:
             finally:
                 view.close()
 
-    def news(self, root: RunId, handoffs: Collection[HandoffId]) -> News:
-        """Return what may have happened in a tree, and to these handoffs."""
-        self._require_current()
-        asked = {"root": root, "handoffs": list(handoffs)}
-
-        def look(connection: Connection) -> News:
-            ((said, acted_on),) = connection.execute(QUERIES["news"], asked).fetchall()
-            return News(said, frozenset(acted_on or ()))
-
-        return self._connections.repeat(look)
-
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none."""
         self._require_current()
         require_fitting(entries)
         if not entries:
             return
+        self._require_premises(entries)
         append = Append(entries)
         try:
             self._group.append(append)
@@ -110,6 +101,14 @@ class PostgresStore:
             ) from None
         if any(entry.change.erased for entry in entries):
             self._forget()
+
+    def _require_premises(self, entries: Sequence[Entry]) -> None:
+        for premise in (entry.premise for entry in entries if entry.premise is not None):
+            asked = {"root": premise.root, "handoffs": list(premise.untouched)}
+            ((said, touched),) = self._connections.repeat(
+                lambda connection, asked=asked: connection.execute(QUERIES["premise"], asked).fetchall()  # type: ignore[misc]
+            )
+            require_premise(premise, said, touched=touched)
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Take the oldest ready handoff to one of these agents."""

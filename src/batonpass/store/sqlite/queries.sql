@@ -40,6 +40,12 @@ SELECT ?1, ?10, ?2, ?3, ?4, ?5
 WHERE ?8 OR EXISTS (SELECT 1 FROM keys WHERE id = ?9 AND role = 'relay' AND status = 'active')
 ON CONFLICT (id) DO NOTHING;
 
+-- name: count_statements
+SELECT count(*) FROM statements WHERE root = ?;
+
+-- name: has_stream
+SELECT 1 FROM streams WHERE id = ?;
+
 -- name: is_head
 SELECT 1 FROM streams WHERE id = ?1 AND seq = ?2 AND head = ?3;
 
@@ -661,11 +667,6 @@ FROM handoffs
 WHERE
     id > (SELECT handoff FROM settled) AND state = 'held'
 ORDER BY id;
-
--- name: news
-SELECT
-    (SELECT count(*) FROM statements WHERE root = ?1),
-    (SELECT group_concat(id) FROM streams WHERE id IN (SELECT value FROM json_each(?2)));
 
 -- name: find_statements
 SELECT item, root, digest, author, at FROM statements ORDER BY rowid;

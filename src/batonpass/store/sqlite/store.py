@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import apsw
-import msgspec
 
 from batonpass.errors import (
     NotALedgerError,
@@ -17,21 +16,20 @@ from batonpass.errors import (
     StoreUnavailableError,
 )
 from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId, ContentId, HandoffId, RunId, require_agent
+from batonpass.model.ids import AgentId, ContentId, HandoffId, require_agent
 from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store import rows
 from batonpass.store.home import home_of, prepare_home
 from batonpass.store.migrate import AppliedMigration, Migration, find_migrations, pending
-from batonpass.store.port import LedgerInfo, News, Wake
+from batonpass.store.port import LedgerInfo, Wake
 from batonpass.store.process import OwnProcess
 from batonpass.store.sqlite import leasing
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import (
     APPLICATION_ID,
     require_place,
-    translated,
 )
 from batonpass.store.sqlite.readers import Readers, Reading
 from batonpass.store.sqlite.tail import QUERIES, Tail
@@ -42,8 +40,6 @@ from batonpass.store.sqlite.writing import LARGEST_ROW_BODY, add_key, write_entr
 Answer = TypeVar("Answer")
 
 _WAIT_SECONDS: Final = 30.0
-_NEWS: Final = QUERIES["news"]
-_NOBODY: Final[frozenset[HandoffId]] = frozenset()
 
 
 class SqliteStore:
@@ -101,19 +97,6 @@ class SqliteStore:
 
     def _show(self, reader: apsw.Connection) -> SqliteView:
         return SqliteView(reader, self._blobs, self._path)
-
-    def news(self, root: RunId, handoffs: Collection[HandoffId]) -> News:
-        """Return what may have happened in a tree, and to these handoffs."""
-        self._require_usable()
-        # Without a transaction around it, which would be two statements more: one that only reads is one by itself.
-        reader = self._readers.lend()
-        try:
-            ((said, acted_on),) = reader.execute(_NEWS, (root, msgspec.json.encode([*handoffs]).decode()))
-        except apsw.Error as error:
-            raise translated(error, self._path) from None
-        finally:
-            self._readers.take_back(reader)
-        return News(said, _NOBODY if acted_on is None else frozenset(acted_on.split(",")))
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries in one commit, or none."""

@@ -9,7 +9,7 @@ import apsw
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError, UnknownRelayError
 from batonpass.model.bodies import ChildHead
 from batonpass.model.content import Place
-from batonpass.model.entry import Entry
+from batonpass.model.entry import Entry, Premise
 from batonpass.model.ids import KeyId, StreamId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.lifecycle import Carrier, Event, State, sources, target
@@ -26,6 +26,7 @@ from batonpass.store.admission import (
     require_fence,
     require_kept,
     require_next,
+    require_premise,
     require_within,
 )
 from batonpass.store.sqlite import leasing
@@ -55,6 +56,8 @@ _ADD_RUN: Final = QUERIES["add_run"]
 _END_RUN: Final = QUERIES["end_run"]
 _ADD_HANDOFF: Final = QUERIES["add_handoff"]
 _CHARGE: Final = QUERIES["charge"]
+_COUNT_STATEMENTS: Final = QUERIES["count_statements"]
+_HAS_STREAM: Final = QUERIES["has_stream"]
 _GET_USED: Final = QUERIES["get_used"]
 _ROW: Final = Place.ROW.value
 _FILE: Final = Place.FILE.value
@@ -89,6 +92,8 @@ def _write_entry(connection: apsw.Connection, cursor: apsw.Cursor, tail: Tail, e
         _require_kept(cursor, mark)
     if not _take_head(connection, cursor, signed, change):
         return
+    if entry.premise is not None:
+        _require_premise(cursor, entry.premise)
     if not tail.add_receipt(cursor, signed):
         raise DuplicateReceiptError(receipt.id)
     values = (
@@ -154,6 +159,14 @@ def _take_head(connection: apsw.Connection, cursor: apsw.Cursor, signed: SignedR
         _require_active(cursor, receipt.relay_key)
     require_next(stream, signed, bumps=change.bumps)
     raise AssertionError("a receipt that fits its stream was refused")
+
+
+def _require_premise(cursor: apsw.Cursor, premise: Premise) -> None:
+    """Refuse what was made under a premise that does not hold any more. Raises `PremiseError`."""
+    # Here and not before: this connection has it at hand, and another one reads it anew after each commit.
+    ((statements,),) = cursor.execute(_COUNT_STATEMENTS, (premise.root,))
+    touched = any(cursor.execute(_HAS_STREAM, (handoff,)).fetchone() is not None for handoff in premise.untouched)
+    require_premise(premise, statements, touched=touched)
 
 
 def _require_kept(connection: Statements, mark: Mark) -> None:

@@ -4,8 +4,9 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError
+from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError, PremiseError
 from batonpass.ledger.standing import Working, need
 from batonpass.model.bodies import (
     Carried,
@@ -19,12 +20,13 @@ from batonpass.model.bodies import (
     RunRecorded,
 )
 from batonpass.model.content import new_content
+from batonpass.model.entry import Premise
 from batonpass.model.ids import AgentId, Digest, HandoffId, RunId, StreamId, new_handoff_id
 from batonpass.model.lifecycle import WAITING, Carrier, State
 from batonpass.model.run import RunState
-from batonpass.store.port import LedgerStore, News
+from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import ANA, Scribe
-from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts, head_of
+from batonpass.testing.conformance.support import NOW, WithScribe, all_receipts, an_entry, head_of
 
 KEY = Digest("ab" * 32)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -272,17 +274,28 @@ class Offering(WithScribe):
 
         assert 1 == head_of(store, lead).seq
 
-    def test_news_tell_whether_one_has_to_look_again(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Of a tree, how much humans have said in it; of handoffs, to which of them somebody has done something."""
+    def test_a_premise_has_to_hold(self, store: LedgerStore, scribe: Scribe) -> None:
+        """What took for granted that nobody said or did more is not written once somebody has; in that tree alone."""
         lead, other = scribe.start("Fix rounding"), scribe.start("Paint it")
-        quiet, held, elsewhere = offered(scribe, lead), offered(scribe, lead), offered(scribe, other)
-        before = store.news(lead.run.root, [quiet, held])
-        scribe.recording.act(held, lambda _, __: HandoffExpired(handoff=held, ended=None))
-        scribe.recording.act(elsewhere, lambda _, __: HandoffExpired(handoff=elsewhere, ended=None))
+        quiet, busy, elsewhere = offered(scribe, lead), offered(scribe, lead), offered(scribe, other)
+        holds = Premise(root=lead.run.root, statements=1, untouched=(quiet, busy))
         content = new_content("item1", "to the cent", NOW)
         item = Carried(item=content.ref.id, digest=content.ref.digest, part=Part.INTENT)
-        scribe.recording.record(lead, RunRecorded(run=lead.run.id, by=ANA, items=(item,)), (content,))
 
-        assert News(1, frozenset()) == before
-        assert News(2, frozenset({held})) == store.news(lead.run.root, {quiet, held})
-        assert News(1, frozenset()) == store.news(other.run.root, ())
+        def offer(premise: Premise) -> None:
+            store.append([replace(an_entry(scribe, lead, head_of(store, lead)), premise=premise)])
+
+        offer(holds)
+        scribe.recording.act(elsewhere, lambda _, __: HandoffExpired(handoff=elsewhere, ended=None))
+        offer(holds)
+        scribe.recording.act(busy, lambda _, __: HandoffExpired(handoff=busy, ended=None))
+        before = head_of(store, lead)
+        for broken in (holds, replace(holds, untouched=(busy,)), replace(holds, statements=2, untouched=())):
+            with pytest.raises(PremiseError):
+                offer(broken)
+        assert before == head_of(store, lead)
+        offer(replace(holds, untouched=(quiet,)))
+        scribe.recording.record(lead, RunRecorded(run=lead.run.id, by=ANA, items=(item,)), (content,))
+        with pytest.raises(PremiseError):
+            offer(replace(holds, untouched=()))
+        offer(replace(holds, statements=2, untouched=(quiet,)))
