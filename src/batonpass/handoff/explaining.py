@@ -77,10 +77,10 @@ def find_unexplained(desk: Desk, holding: Holding) -> tuple[tuple[Unexplained, .
     While any call is under way in this process, what it will tell is not known yet: then nothing is told. Whoever
     handed the work on finds it at its own close.
     """
-    from batonpass.attribution.git import GitSilentError  # noqa: PLC0415 - only who watches needs it
-
     if holding.first_look is None or holding.looked_at is None:
         return (), ()
+    from batonpass.attribution.git import GitSilentError  # noqa: PLC0415 - only who watches needs it
+
     now = desk.files.look()
     if holding.first_look.blind is not None or now.blind is not None:
         return (), (UNSEEN,)

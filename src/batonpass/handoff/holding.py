@@ -40,6 +40,12 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     """A run that this process works on: its baton, its notes, and what it has done so far."""
 
     working: Working
+    # Of its run, whatever is given: every act asks for them several times, so they are parts and no questions.
+    id: RunId = RunId("")
+    root: RunId = RunId("")
+    agent: AgentId = AgentId("")  # who works
+    principal: PrincipalId = PrincipalId("")  # for whom
+    scope: StreamId = StreamId("")  # where keys of what it hands off are unique, for all attempts at its handoff
     baton: Baton | None = None  # None for a root
     session: SessionState = NO_SESSION  # what it began with, if it goes on where others stopped
     resumption: Resumption = NOTHING
@@ -82,30 +88,10 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     taint: Taint = field(default_factory=Taint)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @property
-    def id(self) -> RunId:
-        """Return the run's id."""
-        return self.working.run.id
-
-    @property
-    def root(self) -> RunId:
-        """Return the root of its tree."""
-        return self.working.run.root
-
-    @property
-    def agent(self) -> AgentId:
-        """Return who works."""
-        return self.working.run.agent
-
-    @property
-    def principal(self) -> PrincipalId:
-        """Return for whom."""
-        return self.working.run.principal
-
-    @property
-    def scope(self) -> StreamId:
-        """Return where the keys of what it hands off are unique: every attempt at its handoff shares them."""
-        return StreamId(self.working.run.handoff or self.working.run.root)
+    def __post_init__(self) -> None:
+        run = self.working.run
+        self.id, self.root, self.agent, self.principal = run.id, run.root, run.agent, run.principal
+        self.scope = StreamId(run.handoff or run.root)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:

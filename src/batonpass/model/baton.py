@@ -220,12 +220,18 @@ class Baton(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """Return files and results that are ours."""
-        return tuple([artifact for artifact in self._values(Artifact) if not artifact.untrusted])
+        return (
+            tuple([artifact for artifact in found if not artifact.untrusted])
+            if (found := self._values(Artifact))
+            else ()
+        )
 
     @property
     def untrusted(self) -> tuple[Artifact, ...]:
         """Return data from outside: never instructions."""
-        return tuple([artifact for artifact in self._values(Artifact) if artifact.untrusted])
+        return (
+            tuple([artifact for artifact in found if artifact.untrusted]) if (found := self._values(Artifact)) else ()
+        )
 
     @property
     def reports(self) -> tuple[Report, ...]:

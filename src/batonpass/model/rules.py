@@ -254,8 +254,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     @property
     def needs_depth(self) -> bool:
         """Return whether anything here depends on how deep a chain is; finding that out costs a look at each hop."""
-        limits = (self.renew_every, self.handoffs.max_depth, *(rule.depth for rule in self.rules))
-        return any(limit is not None for limit in limits)
+        if self.renew_every is not None or self.handoffs.max_depth is not None:
+            return True
+        return bool(self.rules) and any(rule.depth is not None for rule in self.rules)
 
     def minimum(self, relation: Relation) -> tuple[str, ...]:
         """Return the parts whose absence is reported for a kind of handoff."""
