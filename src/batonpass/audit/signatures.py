@@ -68,10 +68,11 @@ class SignatureQueue:
 
     def add(self, stream: str, seq: int, *jobs: Job) -> None:
         """Take the signatures of one receipt: over its own bytes, and over what else it says was signed."""
+        place = (self._given, stream, seq)
         for job in jobs:
             self.checked += len(job[1])
             self._batch.append(job)
-            self._places.append((self._given, stream, seq))
+            self._places.append(place)
         self._given += 1
         if len(self._batch) >= _BATCH:
             self._send()
