@@ -55,9 +55,12 @@ COMMAND = "from batonpass.cli.main import main; main()"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a directory with a ledger that holds one run."""
+    """Return a directory with a ledger that holds one handoff."""
     with Relay.open(f"sqlite:///{tmp_path}/.batonpass/ledger.db") as relay:
-        relay.start("Fix invoice rounding", by="user:ana").close()
+        lead = relay.start("Fix invoice rounding", by="user:ana")
+        with lead.hand_off("editor", "Round half-even"):
+            pass
+        lead.close()
     return tmp_path
 
 
@@ -87,7 +90,14 @@ def test_the_version_is_said_before_options_are_parsed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("run", "list"), ("run", "show", "last"), ("handoff", "list"), ("receipt", "grep", "."), ("trail", "last")],
+    [
+        ("run", "list"),
+        ("run", "show", "last"),
+        ("handoff", "list"),
+        ("handoff", "show", "last"),
+        ("receipt", "grep", "."),
+        ("trail", "last"),
+    ],
     ids=" ".join,
 )
 def test_a_command_that_reads_loads_no_relay(project: Path, words: tuple[str, ...]) -> None:
@@ -96,6 +106,14 @@ def test_a_command_that_reads_loads_no_relay(project: Path, words: tuple[str, ..
 
     assert frozenset() == loaded & (FOREIGN | ACTING | RELAY)
     assert frozenset() == loaded & (HEAVY | {"batonpass.policy.document", "batonpass.store.memory"})
+
+
+def test_a_small_ledger_is_verified_without_processes(project: Path) -> None:
+    """Helpers, and all that git is asked with, are loaded by whoever needs them."""
+    loaded = loaded_by(COMMAND, "ledger", "verify", directory=project)
+
+    assert frozenset() == loaded & (FOREIGN | ACTING | {"concurrent", "logging", "multiprocessing", "subprocess"})
+    assert frozenset() == loaded & {"batonpass.attribution.git", "batonpass.audit.signature_pool"}
 
 
 def test_a_proxy_loads_what_acts_with_the_first_call(tmp_path: Path) -> None:

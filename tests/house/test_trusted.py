@@ -22,6 +22,7 @@ MAKERS: Final = {
     "src/batonpass/ledger/ledger.py": {"Receipt", "Stream"},
     "src/batonpass/model/content.py": {"Content", "ContentRef"},
     "src/batonpass/model/projection.py": {"Cached", "DecidedCall", "Handoff", "HeldCall", "Run", "Stated"},
+    "src/batonpass/store/fold.py": {"Stream"},  # of a receipt, and a digest that is checked there
 }
 HOME: Final = "src/batonpass/model/trusted.py"
 

@@ -1,13 +1,11 @@
 """Calls of which nobody knows whether they happened: what has no outcome may have written a line all the same.
 
-Nothing lists such calls, and a ledger may be large, so only so much is looked through: the latest runs, those first
+No index has such calls, and a ledger may be large, so a store looks through only so much: the latest runs, those first
 that did not complete, and of each the end of its stream.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import chain, islice
 from typing import Any, Final
 
 from msgspec import Struct
@@ -16,11 +14,9 @@ from msgspec.structs import replace
 from batonpass.accounts.blame_changes import FilePlace
 from batonpass.accounts.blame_values import Known, Line
 from batonpass.attribution.mark import squeezed
-from batonpass.errors import NotFoundError
 from batonpass.model.content_names import ARGUMENTS, TARGET
-from batonpass.model.ids import CallId, StreamId
+from batonpass.model.ids import CallId
 from batonpass.model.receipt import Receipt, StoredReceipt
-from batonpass.model.run import Run, RunState
 from batonpass.records.call import arguments_in, call_of, find_calls
 from batonpass.records.source import when
 from batonpass.records.text import read_receipt, read_texts
@@ -29,8 +25,6 @@ from batonpass.store.port import LedgerView
 _MOST_RUNS: Final = 256
 _MOST_RECEIPTS: Final = 2048
 _MOST_OF_RUN: Final = 128
-_CALL: Final = re.compile(rb'"call":"(call_[0-9a-z]+)".*"kind":"tool\.([a-z]+)"', re.DOTALL)
-_ENDED: Final = frozenset({b"completed", b"failed"})
 _SHELLS: Final = frozenset({"Bash", "Monitor", "PowerShell"})  # as Claude Code calls them: they may write any file
 
 
@@ -57,7 +51,8 @@ class OpenCall(Struct, frozen=True, kw_only=True):
 def find_open_calls(view: LedgerView, place: FilePlace, names: Sequence[str]) -> list[OpenCall]:
     """Return the calls without an outcome that may have changed a file, the earliest first."""
     paths = frozenset(spelling for name in names for spelling in place.spellings(name))
-    found = (_open_call(view, paths, stored) for stored in _find_requests(view))
+    requests = view.find_open_requests(runs=_MOST_RUNS, of_each=_MOST_OF_RUN, most=_MOST_RECEIPTS)
+    found = (_open_call(view, paths, stored) for stored in requests)
     return sorted((call for call in found if call is not None), key=lambda call: (call.at, call.call))
 
 
@@ -69,43 +64,6 @@ def with_open_calls(line: Line, calls: Sequence[OpenCall], *, in_repository: boo
     if not may:
         return line
     return replace(line, known=Known.CANDIDATES, calls=(*line.calls, *may), or_nobody=True)
-
-
-def _find_requests(view: LedgerView) -> Iterator[StoredReceipt]:
-    """Yield requests without an outcome, of the latest runs."""
-    runs = list(islice(view.find_runs(), _MOST_RUNS))
-    left = _MOST_RECEIPTS
-    for run in chain(*_split(runs)):
-        if left <= 0:
-            return
-        ended: set[bytes] = set()
-        for stored in _backwards(view, run):
-            left -= 1
-            if (about := _CALL.search(stored.payload)) is None:
-                continue
-            if about[2] in _ENDED:
-                ended.add(about[1])
-            elif about[2] == b"requested" and about[1] not in ended:
-                yield stored
-
-
-def _split(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
-    return (
-        [run for run in runs if run.state is not RunState.COMPLETED],
-        [run for run in runs if run.state is RunState.COMPLETED],
-    )
-
-
-def _backwards(view: LedgerView, run: Run) -> Iterator[StoredReceipt]:
-    try:
-        last = view.get_stream(StreamId(run.id)).seq
-    except NotFoundError:
-        return
-    for seq in range(last, max(0, last - _MOST_OF_RUN), -1):
-        try:
-            yield view.get_receipt_at(StreamId(run.id), seq)
-        except NotFoundError:
-            continue  # the verifier tells
 
 
 def _open_call(view: LedgerView, paths: frozenset[str], stored: StoredReceipt) -> OpenCall | None:

@@ -4,7 +4,6 @@ The steps are those of docs/spec/verification.md. Signatures are not checked her
 checked, so that all cores can work on it.
 """
 
-from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 
@@ -99,7 +98,7 @@ class Linker:
             change = project(receipt, digest)
             self._require_chain(receipt, change)
             self._require_recorder(receipt)
-            signatures = tuple(self._signatures(stored, receipt))
+            signatures = self._signatures(stored, receipt)
             self._require_links(receipt)
             rulings = self._rulings(receipt)
             self._fold(receipt, digest, change)
@@ -172,15 +171,19 @@ class Linker:
             raise RevokedKeyError(f"key {key.id[:16]} was {key.status} before this was recorded", field="recorder")
 
     # Step 7: exactly the signatures that the signed bytes name, by the keys that may give them.
-    def _signatures(self, stored: StoredReceipt, receipt: Receipt) -> Iterator[tuple[bytes, bytes]]:
-        yield self._memory.public_keys[receipt.relay_key], stored.relay_signature
-        if (receipt.cosigner is None) != (stored.cosignature is None):
+    def _signatures(self, stored: StoredReceipt, receipt: Receipt) -> tuple[tuple[bytes, bytes], ...]:
+        known = self._memory.public_keys
+        first = known[receipt.relay_key], stored.relay_signature
+        cosigner, cosignature = receipt.cosigner, stored.cosignature
+        if (cosigner is None) != (cosignature is None):
             raise SignatureError("the second signature is not the one that the receipt names", field="cosignature")
-        if receipt.cosigner is not None and stored.cosignature is not None:
-            public_key = self._cosigner(receipt)
-            if public_key is None or key_id(public_key) != receipt.cosigner:
-                raise UnknownKeyError(f"key {receipt.cosigner[:16]} may not sign this", field="cosigner")
-            yield self._know(public_key), stored.cosignature
+        if cosigner is None or cosignature is None:
+            return (first,)
+        public_key = self._cosigner(receipt)
+        if public_key is None or key_id(public_key) != cosigner:
+            raise UnknownKeyError(f"key {cosigner[:16]} may not sign this", field="cosigner")
+        # An id is the digest of its key: the key that is known under it is this one.
+        return first, (known.get(cosigner) or self._know(public_key), cosignature)
 
     # Step 7 for decisions: what the approver signed is made anew, from what was recorded before.
     def _rulings(self, receipt: Receipt) -> tuple[Signed, ...]:
@@ -220,14 +223,16 @@ class Linker:
             memory.history.setdefault(receipt.stream, []).append(raw)
         elif kind is StreamKind.HANDOFF:
             memory.anchors[HandoffId(receipt.stream)] = {digest}
+        memory.taints.remember(receipt)
+        if isinstance(receipt.body, ToolRequested | ToolCompleted | ToolFailed):
+            # Most of a ledger. They hold no items, nothing waits because of them, and no key comes with them.
+            memory.take_call(receipt.body)
+            return
         memory.items.remember(receipt)
         memory.holds.remember(receipt, digest, self.derived)
-        memory.taints.remember(receipt)
         match receipt.body:
             case CheckpointSaved() as body:
                 memory.checkpoints[receipt.id] = body.run
-            case ToolRequested() | ToolCompleted() | ToolFailed() as body:
-                memory.take_call(body)
             case RunStarted() | HandoffAccepted() | RunRekeyed() as body:
                 memory.run_keys[body.run] = body.run_key
             case HandoffInitiated() | HandoffAnswered() | SessionResumed() as body:

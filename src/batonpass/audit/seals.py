@@ -44,7 +44,7 @@ class SealCheck:
     def add(self, digest: bytes, keys: Mapping[KeyId, Key]) -> None:
         """Take the next receipt's digest, and compare the seals that were made just after it."""
         self._frontier.append(leaf_hash(digest))
-        if (due := self._wanted.pop(self._frontier.size, None)) is not None:
+        if self._wanted and (due := self._wanted.pop(self._frontier.size, None)) is not None:
             for note, seal in due:
                 self._require(note, seal, keys)
 

@@ -4,26 +4,23 @@ Python threads would wait for each other, so the checks are spread over helper p
 public keys, messages and signatures, and answer which of them is the first that does not match.
 """
 
-import contextlib
 import os
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
+from functools import partial
 from types import TracebackType
-from typing import BinaryIO, Final, Self
-
-import msgspec
+from typing import TYPE_CHECKING, Final, Self
 
 from batonpass.errors import SignatureError
 from batonpass.signing.ed25519 import is_signed
 from batonpass.wire.codec import signing_bytes
 
-# The helper imports what we import, wherever we found it.
-_HELPER: Final = "import sys; sys.path[:] = sys.argv[1:]; from batonpass.audit.signatures import main; main()"
-_LENGTH_BYTES: Final = 4
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from batonpass.audit.signature_pool import SignaturePool
+
 _BATCH: Final = 400
 _WAITING_BATCHES: Final = 4
 
@@ -31,9 +28,6 @@ _WAITING_BATCHES: Final = 4
 Job = tuple[bytes, tuple[tuple[bytes, bytes], ...]]
 _Place = tuple[int, str, int]  # how many came before, stream, seq
 SignatureCheck = Callable[[bytes, bytes, bytes], bool]
-
-_JOBS: Final = msgspec.msgpack.Decoder(list[Job])
-_ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 def first_unsigned(jobs: Sequence[Job], check: SignatureCheck = is_signed) -> int:
@@ -56,12 +50,9 @@ class SignatureQueue:
         self._check = check
         self._batch: list[Job] = []
         self._places: list[_Place] = []
+        self._most_pending = _WAITING_BATCHES * processes
         self._pending: deque[tuple[Future[int], list[_Place]]] = deque()
-        self._helpers: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-        self._all = [_start_helper() for _ in range(processes)]
-        for helper in self._all:
-            self._helpers.put(helper)
-        self._pool = ThreadPoolExecutor(processes) if processes else None
+        self._pool = _open_pool(processes) if processes else None
 
     def __enter__(self) -> Self:
         return self
@@ -72,22 +63,16 @@ class SignatureQueue:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for helper in self._all:
-            # A helper that died leaves a broken pipe; what it was asked has been answered here.
-            with contextlib.suppress(OSError):
-                _pipe(helper.stdin).close()
         if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-        for helper in self._all:
-            helper.wait()
-            _pipe(helper.stdout).close()
+            self._pool.close()
 
     def add(self, stream: str, seq: int, *jobs: Job) -> None:
         """Take the signatures of one receipt: over its own bytes, and over what else it says was signed."""
+        place = (self._given, stream, seq)
         for job in jobs:
             self.checked += len(job[1])
             self._batch.append(job)
-            self._places.append((self._given, stream, seq))
+            self._places.append(place)
         self._given += 1
         if len(self._batch) >= _BATCH:
             self._send()
@@ -104,8 +89,10 @@ class SignatureQueue:
         if self._pool is None:
             self._require_signed(first_unsigned(jobs, self._check), places)
             return
-        self._pending.append((self._pool.submit(self._ask, jobs), places))
-        while len(self._pending) > _WAITING_BATCHES * len(self._all):
+        questions = [(signing_bytes(payload), signatures) for payload, signatures in jobs]
+        asked = self._pool.ask(questions, instead=partial(first_unsigned, jobs, self._check))
+        self._pending.append((asked, places))
+        while len(self._pending) > self._most_pending:
             self._settle()
 
     def _settle(self) -> None:
@@ -124,17 +111,6 @@ class SignatureQueue:
             self.bad = (order, found)
             raise found
 
-    def _ask(self, jobs: list[Job]) -> int:
-        helper = self._helpers.get()
-        try:
-            _write(_pipe(helper.stdin), _ENCODER.encode(jobs))
-            return int(_read(_pipe(helper.stdout)))
-        except (OSError, ValueError):
-            # The helper died; what it was asked is still to be answered.
-            return first_unsigned(jobs, self._check)
-        finally:
-            self._helpers.put(helper)
-
 
 def useful_processes(receipts: int) -> int:
     """Return how many helper processes pay for a ledger of this size; 0 to check in this process."""
@@ -142,32 +118,7 @@ def useful_processes(receipts: int) -> int:
     return cores if cores > 1 and receipts > 10 * _BATCH and sys.executable else 0
 
 
-def _start_helper() -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-c", _HELPER, *sys.path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        # Ctrl-C reaches every process in the terminal's group, and a helper's answer would be a traceback. Ours end
-        # when we close their pipe, or die.
-        process_group=0,
-    )
+def _open_pool(processes: int) -> "SignaturePool":
+    from batonpass.audit.signature_pool import SignaturePool  # noqa: PLC0415 - threads and processes, for large ledgers
 
-
-def _pipe(pipe: "BinaryIO | object | None") -> BinaryIO:
-    return pipe  # type: ignore[return-value]
-
-
-def _write(pipe: BinaryIO, data: bytes) -> None:
-    pipe.write(len(data).to_bytes(_LENGTH_BYTES) + data)
-    pipe.flush()
-
-
-def _read(pipe: BinaryIO) -> bytes:
-    length = pipe.read(_LENGTH_BYTES)
-    return pipe.read(int.from_bytes(length))
-
-
-def main() -> None:
-    """Answer batches on standard input with the index of the first bad one, until there is no more."""
-    while data := _read(sys.stdin.buffer):
-        _write(sys.stdout.buffer, b"%d" % first_unsigned(_JOBS.decode(data)))
+    return SignaturePool(processes)

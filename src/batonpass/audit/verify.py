@@ -227,9 +227,9 @@ class Verification:
 
     # Step 10: every content is what its receipt committed to, or was erased under a receipt.
     def _require_digests(self, links: Sequence[Link | Passed], find_contents: FindContents) -> None:
-        wanted = [ref.id for link in links for ref in link.receipt.content.values()]
-        found = {content.id: content for content in find_contents(wanted)}
-        touches = self._touches(links)
+        named = [(name, ref.id) for link in links for name, ref in link.receipt.content.items()]
+        found = {content.id: content for content in find_contents([content for _, content in named])}
+        touches = self._touches([content for name, content in named if name.startswith(CHANGE)])
         for order, link in enumerate(links, self._done - len(links)):
             for name, ref in link.receipt.content.items():
                 stored = found.get(ref.id)
@@ -280,10 +280,9 @@ class Verification:
             raise ContentMismatchError(f"the {name} is not what the receipt committed to")
         count.checked += 1
 
-    def _touches(self, links: Sequence[Link | Passed]) -> dict[ContentId, Touched] | None:
+    def _touches(self, changes: Sequence[ContentId]) -> dict[ContentId, Touched] | None:
         if self._find_touches is None:
             return None
-        changes = [ref.id for link in links for name, ref in link.receipt.content.items() if name.startswith(CHANGE)]
         return {touched.content: touched for touched in self._find_touches(changes)} if changes else {}
 
     # Step 10 again: a change that is kept is found under the path that it names, and under no other.

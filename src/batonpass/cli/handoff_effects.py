@@ -9,8 +9,8 @@ from batonpass.cli.handoff_sheet import Parts, shorten
 from batonpass.cli.printing import paint
 from batonpass.cli.words import counted
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.explaining import LISTED, read_unexplained
 from batonpass.model.visible import visible
+from batonpass.records.unexplained import LISTED, read_unexplained
 
 _SHOWN: Final = 3
 

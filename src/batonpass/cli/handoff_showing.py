@@ -18,12 +18,12 @@ from batonpass.cli.printing import Painted, paint
 from batonpass.cli.showing import handoff_state_of, took
 from batonpass.cli.words import counted, elapsed, moment
 from batonpass.handoff.calls.past_calls import Resumption
-from batonpass.handoff.transfer.grant_terms import WOULD_DENY
 from batonpass.model.bodies import HandoffAnswered, HandoffAsked, Part, Settlement
 from batonpass.model.content_names import REPORT
 from batonpass.model.ids import CallId
 from batonpass.model.lifecycle import Carrier, State
 from batonpass.model.run import Run, RunState
+from batonpass.records.grant import WOULD_DENY
 from batonpass.records.handoff import OPEN
 from batonpass.records.text import Found, Text
 

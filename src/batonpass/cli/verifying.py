@@ -4,18 +4,17 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import asdict
 
-from batonpass.audit.bundle import verify_bundle
 from batonpass.audit.evidence import Evidence
 from batonpass.cli.exits import INTERRUPTED
 from batonpass.cli.opening import opened_relay, viewed
 from batonpass.cli.options import checked, json_option, ledger_option, read_lines
 from batonpass.cli.printing import paint, say, say_json, tell
 from batonpass.cli.progress import Told, progress_bar
-from batonpass.cli.repository import Seals, find_seals
 from batonpass.cli.words import counted
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.ledger.note import parse_note
@@ -23,6 +22,9 @@ from batonpass.model.checks import require_digest
 from batonpass.model.ids import LedgerId, PublicKey
 from batonpass.model.projection import key_id
 from batonpass.store.port import LedgerView
+
+if TYPE_CHECKING:
+    from batonpass.cli.repository import Seals
 
 _GIT = "git"
 _LATEST = "last"
@@ -69,6 +71,8 @@ def verify(
     if bundle is not None:
         if seals or since is not None:
             raise click.UsageError("a seal covers a whole ledger and a bundle is a part of one; give one of them")
+        from batonpass.audit.bundle import verify_bundle  # noqa: PLC0415 - most verify a ledger
+
         lines = list(read_lines(bundle))
         with _interruptible() as progress:
             evidence = verify_bundle(lines, root_key=pinned(root_key, lines), progress=progress)
@@ -78,6 +82,8 @@ def verify(
                 info = view.info()
                 begin = None if since is None else _find_since(view, since)
             if _GIT in seals:
+                from batonpass.cli.repository import find_seals  # noqa: PLC0415 - all that asks git
+
                 found = find_seals(LedgerId(info.id))
                 notes += found.notes
             key = _pin(root_key, info.root_key)

@@ -27,7 +27,6 @@ from batonpass.model.permit import earlier
 from batonpass.model.receipt import Mode, Receipt
 from batonpass.model.run import Run
 from batonpass.model.scope import Scope
-from batonpass.signing.ed25519 import is_signed
 from batonpass.store.port import LedgerView
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt
@@ -201,6 +200,8 @@ def read_terms(view: LedgerView, receipt: Receipt) -> Signed[Terms] | None:
     stored = None if ref is None else view.get_content(ref.id).body
     if stored is None:
         raise GrantChainError(f"the terms that {receipt.id} names are gone, so nobody can tell what may be done")
+    from batonpass.signing.ed25519 import is_signed  # noqa: PLC0415 - libsodium, for whoever was granted something
+
     terms = decode_part(stored, Terms)
     key = next((key for key in view.find_keys() if key.id == terms.said.key), None)
     message = signing_bytes(terms.payload)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.credentials import Redactor
 from batonpass.errors import InvalidValueError
 from batonpass.guard.limits import account_of, find_left, least_left, permit_account
 from batonpass.handoff.bounds import Bounds, Hop, below, read_bounds, read_terms
@@ -28,6 +27,7 @@ from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
 
 if TYPE_CHECKING:
+    from batonpass.credentials import Redactor
     from batonpass.handoff.desk import Desk
     from batonpass.handoff.holding import Holding
 
@@ -107,7 +107,7 @@ def read_grant(
     *,
     at: datetime,
     ceiling: Scope | None = None,
-    redactor: Redactor | None = None,
+    redactor: "Redactor | None" = None,
 ) -> EffectiveGrant:
     """Return what somebody may do at a moment, by what holds them and what everybody has used by then.
 
@@ -115,6 +115,8 @@ def read_grant(
     anywhere: no permit in it has a secret, such as a password in an address.
     """
     bounds = holder.bounds
+    from batonpass.credentials import Redactor  # noqa: PLC0415 - every shape of a secret, for whoever is told a grant
+
     clean = partial((redactor or Redactor()).text, "scope")
     said = EffectiveGrant(
         agent=holder.agent,

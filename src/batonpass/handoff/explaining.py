@@ -4,11 +4,10 @@ A recorded change leads from one state of a file to another. Whatever the file w
 have to lead from there to what it is at the end, whoever made them; else somebody wrote to it without a call.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -25,6 +24,7 @@ from batonpass.model.content import Content
 from batonpass.model.ids import Digest, RunId, StreamId
 from batonpass.model.pattern import ANY
 from batonpass.records.call import outcome_in
+from batonpass.records.unexplained import LISTED, Unexplained, read_unexplained
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -32,19 +32,10 @@ if TYPE_CHECKING:
     from batonpass.attribution.differing import Difference
 
 UNEXPLAINED: Final = "changes.unexplained"
-LISTED: Final = "unexplained"
 
 _VERSION: Final = 0
 _MOST_LISTED: Final = 1000
 _WRITE: Final = "write"
-
-
-class Unexplained(Struct, frozen=True, kw_only=True):
-    """A file that changed while a run was open, and that no recorded call changed so."""
-
-    path: str  # from the root of the work tree
-    before: Digest | None  # sha256 of its bytes; None: there was no file
-    after: Digest | None
 
 
 class _Step(Struct, frozen=True):
@@ -111,18 +102,6 @@ def list_unexplained(desk: Desk, found: Sequence[Unexplained]) -> Content:
         for one in found[:_MOST_LISTED]
     ]
     return desk.json(LISTED, describe({"v": _VERSION, "count": len(found), "changes": changes}))
-
-
-def read_unexplained(body: bytes) -> tuple[int, tuple[Unexplained, ...]]:
-    """Return how many files a list names, and which. Raises `InvalidValueError`."""
-    try:
-        document: Any = json.loads(body)
-        return int(document["count"]), tuple(
-            Unexplained(path=str(one["path"]), before=one.get("before"), after=one.get("after"))
-            for one in document["changes"]
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InvalidValueError(LISTED, "is no list of changed files") from None
 
 
 class _Record:

@@ -17,10 +17,11 @@ from batonpass.handoff.calls.shell import NO_VARIABLES, plan_command
 from batonpass.handoff.calls.spend import counts, require_room, spend
 from batonpass.handoff.calls.tools import ToolCall, declare, declared_of, is_async, name_of
 from batonpass.handoff.desk import Desk
-from batonpass.handoff.explaining import Unexplained, find_unexplained, watch_files
+from batonpass.handoff.explaining import find_unexplained, watch_files
 from batonpass.handoff.knowing import Known
 from batonpass.model.charge import Unit
 from batonpass.model.checks import as_member
+from batonpass.records.unexplained import Unexplained
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -1,6 +1,7 @@
 """What receipts grant, and with whose secret a call acted. Nothing is checked here: that is for the verifier."""
 
 import json
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,6 +15,9 @@ from batonpass.records.call import CallRecord
 from batonpass.records.text import Found, read_contents, read_receipt
 from batonpass.store.port import LedgerView
 from batonpass.wire.token import decode_part
+
+# The flag of an offer in a tree that tries a grant out: the grant would have refused it.
+WOULD_DENY: Final = "would_deny.grant"
 
 _MAY = " may "
 

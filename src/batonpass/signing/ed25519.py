@@ -6,14 +6,13 @@ from hashlib import sha256
 from nacl.bindings import (
     crypto_core_ed25519_is_valid_point,
     crypto_sign,
-    crypto_sign_open,
     crypto_sign_seed_keypair,
 )
-from nacl.exceptions import CryptoError
 
 from batonpass.errors import KeyRefusedError
 from batonpass.model.ids import KeyId, PublicKey
 from batonpass.model.receipt import SIGNATURE_BYTES
+from batonpass.signing.signature import is_signed as is_signed  # noqa: PLC0414 - one place for all about these keys
 
 SEED_BYTES = 32
 
@@ -61,14 +60,3 @@ def require_strong(public_key: PublicKey) -> PublicKey:
     if not strong:
         raise KeyRefusedError(f"public key {public_key[:16]} is not a valid Ed25519 point of full order")
     return public_key
-
-
-def is_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Return whether a signature is that key's over that message."""
-    if len(signature) != SIGNATURE_BYTES:
-        return False
-    try:
-        crypto_sign_open(signature + message, public_key)
-    except (CryptoError, ValueError):
-        return False
-    return True

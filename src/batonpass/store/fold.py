@@ -4,7 +4,7 @@ The memory store keeps this, and the verifier compares every store with it.
 """
 
 from collections.abc import Mapping, MutableMapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError
 from batonpass.model.bodies import ChildHead
 from batonpass.model.charge import Charge, Charged, name_of
+from batonpass.model.checks import require_digest
 from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, KeyId, RunId, StreamId
 from batonpass.model.key import Key, KeyRole, KeyStatus
 from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, RunEnded
@@ -19,10 +20,13 @@ from batonpass.model.receipt import Receipt
 from batonpass.model.remark import Remark
 from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
 from batonpass.model.stream import Stream
+from batonpass.model.trusted import unchecked_maker
 from batonpass.store.admission import next_state, require_anchor, require_approver, require_fence
 
 Name = TypeVar("Name")
 Row = TypeVar("Row")
+
+_stream: Final = unchecked_maker(Stream)
 
 
 class Derived(Struct):
@@ -42,7 +46,8 @@ class Derived(Struct):
 
     def fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
         """Take in one receipt that was found to be the next of its stream. Raises what `LedgerStore.append` raises."""
-        self.streams[receipt.stream] = Stream(
+        require_digest("head", digest)  # all the rest are parts of the receipt, which makes the same checks of them
+        self.streams[receipt.stream] = _stream(
             id=receipt.stream,
             root=receipt.root,
             seq=receipt.seq,

@@ -63,6 +63,9 @@ class Tables(Struct):
 
 
 _ABOUT_A_CALL: Final = frozenset({Kind.TOOL_REQUESTED, Kind.TOOL_DENIED, Kind.TOOL_HELD})
+_OUTCOMES: Final = frozenset({Kind.TOOL_COMPLETED, Kind.TOOL_FAILED})
+_CALL: Final = b'"call":"'
+_CALL_LENGTH: Final = 31
 
 MAPS: Final = (
     "numbers",
@@ -364,6 +367,25 @@ class MemoryView:
         return (
             receipt for receipt in self._tables.receipts if receipt.kind in _ABOUT_A_CALL and quoted in receipt.payload
         )
+
+    def find_open_requests(self, *, runs: int, of_each: int, most: int) -> Iterator[StoredReceipt]:
+        """Yield requests without an outcome."""
+        latest = sorted(self.find_runs(limit=runs), key=lambda run: run.state is RunState.COMPLETED)
+        seen = 0
+        for run in latest:
+            if seen >= most:
+                return
+            found = [receipt for receipt in self._tables.receipts if receipt.stream == StreamId(run.id)][-of_each:]
+            seen += len(found)
+            ended = {_call_in(receipt) for receipt in found if receipt.kind in _OUTCOMES}
+            for receipt in found:
+                if receipt.kind == Kind.TOOL_REQUESTED and _call_in(receipt) not in ended:
+                    yield receipt
+
+
+def _call_in(receipt: StoredReceipt) -> bytes:
+    """Return the call that a receipt is about, as its bytes say it."""
+    return receipt.payload.partition(_CALL)[2][:_CALL_LENGTH]
 
 
 def _by_id(handoff: Handoff) -> HandoffId:

@@ -268,6 +268,13 @@ class LedgerView(Protocol):
         None of them is missing. Others may be among them: what a receipt says is not read here.
         """
 
+    def find_open_requests(self, *, runs: int, of_each: int, most: int) -> Iterator[StoredReceipt]:
+        """Yield the requests of calls that have no outcome in their stream, in any order, as far as this is looked for.
+
+        Looked at are so many runs, the latest, those first that have not completed; of each, so many receipts, the
+        last; and no further run after so many receipts in all.
+        """
+
 
 class LedgerStore(Protocol):
     """Keeps a ledger. Safe to use from many threads; refuses use after a fork."""

@@ -31,6 +31,7 @@ def _receipts(view: LedgerView) -> dict[str, list[object]]:
         "since": [list(view.find_receipts(ReceiptQuery(since=moment))) for moment in moments],
         "of calls": [*calls],
         "of each call": [list(view.find_call_receipts(_call_of(receipt))) for receipt in calls],
+        "open requests": [*sorted(view.find_open_requests(runs=99, of_each=99, most=999), key=lambda one: one.id)],
         "contents": [view.get_content(content) for content in contents],
         "contents together": [*sorted(view.find_contents(contents), key=lambda content: content.id)],
         "streams": [*streams],

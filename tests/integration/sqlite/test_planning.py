@@ -47,6 +47,23 @@ def test_receipts_of_a_stream_are_found_without_the_others(path: Path, given: st
     assert [] == [step for step in plan if step in {"SCAN handoffs", "SCAN streams", "SCAN runs"}]
 
 
+def test_requests_without_an_outcome_are_looked_for_in_some_runs_alone(path: Path) -> None:
+    """By the latest runs, their streams and the places of their last receipts; never through all of anything."""
+    connection = apsw.Connection(str(path))
+    wanted = {"runs": 1, "of_each": 1, "most": 1}
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {QUERIES['find_open_requests']}", wanted)]
+
+    places = "SEARCH receipt_places USING PRIMARY KEY (stream=? AND seq>? AND seq<?)"
+    assert [places] == [step for step in plan if "receipt_places" in step]
+    assert {"rowid>?", "rowid=?"} == {
+        step.removeprefix("SEARCH receipts USING INTEGER PRIMARY KEY (").removesuffix(")")
+        for step in plan
+        if " receipts" in step
+    }
+    # Runs are gone through in the order of their ids, and only as many as are wanted.
+    assert [] == [step for step in plan if step in {"SCAN receipts", "SCAN streams"}]
+
+
 LISTS = {
     "find_runs_in_state": "runs_by_state (state=? AND id<?)",
     "find_runs_of_agent": "runs_by_agent (agent=? AND id<?)",

@@ -1,6 +1,8 @@
 """Checking signatures on every core: the answer is that of one core, whoever dies on the way."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import count
 
@@ -36,6 +38,11 @@ def a_job(number: int, *, good: bool = True) -> Job:
 def jobs(total: int, *, bad: Sequence[int] = ()) -> Iterator[tuple[int, Job]]:
     """Yield jobs by number, some of them wrong."""
     return ((number, a_job(number, good=number not in bad)) for number in range(total))
+
+
+def helpers_of(queue: SignatureQueue) -> "list[subprocess.Popen[bytes]]":
+    """Return the processes that check for a queue."""
+    return [] if queue._pool is None else queue._pool.helpers
 
 
 def give(queue: SignatureQueue, total: int, *, bad: Sequence[int] = ()) -> None:
@@ -104,7 +111,7 @@ def test_a_dead_helpers_work_is_done_here(deaths: int, bad: tuple[int, ...]) -> 
     """Kill helpers before they answer: nothing is skipped, nothing hangs, and leaving is not an error."""
     found: list[int | None] = []
     with SignatureQueue(processes=2) as queue:
-        for helper in queue._all[:deaths]:
+        for helper in helpers_of(queue)[:deaths]:
             helper.kill()
             helper.wait()
         try:
@@ -121,7 +128,23 @@ def test_no_helper_is_left_behind() -> None:
     with SignatureQueue(processes=2) as queue, pytest.raises(SignatureError):
         _give_and_finish(queue, BATCH, (1,))
 
-    assert [0, 0] == [helper.poll() for helper in queue._all]
+    assert [0, 0] == [helper.poll() for helper in helpers_of(queue)]
+
+
+def test_a_helper_loads_no_more_than_it_checks_with() -> None:
+    """One is started for each core and each verification: values, stores and errors are for whoever asks it."""
+    program = "import sys, batonpass.audit.signature_helper; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    loaded = done.stdout.split()
+
+    assert [
+        "batonpass",
+        "batonpass.audit",
+        "batonpass.audit.signature_helper",
+        "batonpass.signing",
+        "batonpass.signing.signature",
+    ] == [name for name in loaded if name.partition(".")[0] == "batonpass"]
+    assert "msgspec" not in loaded
 
 
 def test_helpers_are_started_only_for_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,9 +232,9 @@ def test_another_check_can_be_put_in_place_of_ours() -> None:
 def test_helpers_do_not_hear_ctrl_c() -> None:
     """A terminal tells all of its group; helpers would answer with tracebacks. Ours end with us, also in the middle."""
     queue = SignatureQueue(processes=2)
-    groups = {os.getpgid(helper.pid) for helper in queue._all}
+    groups = {os.getpgid(helper.pid) for helper in helpers_of(queue)}
     give(queue, 3 * BATCH)
     queue.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
 
     assert os.getpgid(0) not in groups
-    assert [0, 0] == [helper.poll() for helper in queue._all]
+    assert [0, 0] == [helper.poll() for helper in helpers_of(queue)]

@@ -9,9 +9,9 @@ import pytest
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.explaining import read_unexplained
 from batonpass.handoff.run import LiveRun
 from batonpass.model.bodies import Kind
+from batonpass.records.unexplained import read_unexplained
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, Places, bodies, receipts
 from tests.unit.handoff.repositories import git, repository, save, write

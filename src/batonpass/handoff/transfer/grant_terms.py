@@ -23,6 +23,7 @@ from batonpass.model.limits import UNLIMITED, Limits
 from batonpass.model.permit import earlier, spell_time
 from batonpass.model.scope import Scope
 from batonpass.model.scope_text import read_limits, read_scope
+from batonpass.records.grant import WOULD_DENY
 from batonpass.wire.token import encode_part
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 # Of a certificate whose grant has no end; whoever holds the run has it renewed.
 LONGEST_CERTIFICATE: Final = timedelta(hours=24)
-# In a tree that tries a grant out: what the grant would have refused.
-WOULD_DENY: Final = "would_deny.grant"
 _NOTHING_ASKED: Final = ((), (), None, None, None)
 _SHORTEST_CERTIFICATE: Final = timedelta(seconds=1)
 

@@ -562,3 +562,39 @@ WHERE
         = right(%(ending)s, 4)
     )
 ORDER BY receipts.number;
+
+-- How many receipts a stream has is known before one is read, so no run is begun in vain.
+-- name: find_open_requests
+WITH
+    latest AS (SELECT id, state FROM runs ORDER BY id DESC LIMIT %(runs)s),
+    ends AS (
+        SELECT
+            streams.number, streams.seq,
+            sum(least(streams.seq, %(of_each)s)) OVER (ORDER BY latest.state = 'completed', latest.id DESC)
+            - least(streams.seq, %(of_each)s) AS before
+        FROM latest JOIN streams ON streams.id = latest.id
+    ),
+    calls AS MATERIALIZED (
+        SELECT
+            receipts.number, receipts.stream, receipts.kind,
+            substring(encode(receipts.payload, 'escape') FROM '"call":"(call_[0-9a-z]{26})"') AS call
+        FROM ends
+        JOIN receipts
+            ON
+                receipts.stream = ends.number
+                AND receipts.seq > ends.seq - %(of_each)s AND receipts.seq <= ends.seq
+        WHERE ends.before < %(most)s AND receipts.kind IN ('tool.requested', 'tool.completed', 'tool.failed')
+    )
+SELECT
+    positions.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM calls
+JOIN receipts ON receipts.number = calls.number
+JOIN streams ON streams.number = receipts.stream
+LEFT JOIN positions ON positions.receipt = receipts.number
+WHERE
+    calls.kind = 'tool.requested'
+    AND NOT EXISTS (
+        SELECT 1 FROM calls AS ended
+        WHERE ended.stream = calls.stream AND ended.call = calls.call AND ended.kind <> 'tool.requested'
+    );

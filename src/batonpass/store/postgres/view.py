@@ -309,6 +309,10 @@ class PostgresView:
         """Yield receipts that may be about a call with this ending."""
         return self._stream("find_call_receipts", {"ending": ending}, rows.receipt)
 
+    def find_open_requests(self, *, runs: int, of_each: int, most: int) -> Iterator[StoredReceipt]:
+        """Yield requests without an outcome."""
+        return self._stream("find_open_requests", {"runs": runs, "of_each": of_each, "most": most}, rows.receipt)
+
     def _merge(
         self,
         queries: Sequence[tuple[str, Mapping[str, object]]],

@@ -292,6 +292,51 @@ WHERE receipts.position IN (
 )
 ORDER BY receipts.position;
 
+-- Compared as bytes, which are neither copied nor counted in characters: whatever stands behind `"call":"` in a request stands
+-- there in its outcome too. How many receipts a stream has is known before one is read, so no run is begun in vain.
+-- name: find_open_requests
+WITH
+    latest (id, state) AS (SELECT id, state FROM runs ORDER BY id DESC LIMIT :runs),
+    ends (number, seq, before) AS (
+        SELECT
+            streams.number, streams.seq,
+            sum(min(streams.seq, :of_each)) OVER (ORDER BY latest.state = 'completed', latest.id DESC)
+            - min(streams.seq, :of_each)
+        FROM latest CROSS JOIN streams ON streams.id = latest.id
+    ),
+    wanted (number, after, seq) AS MATERIALIZED (SELECT number, seq - :of_each, seq FROM ends WHERE before < :most),
+    found (position, stream) AS (
+        SELECT receipt_places.position, receipt_places.stream
+        FROM wanted
+        CROSS JOIN receipt_places
+            ON
+                receipt_places.stream = wanted.number
+                AND receipt_places.seq > wanted.after AND receipt_places.seq <= wanted.seq
+        UNION ALL
+        SELECT receipts.position, receipts.stream
+        FROM receipts
+        CROSS JOIN wanted
+            ON wanted.number = receipts.stream AND receipts.seq > wanted.after AND receipts.seq <= wanted.seq
+        WHERE receipts.position > (SELECT receipt FROM settled)
+    ),
+    calls (position, stream, kind, call) AS MATERIALIZED (
+        SELECT
+            receipts.position, receipts.stream, receipts.kind,
+            substr(receipts.payload, instr(receipts.payload, CAST('"call":"call_' AS BLOB)) + 8, 31)
+        FROM found
+        CROSS JOIN receipts ON receipts.position = found.position AND receipts.stream = found.stream
+        WHERE receipts.kind IN ('tool.requested', 'tool.completed', 'tool.failed')
+    )
+SELECT
+    receipts.position, receipts.id, streams.id, receipts.seq, receipts.kind, receipts.payload,
+    receipts.relay_signature, receipts.cosignature
+FROM calls
+CROSS JOIN receipts ON receipts.position = calls.position
+CROSS JOIN streams ON streams.number = receipts.stream
+WHERE
+    calls.kind = 'tool.requested'
+    AND (calls.stream, calls.call) NOT IN (SELECT stream, call FROM calls WHERE kind <> 'tool.requested');
+
 -- name: first_position_since
 SELECT coalesce(min(position), 9223372036854775807) FROM (
     SELECT position FROM receipt_names WHERE name >= ?1 AND name < 'receipt`'

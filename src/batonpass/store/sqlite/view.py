@@ -339,6 +339,10 @@ class SqliteView:
             return self._find("find_all_call_receipts", (), rows.receipt)
         return self._find("find_call_receipts", (ending[-_ENDING:],), rows.receipt)
 
+    def find_open_requests(self, *, runs: int, of_each: int, most: int) -> Iterator[StoredReceipt]:
+        """Yield requests without an outcome."""
+        return self._find("find_open_requests", {"runs": runs, "of_each": of_each, "most": most}, rows.receipt)
+
     def _content(self, row: tuple[Any, ...]) -> StoredContent:
         content = rows.content(row)
         return replace(content, body=self._blobs.read(content.id)) if content.place is Place.FILE else content

@@ -1,17 +1,19 @@
 """What lists and lookups ask for: by state, by agent, from a place on, and so many at most."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 
 import pytest
 
-from batonpass.model.bodies import Outcome
-from batonpass.model.ids import AgentId, HandoffId, RunId
+from batonpass.model.bodies import Outcome, ToolCompleted, ToolFailed, ToolRequested
+from batonpass.model.ids import AgentId, HandoffId, ReceiptId, RunId, StreamId
 from batonpass.model.lifecycle import State
 from batonpass.model.run import RunState
-from batonpass.store.port import LedgerStore, ReceiptQuery
+from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 from batonpass.testing.builders import Scribe
 from batonpass.testing.conformance.leasing import claimed, waiting
 from batonpass.testing.conformance.support import WithScribe
+from batonpass.wire.codec import decode_receipt
 
 
 def handoffs(store: LedgerStore, *states: State, to: str | None = None) -> list[HandoffId]:
@@ -23,6 +25,23 @@ def handoffs(store: LedgerStore, *states: State, to: str | None = None) -> list[
 def latest_first(ids: Iterable[str]) -> list[str]:
     """Return ids as a list has them."""
     return sorted(ids, reverse=True)
+
+
+def open_requests(view: LedgerView, runs: int, of_each: int, most: int) -> Iterator[ReceiptId]:
+    """Yield the requests without an outcome as one finds them by hand: run by run, from the end of each."""
+    latest = sorted(view.find_runs(limit=runs), key=lambda run: run.state is RunState.COMPLETED)
+    seen = 0
+    for run in latest:
+        if seen >= most:
+            return
+        ended: set[str] = set()
+        for stored in reversed(list(view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))[-of_each:]):
+            seen += 1
+            body = decode_receipt(stored.payload).body
+            if isinstance(body, ToolCompleted | ToolFailed):
+                ended.add(body.call)
+            elif isinstance(body, ToolRequested) and body.call not in ended:
+                yield ReceiptId(stored.id)
 
 
 class Lists(WithScribe):
@@ -206,3 +225,19 @@ class Lists(WithScribe):
                     assert sorted(found, key=lambda stored: stored.id) == found
             assert [requests[calls[0]]] == list(view.find_call_receipts(calls[0][-12:]))
             assert [] == list(view.find_call_receipts("UUUU"))
+
+    def test_requests_without_an_outcome_are_found(self, store: LedgerStore, scribe: Scribe) -> None:
+        """As far as one looks: of the latest runs, those first that go on; of each the end; and so many in all."""
+        for number in range(12):
+            run = scribe.start()
+            calls = [scribe.recording.request(run, "write_file", "{}") for _ in range(number * 5 % 6)]
+            for call in calls[number % 3 :: 2]:
+                scribe.recording.finish(run, call, "{}")
+            for call in calls[number % 3 + 1 :: 4]:
+                scribe.recording.fail_call(run, call, "os-error", "no")
+            if number % 2:
+                scribe.recording.close(run, report="done")
+        with store.view() as view:
+            for runs, of_each, most in product((1, 4, 12, 100), (1, 3, 100), (1, 10, 1_000)):
+                found = [stored.id for stored in view.find_open_requests(runs=runs, of_each=of_each, most=most)]
+                assert sorted(open_requests(view, runs, of_each, most)) == sorted(found)

@@ -1,0 +1,31 @@
+"""Files that changed while a run was open and that no recorded call changed so, as its close lists them."""
+
+import json
+from typing import Any, Final
+
+from msgspec import Struct
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.ids import Digest
+
+LISTED: Final = "unexplained"
+
+
+class Unexplained(Struct, frozen=True, kw_only=True):
+    """A file that changed while a run was open, and that no recorded call changed so."""
+
+    path: str  # from the root of the work tree
+    before: Digest | None  # sha256 of its bytes; None: there was no file
+    after: Digest | None
+
+
+def read_unexplained(body: bytes) -> tuple[int, tuple[Unexplained, ...]]:
+    """Return how many files a list names, and which. Raises `InvalidValueError`."""
+    try:
+        document: Any = json.loads(body)
+        return int(document["count"]), tuple(
+            Unexplained(path=str(one["path"]), before=one.get("before"), after=one.get("after"))
+            for one in document["changes"]
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InvalidValueError(LISTED, "is no list of changed files") from None
