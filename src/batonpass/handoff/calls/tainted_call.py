@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from batonpass.audit.lookup import ending
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from batonpass.handoff.calls.pending import PendingCall
     from batonpass.handoff.desk import Desk
     from batonpass.handoff.holding import Holding
-
-_MOST_SOURCES_NAMED: Final = 3
 
 
 def find_taint(pending: "PendingCall") -> None:
@@ -56,9 +54,9 @@ def judge_taint(pending: "PendingCall", facts: CallFacts) -> Iterator[Decision]:
 
 def origin_of(holding: "Holding") -> str:
     """Return in a few words what taints a run."""
-    sources = sorted(holding.taint.entered)
-    more = len(sources) - _MOST_SOURCES_NAMED
-    named = ", ".join(f"{one.partition('_')[0]} {ending(one)}" for one in sources[:_MOST_SOURCES_NAMED])
+    first = holding.taint.first
+    more = len(holding.taint.entered) - len(first)
+    named = ", ".join([f"{one.partition('_')[0]} {ending(one)}" for one in first])
     return f"{named} and {more} more" if more > 0 else named
 
 
