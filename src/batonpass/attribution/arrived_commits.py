@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -121,6 +122,7 @@ def _logged(directory: str, start: int) -> list[str]:
     return [commit for commit in found if commit is not None]
 
 
+@lru_cache(maxsize=64)  # it is the same one from call to call
 def _commit(said: str) -> str | None:
     return said if _COMMIT.fullmatch(said) and not _NOBODY.fullmatch(said) else None
 

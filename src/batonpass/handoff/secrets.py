@@ -7,7 +7,8 @@ asked for any more; nothing new can be recognised as a repetition either.
 import hmac
 import os
 import threading
-from typing import Final
+from hashlib import sha256
+from typing import Final, TypeVar
 
 from batonpass.clock import Clock
 from batonpass.model.content import Content, new_content
@@ -15,10 +16,35 @@ from batonpass.model.ids import Digest, RunId, StreamId
 from batonpass.store.port import LedgerStore, LedgerView
 from batonpass.wire.codec import decode_receipt
 
+Kept = TypeVar("Kept")
+
 SECRET: Final = "secret"  # noqa: S105 - the name of a content
 SESSION_SECRET: Final = "session-secret"  # noqa: S105 - the name of a content
 _BYTES: Final = 32
 _KEPT_AT_MOST: Final = 4096
+_BLOCK: Final = 64  # bytes that SHA-256 takes at once
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
+
+
+class _Keyed:
+    """HMAC-SHA-256 with one key (RFC 2104), of which both beginnings are worked out once.
+
+    What a tree is asked for is asked at every call, and setting the key up takes longer than the rest.
+    """
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, secret: bytes) -> None:
+        key = (sha256(secret).digest() if len(secret) > _BLOCK else secret).ljust(_BLOCK, b"\0")
+        self._inner = sha256(key.translate(_INNER))
+        self._outer = sha256(key.translate(_OUTER))
+
+    def digest(self, message: bytes) -> str:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.hexdigest()
 
 
 class TreeSecrets:
@@ -27,7 +53,7 @@ class TreeSecrets:
     def __init__(self, store: LedgerStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._known: dict[RunId, bytes] = {}
+        self._known: dict[RunId, _Keyed] = {}
         self._sessions: dict[RunId, bytes] = {}
         self._lock = threading.Lock()
 
@@ -43,13 +69,13 @@ class TreeSecrets:
     def keep(self, root: RunId, secret: bytes, session: bytes | None = None) -> None:
         """Remember a tree's secret, and the one that it shares with the trees of its session."""
         with self._lock:
-            _keep(self._known, root, secret)
+            _keep(self._known, root, _Keyed(secret))
             _keep(self._sessions, root, _derived(secret) if session is None else session)
 
     def fetch(self, root: RunId, view: LedgerView | None = None) -> None:
         """Have a tree's secret at hand, so that what is called can be recognised also while the store is away."""
         if view is None:
-            self._secret(root)
+            self._keyed(root)
             return
         with self._lock:
             known = self._known.get(root)
@@ -59,8 +85,7 @@ class TreeSecrets:
     def digest(self, root: RunId, *parts: bytes) -> Digest:
         """Return the digest of some parts, keyed with a tree's secret."""
         # A dict is asked in one step, so the lock is only for whoever has to read the secret first.
-        secret = self._known.get(root) or self._secret(root)
-        return Digest(hmac.digest(secret, _message(parts), "sha256").hex())
+        return Digest((self._known.get(root) or self._keyed(root)).digest(_message(parts)))
 
     def session_digest(self, root: RunId, *parts: bytes) -> Digest:
         """Return the digest of some parts, keyed with what the trees of a session share and others do not know."""
@@ -70,18 +95,19 @@ class TreeSecrets:
         with self._lock:
             known = self._sessions.get(root)
         if known is None:
-            self._secret(root)
+            self._keyed(root)
             with self._lock:
                 known = self._sessions[root]
         return known
 
-    def _secret(self, root: RunId) -> bytes:
+    def _keyed(self, root: RunId) -> "_Keyed":
         with self._lock:
             known = self._known.get(root)
         if known is None:
             with self._store.view() as view:
-                known, session = _read_secrets(view, root)
-            self.keep(root, known, session)
+                secret, session = _read_secrets(view, root)
+            self.keep(root, secret, session)
+            known = _Keyed(secret)
         return known
 
 
@@ -94,7 +120,7 @@ def _read_secrets(view: LedgerView, root: RunId) -> tuple[bytes, bytes | None]:
     return secret, session
 
 
-def _keep(known: dict[RunId, bytes], root: RunId, secret: bytes) -> None:
+def _keep(known: dict[RunId, Kept], root: RunId, secret: Kept) -> None:
     while len(known) >= _KEPT_AT_MOST:
         known.pop(next(iter(known)))
     known[root] = secret

@@ -3,7 +3,10 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import MsgspecError
+from msgspec.json import Decoder
 
 from batonpass.audit.lookup import ending
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
@@ -19,6 +22,8 @@ from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import JSON
 
+_DECODER: Final[Decoder[Any]] = Decoder()
+
 if TYPE_CHECKING:
     from batonpass.handoff.calls.pending import PendingCall
     from batonpass.handoff.desk import Desk
@@ -33,7 +38,7 @@ def find_taint(pending: "PendingCall") -> None:
         return
     read_unread(desk, holding)
     # As they are recorded: two names that are spelled alike there are one.
-    values = strings_in(json.loads(pending.described).get("arguments"))
+    values = strings_in(_read_json(pending.described).get("arguments"))
     found = holding.taint.passages.find(values, holding.taint.entered)
     pending.untrusted = tuple(sorted(found))[:MOST_SOURCES]
 
@@ -104,8 +109,16 @@ def add_text(holding: "Holding", source: Source, body: bytes, media_type: str) -
     text = body.decode("utf-8", "replace")
     if media_type == JSON:
         with suppress(ValueError, RecursionError):
-            text = "\n".join(strings_in(json.loads(text)))
+            text = "\n".join(strings_in(_read_json(text)))
     holding.taint.passages.add(source, text)
+
+
+def _read_json(text: bytes | str) -> Any:  # noqa: ANN401 - JSON
+    """Return what a text holds. Raises `ValueError` and `RecursionError`."""
+    try:
+        return _DECODER.decode(text)
+    except (MsgspecError, RecursionError):
+        return json.loads(text)  # which takes more than the standard says, such as half a pair of surrogates
 
 
 def strings_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
