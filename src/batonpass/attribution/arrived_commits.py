@@ -1,14 +1,15 @@
 """Commits that come into a work tree's history while a call is made: made by it, or pulled, merged or checked out.
 
-Looked at before every call that may change something, so a look reads three small files and starts no program. Git is
-asked only if something moved. Both the head and its log are looked at: who commits on a branch and goes back leaves the
-head where it was, and who switches the log off moves the head.
+Looked at before every call that may change something and after it, so a look reads a few small files and starts no
+program. Git is asked only if something moved. Both the head and its log are looked at: who commits on a branch and goes
+back leaves the head where it was, and who switches the log off moves the head.
 """
 
 import os
 import re
 import stat
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +22,12 @@ MOST_COMMITS: Final = 200  # of one call: what is signed must not grow with some
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NOBODY: Final = re.compile(r"0+")
 _MOST_LOG: Final = 1024 * 1024
-_LINK: Final = "gitdir: "
-_REF: Final = "ref: "
+_LINK: Final = b"gitdir: "
+_REF: Final = b"ref: "
+_PIECE: Final = 64 * 1024
+_REFS: Final = b"refs/"
+# Of what git keeps below that, a linked work tree has these for itself; all others are those of the repository.
+_OWN_REFS: Final = (b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/")
 
 
 class History(Struct, frozen=True):
@@ -71,24 +76,24 @@ def _directory_of(root: str) -> str | None:
     if stat.S_ISDIR(found.st_mode):
         return place
     linked = _read(place)
-    return os.path.join(root, linked.removeprefix(_LINK).strip()) if linked.startswith(_LINK) else None  # noqa: PTH118 - as above
+    return os.path.join(root, _text(linked[len(_LINK) :])) if linked.startswith(_LINK) else None  # noqa: PTH118 - as above
 
 
 def _head(directory: str) -> str | None:
     said = _read(f"{directory}/HEAD").strip()
     if not said.startswith(_REF):
-        return _commit(said)
-    name = said.removeprefix(_REF)
-    shared = _read(f"{directory}/commondir").strip()
-    places = (directory, os.path.join(directory, shared)) if shared else (directory,)  # noqa: PTH118 - as above
-    for place in places:
-        if (found := _commit(_read(f"{place}/{name}").strip())) is not None:
-            return found
-    for place in places:
-        for line in _read(f"{place}/packed-refs").splitlines():
-            commit, _, packed = line.partition(" ")
-            if packed == name:
-                return _commit(commit)
+        return _commit(_text(said))
+    ref = said[len(_REF) :]
+    shared = _read(f"{directory}/commondir")
+    # Where it is shared, git reads it there and nowhere else.
+    is_shared = shared and ref.startswith(_REFS) and not ref.startswith(_OWN_REFS)
+    place = os.path.join(directory, _text(shared)) if is_shared else directory  # noqa: PTH118 - as above
+    if (found := _commit(_text(_read(f"{place}/{_text(ref)}")))) is not None:
+        return found
+    for line in _read(f"{place}/packed-refs").splitlines():
+        commit, _, packed = line.partition(b" ")
+        if packed == ref:
+            return _commit(_text(commit))
     return None
 
 
@@ -101,6 +106,8 @@ def _size(directory: str) -> int:
 
 def _logged(directory: str, start: int) -> list[str]:
     """Return the commits that the head came to since its log was so long, the latest first."""
+    if _size(directory) == start:
+        return []  # as after most calls: nothing was written behind what was there, so it need not be opened
     try:
         with open(f"{directory}/logs/HEAD", "rb") as log:  # noqa: PTH123 - as above
             size = log.seek(0, os.SEEK_END)
@@ -115,13 +122,30 @@ def _logged(directory: str, start: int) -> list[str]:
     return [commit for commit in found if commit is not None]
 
 
+@lru_cache(maxsize=64)  # it is the same one from call to call
 def _commit(said: str) -> str | None:
     return said if _COMMIT.fullmatch(said) and not _NOBODY.fullmatch(said) else None
 
 
-def _read(path: str) -> str:
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").strip()
+
+
+def _read(path: str) -> bytes:
+    """Return what is in a file; nothing if there is none."""
+    # By its descriptor: a file object around a few bytes takes longer than reading them. And each time anew: size and
+    # times of a file may be the same although somebody wrote to it, as whoever maps it into memory leaves no time.
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - as above
-            return file.read().decode("utf-8", "replace")
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, ValueError):
-        return ""
+        return b""
+    try:
+        data = piece = os.read(file, _PIECE)
+        while len(piece) == _PIECE:
+            piece = os.read(file, _PIECE)
+            data += piece
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+    return data

@@ -105,7 +105,7 @@ class Redactor:
             return text
         if name == _BY_LINES:
             text = "\n".join(without_secret_words(text.split("\n")))
-        if self._is_harmless(text):
+        if self._is_harmless(text.encode()):
             return text
         return self._spelled(text) if name in _ACTED else self._clean(text, assigned=name not in _SPELLED)
 
@@ -117,15 +117,19 @@ class Redactor:
         """Return JSON without secrets, the same bytes if there are none."""
         if not self._known and name not in WORKED:
             return document
+        if not self._known and self._is_harmless(document):
+            return document
         text = document.decode()
         clean = self._without_known(text) if self._known else text
-        if name in WORKED and not self._is_harmless(clean):
+        if name in WORKED and not self._is_harmless(clean.encode()):
             clean = self._without_parts(clean, assigned=name == _GIVEN, spelled=name in _ACTED)
         return document if clean == text else clean.encode()
 
     def body(self, name: str, body: bytes) -> bytes:
         """Return bytes without secrets, the same if they are no text, or hold none."""
         if not self._known and name not in WORKED:
+            return body
+        if not self._known and body.isascii() and self._is_harmless(body):
             return body
         try:
             text = body.decode()
@@ -134,8 +138,8 @@ class Redactor:
         clean = self.text(name, text)
         return body if clean == text else clean.encode()
 
-    def _is_harmless(self, text: str) -> bool:
-        """Return whether nothing in a text is, or stands beside, a secret by its look: most texts are such.
+    def _is_harmless(self, text: bytes) -> bool:
+        """Return whether nothing in a text, in UTF-8, is or stands beside a secret by its look: most texts are such.
 
         Nor is anything so in a part of it that begins and ends where words do.
         """
@@ -253,7 +257,8 @@ class Redactor:
                 options.max_mem = 64 << 20
                 looks = "|".join(f"(?:{look})" for look in _LOOKS)
                 patterns = (
-                    f"(?:{_NEARBY})|{looks}",
+                    # The same in bytes, which is how RE2 reads any text: most of them are bytes already.
+                    f"(?:{_NEARBY})|{looks}".encode(),
                     looks,
                     _NEARBY,
                     PAIR,

@@ -14,6 +14,8 @@ from batonpass.model.label import PLAIN, Label, Source, SourceType
 from batonpass.model.permit import Permit
 from batonpass.scan.passages import Passages
 
+MOST_NAMED: Final = 3  # sources in a sentence
+
 # An agent's own words, which everybody may read.
 OWN: Final = PLAIN[SourceType.LLM_GENERATED]
 
@@ -28,6 +30,7 @@ class Taint(Struct):
     terms: tuple[Permit, ...] | None = None  # those older than the taint, once somebody asked
     passages: Passages[Source] = field(default_factory=Passages)
     unread: set[Source] = field(default_factory=set)  # texts that were not looked into yet
+    _first: tuple[Source, ...] | None = ()  # the first of what stands, by name; None: to be worked out
     # Held while a label is worked out and written: what comes in meanwhile is written after it, or is in it.
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -41,14 +44,29 @@ class Taint(Struct):
 
     def enter(self, sources: Iterable[Source], receipt: ReceiptId | None) -> None:
         """Take in what came from outside, unless somebody endorsed it."""
-        for source in sources:
-            if source not in self.endorsed:
-                self.entered.setdefault(source, receipt)
+        with self.lock:
+            for source in sources:
+                if source in self.endorsed or source in self.entered:
+                    continue
+                self.entered[source] = receipt
+                # Ids begin with their time, so what comes in is mostly behind the first of what stands.
+                if self._first is not None and (len(self._first) < MOST_NAMED or source < self._first[-1]):
+                    self._first = tuple(sorted((*self._first, source))[:MOST_NAMED])
 
     def endorse(self, source: Source) -> None:
         """Lift the taint that came from a source, and no other."""
-        self.endorsed.add(source)
-        self.entered.pop(source, None)
+        with self.lock:
+            self.endorsed.add(source)
+            self.entered.pop(source, None)
+            self._first = None
+
+    @property
+    def first(self) -> tuple[Source, ...]:
+        """Return the first of what came from outside and stands, by name, as many as are named in a sentence."""
+        with self.lock:
+            if self._first is None:
+                self._first = tuple(sorted(self.entered)[:MOST_NAMED])
+            return self._first
 
     def learn(self, label: Label | None) -> None:
         """Join what the run knows with something else; of what came from outside the sources are kept, not this."""

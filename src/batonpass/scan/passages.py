@@ -22,6 +22,7 @@ _SHORTEST_WHOLE: Final = 20  # a text that stands in another whole
 _MOST_BLOCKS: Final = 1 << 19  # of one text: above six million letters the blocks stand further apart
 _MOST_LETTERS: Final = 1 << 24  # of one text
 _MOST_TEXTS: Final = 64
+_MOST_MARKS: Final = 1 << 13  # of a text whose blocks and telling words are noted together with those of others
 _MOST_IN_ALL: Final = 1 << 25  # letters of all texts, but the latest is always kept
 _MOST_LOOKED_AT: Final = 1 << 18  # characters of the values of one call
 _SIGN: Final = re.compile(r"(?<![/:\w])(?:~?/|[$€£¥+])$")
@@ -53,6 +54,11 @@ class _Text:
         blocks = {letters[at : at + BLOCK]: at for at in range(last, -1, -stride)}
         return cls(letters, blocks, frozenset(token.key for token in find_tokens(plain)))
 
+    @property
+    def is_long(self) -> bool:
+        """Return whether it has too many blocks and telling words to note them with those of others."""
+        return len(self.blocks) + len(self.tokens) > _MOST_MARKS
+
 
 @dataclass(slots=True)
 class Passages(Generic[Name]):
@@ -60,6 +66,10 @@ class Passages(Generic[Name]):
 
     texts: dict[Name, _Text] = field(default_factory=dict)
     _letters: int = 0  # of all of them
+    # Blocks and telling words of all texts but the long ones, and in how many texts each is: where none of the texts is
+    # long, a value in which none of these stands is compared with no text, however many there are.
+    _marks: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+    _long: int = 0  # texts whose blocks and telling words are not among these
 
     def add(self, name: Name, text: str) -> None:
         """Take in a text."""
@@ -74,18 +84,34 @@ class Passages(Generic[Name]):
 
     def _take(self, name: Name, text: _Text) -> None:
         known = self.texts.get(name)
-        self._letters += len(text.letters) - (0 if known is None else len(known.letters))
+        if known is not None:
+            self._let_go(known)
         self.texts[name] = text
+        self._letters += len(text.letters)
+        self._long += text.is_long
+        marks = self._marks
+        for mark in () if text.is_long else (*text.blocks, *text.tokens):
+            marks[mark] = marks.get(mark, 0) + 1
         while len(self.texts) > _MOST_TEXTS or (self._letters > _MOST_IN_ALL and len(self.texts) > 1):
-            self._letters -= len(self.texts.pop(next(iter(self.texts))).letters)
+            self._let_go(self.texts.pop(next(iter(self.texts))))
+
+    def _let_go(self, text: _Text) -> None:
+        self._letters -= len(text.letters)
+        self._long -= text.is_long
+        marks = self._marks
+        for mark in () if text.is_long else (*text.blocks, *text.tokens):
+            if marks[mark] == 1:
+                del marks[mark]
+            else:
+                marks[mark] -= 1
 
     def find(self, values: Iterable[str], names: Mapping[Name, object]) -> tuple[Name, ...]:
         """Return those of the named texts of which words stand in one of these values."""
-        texts = {name: text for name, text in self.texts.items() if name in names}
+        texts: dict[Name, _Text] | None = None  # until something stands in a value that may be of one of them
         found: set[Name] = set()
         left = _MOST_LOOKED_AT
-        for value in values:
-            if left <= 0 or len(found) == len(texts):
+        for value in values if self.texts else ():
+            if left <= 0 or (texts is not None and len(found) == len(texts)):
                 break
             reading = Reading(value[:left])
             left -= len(value)
@@ -94,13 +120,19 @@ class Passages(Generic[Name]):
             if not tokens and not windows:
                 continue  # shorter than a block, and nothing telling in it: it stands in none of them
             may_be_whole = _may_be_whole(reading)
+            # Mostly none of them is meant, and that is found out for all of them at once.
+            marks = self._marks.keys()
+            if not (self._long or may_be_whole) and marks.isdisjoint(tokens) and marks.isdisjoint(windows):
+                continue
+            if texts is None:
+                texts = {name: text for name, text in self.texts.items() if name in names}
             for name, text in texts.items():
                 # All three at once for each text: there may be many, and mostly none of them is meant.
                 if tokens.isdisjoint(text.tokens) and not may_be_whole and windows.isdisjoint(text.blocks):
                     continue
                 if name not in found and _stands(text, reading, tokens, windows):
                     found.add(name)
-        return tuple(name for name in texts if name in found)
+        return tuple(name for name in texts or () if name in found)
 
 
 def mark(text: str, passages: Passages[Name], known: Passages[Name] | None = None) -> tuple[Span, ...]:

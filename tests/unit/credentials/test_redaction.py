@@ -278,3 +278,16 @@ def test_what_is_done_to_what_is_cleaned_by_its_parts(scope: str, expected: str)
 
     assert expected == Redactor().text("scope", scope)
     assert expected == json.loads(Redactor().document("use", use.encode()))["least"][0]["permit"]
+
+
+@given(st.lists(st.sampled_from([*LOOKS, "to\u212aen=", "\u017fecret: ", "abcdef12", "é", "…", "://a:b@", " ", "x"])))
+def test_bytes_are_as_harmless_as_their_text(pieces: list[str]) -> None:
+    """Letters that only look alike are found in either; and what is kept as bytes is what is kept as text."""
+    redactor, text = Redactor(), "".join(pieces)
+    words = redactor.text("result", text)
+
+    assert words.encode() == redactor.body("result", text.encode())
+    assert (words == text) is (redactor.body("result", text.encode()) == text.encode())
+    document = json.dumps({"text": text}, ensure_ascii=False).encode()
+    cleaned = json.loads(redactor.document("result", document))["text"]
+    assert cleaned == text or words != text or GONE in cleaned

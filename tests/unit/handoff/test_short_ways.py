@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -14,21 +15,32 @@ from msgspec.structs import replace
 
 from batonpass.errors import CallProtectedError, GrantDeniedError
 from batonpass.guard.least import is_readable
-from batonpass.handoff.calls.path_spellings import flat_texts, look_below, texts_in
+from batonpass.handoff.calls.call_reach import find_touched
+from batonpass.handoff.calls.path_spellings import LONGEST_NAME, Looks, flat_texts, look_below, texts_among, texts_in
+from batonpass.handoff.calls.protected_paths import Protected
+from batonpass.handoff.calls.tainted_files import _find_named, _named
 from batonpass.handoff.calls.tools import ToolCall, declared_of, is_async, tool
 from batonpass.handoff.calls.values import describe, describe_call, plain
-from batonpass.handoff.taint import OWN, Taint
+from batonpass.handoff.taint import MOST_NAMED, OWN, Taint
 from batonpass.handoff.using import Use
 from batonpass.model.bodies import Kind
 from batonpass.model.call import Call
-from batonpass.model.ids import PrincipalId
+from batonpass.model.ids import CallId, PrincipalId
 from batonpass.model.label import Label, SourceType
 from batonpass.model.pattern import Pattern
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, bodies
 
 READERS = (PrincipalId("user:ana"), PrincipalId("user:bob"))
-VALUES = st.none() | st.booleans() | st.text() | st.integers() | st.lists(st.text(), max_size=2)
+SCALARS = st.none() | st.booleans() | st.text() | st.integers() | st.floats()
+VALUES = st.recursive(
+    SCALARS
+    | st.sampled_from([-0.0, 1e16, 5e-324, 10**22, 1e22])
+    | st.sampled_from([31, 32, 63, 64, 9_999, 10_000, 20_000]).map(lambda bits: 2**bits - 1)
+    | st.sampled_from([63, 64, 9_999]).map(lambda bits: -(2**bits)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 def write(path: str, text: object) -> str:
@@ -55,6 +67,12 @@ def long_way(function: Any, *args: object, **kwargs: object) -> ToolCall[Any]:  
     for name in ("named", "bound", "judged", "_described", "_aimed", "target", "path"):
         known.pop(name, None)
     return call
+
+
+def _alike(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return MappingProxyType({name: _alike(item) for name, item in value.items()})
+    return tuple(map(_alike, value)) if isinstance(value, list) else value
 
 
 class TestArguments:
@@ -123,10 +141,17 @@ class TestArguments:
     def test_texts_are_found_in_the_same_order(self, arguments: dict[str, Any]) -> None:
         """The first that must not be touched is the one that is told."""
         found = flat_texts(arguments, ("content",))
-        flat = all(value is None or isinstance(value, bool | int | str) for value in arguments.values())
+        flat = all(value is None or isinstance(value, bool | int | float | str) for value in arguments.values())
+        expected = texts_in(arguments, lambda name: name == "content")
 
-        assert found is None or (texts_in(arguments, lambda name: name == "content")[0] == found)
+        assert found is None or (expected[0] == found)
         assert found is not None or not flat
+        assert expected == texts_among(arguments, ("content",))
+
+    @given(st.dictionaries(st.text(max_size=8), VALUES, max_size=4))
+    def test_what_json_holds_is_gone_through_as_what_is_like_it(self, arguments: dict[str, Any]) -> None:
+        """A dict and a list say by their type what they are; a mapping and a tuple are asked."""
+        assert texts_in(arguments, lambda _: False) == texts_in(_alike(arguments), lambda _: False)
 
     def test_what_is_marked_as_a_coroutine_function_is_one(self) -> None:
         """Whichever way it says so."""
@@ -157,7 +182,8 @@ class TestPaths:
         "path",
         [
             ".", "./", "src", "src/", "src//a.py", "src/./a.py", "src/a.py", "src/a.py/x", "src/new/b.py",
-            "out", "out/x", "out/tree/src/same", "src/same", "src/same/x", "round", "round/x", "x" * 300,
+            "out", "out/x", "out/tree/src/same", "src/same", "src/same/x", "round", "round/x", "x" * 300, "x" * 255,
+            "src/" + "x" * 256 + "/./y", "out/" + "\u00e4" * 256,
             "src/\n", " src", "ä/ö", "a\ud800", "...", "..x",
         ],
     )  # fmt: skip
@@ -170,6 +196,27 @@ class TestPaths:
         else:
             expected = os.path.realpath(f"{tree}/{path}") if "\ud800" not in path else f"{tree}/{path}"
             assert (expected, os.path.exists(look[0])) == (look[0], look[1] is not None)  # noqa: PTH110 - without errors
+
+    def test_no_longer_name_can_be_given_to_a_file(self, tree: Path) -> None:
+        """That is why nobody looks whether one is there."""
+        (tree / ("x" * LONGEST_NAME)).touch()
+
+        with pytest.raises(OSError, match="too long"):
+            (tree / ("x" * (LONGEST_NAME + 1))).touch()
+
+    @pytest.mark.parametrize("nested", [False, True], ids=["by itself", "among others"])
+    def test_a_file_is_named_wherever_its_path_stands(self, tree: Path, nested: bool) -> None:  # noqa: FBT001
+        """The files that a call names are those of the long way, also in lists and tables, beside numbers."""
+        given: Any = ["src/a.py", "src/same", {"src/deep": 1, "n": [2.5, None, "src/new.py"]}]
+        call = planned(write, "src/a.py", given if nested else "out/tree/src/same")
+        looks: Looks = {}
+        protected = Protected.around(None, "sqlite:///x.db", tree, environment={})
+        assert find_touched(protected, call, enforced=True, looks=looks) is None
+
+        found = _find_named(call, looks)
+
+        assert [*_named(call)] == found == _find_named(call, {})
+        assert {*found} == {tree / "src" / "a.py"}
 
     @pytest.mark.parametrize("path", ["/etc", "..", "../x", "src/../a.py", "src/.."])
     def test_a_way_up_is_not_taken_short(self, tree: Path, path: str) -> None:
@@ -270,6 +317,19 @@ class TestJudging:
         use.make(call)
 
         assert (is_readable(pattern), not is_readable(pattern)) == (bool(use.made), bool(use.unnamed))
+
+    @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=30))
+    def test_the_first_of_what_came_in_are_known(self, acts: list[tuple[bool, int]]) -> None:
+        """A sentence names the same ones, whatever came in and was endorsed, in whichever order."""
+        taint = Taint()
+        for endorsed, number in acts:
+            source = CallId(f"call_{number:02}")
+            if endorsed:
+                taint.endorse(source)
+            else:
+                taint.enter((source,), None)
+
+            assert tuple(sorted(taint.entered)[:MOST_NAMED]) == taint.first
 
     @given(st.lists(st.sampled_from([None, *SourceType]), max_size=6), st.sampled_from([None, READERS]))
     def test_what_was_learned_twice_adds_nothing(

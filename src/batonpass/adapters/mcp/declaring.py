@@ -6,9 +6,10 @@ counts for nothing until `batonpass.toml` says so too.
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
@@ -34,6 +35,39 @@ _LONGEST_TOOL: Final = 60
 _DIGITS: Final = 6
 
 
+class _Said(NamedTuple):
+    """What a user says of a server, but for the arguments of single tools."""
+
+    server: str
+    local: bool
+    reads: tuple[str, ...]
+    reversible: tuple[str, ...]
+    irreversible: tuple[str, ...]
+    costly: tuple[str, ...]
+    idempotent: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def _declare(said: _Said, tool: str, argument: str | None, destructive: bool) -> Declared:  # noqa: FBT001 - a key
+    reads = _any(said.reads, tool)
+    reversible = None
+    if _any(said.irreversible, tool):
+        reversible = False
+    elif _any(said.reversible, tool):
+        reversible = True
+    elif destructive and not reads:
+        reversible = False
+    return Declared(
+        name=recorded_name(f"{CALLED}{said.server}__", tool),
+        target=None if argument is None or reads else _argument(argument),
+        idempotent=_any(said.idempotent, tool),
+        reversible=reversible,
+        reads=reads,
+        external=not said.local,
+        costly=_any(said.costly, tool),
+    )
+
+
 class Server(Struct, frozen=True, kw_only=True):
     """What the user says of one server: whose it is, and which of its tools do what. Patterns are over tools' names."""
 
@@ -48,24 +82,12 @@ class Server(Struct, frozen=True, kw_only=True):
 
     def declare(self, tool: str, hints: "Hints") -> Declared:
         """Return what counts as declared about a tool."""
-        reads = _any(self.reads, tool)
-        reversible = None
-        if _any(self.irreversible, tool):
-            reversible = False
-        elif _any(self.reversible, tool):
-            reversible = True
-        elif tool in hints.destructive and not reads:
-            reversible = False
-        argument = None if reads else self.targets.get(tool)
-        return Declared(
-            name=recorded_name(f"{CALLED}{self.name}__", tool),
-            target=None if argument is None else _argument(argument),
-            idempotent=_any(self.idempotent, tool),
-            reversible=reversible,
-            reads=reads,
-            external=not self.local,
-            costly=_any(self.costly, tool),
+        said = _Said(
+            self.name, self.local, self.reads, self.reversible, self.irreversible, self.costly, self.idempotent
         )
+        # A client calls few tools, and each of them often. What is too long for a name is not worth being kept.
+        declare = _declare if len(tool) <= _LONGEST_TOOL else _declare.__wrapped__
+        return declare(said, tool, self.targets.get(tool), tool in hints.destructive)
 
     def resource_of(self, tool: str) -> str:
         """Return what a call of a tool acts on, as a grant names it: the tool itself, below its server."""

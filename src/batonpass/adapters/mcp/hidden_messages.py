@@ -9,7 +9,14 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from batonpass.adapters.mcp.json_text import JsonLine, TwinKeys, read_generously, split_line, write_json
+from batonpass.adapters.mcp.json_text import (
+    JsonLine,
+    TwinKeys,
+    read_generously,
+    read_plain_object,
+    split_line,
+    write_json,
+)
 from batonpass.adapters.mcp.messages import OWN_KEYS, OWN_PARAMS, Message
 
 # Flags of calls that came in such a way.
@@ -27,6 +34,10 @@ def read_messages(line: bytes) -> Iterator[Message]:
 
 def read_all_messages(line: bytes) -> tuple[list[Message], list[Message]]:
     """Return what stands on a line, and what else some reader may find there, with a flag that says why."""
+    body = read_plain_object(line)
+    if body is not None and _is_named_alike(body):
+        # As it came: where nothing can be read in two ways, there is no need to write it anew.
+        return [Message(line, body)], []
     found = list(read_generously(line))
     told = list(_told(line, found))
     known = {message.line for message in told}
@@ -79,6 +90,14 @@ def _ignoring_case(body: Mapping[str, Any]) -> Iterator[Message]:
         read["params"] = _folded(params, _PARAMS_BY_CASE)
     if read.keys() != body.keys() or read.get("params") != body.get("params"):
         yield Message(write_json(read), read, flags=(AMBIGUOUS,))
+
+
+def _is_named_alike(body: Mapping[str, Any]) -> bool:
+    """Return whether a server that does not mind case finds no other keys in a message."""
+    params = body.get("params")
+    if OWN_KEYS.issuperset(body) and (type(params) is not dict or OWN_PARAMS.issuperset(params)):
+        return True
+    return next(_ignoring_case(body), None) is None
 
 
 def _folded(table: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]:

@@ -122,6 +122,45 @@ def read_generously(line: bytes, *, first: bool = False) -> Iterator[JsonLine]:
         at = _skip(text, at)
 
 
+def read_plain_object(line: bytes) -> dict[str, Any] | None:
+    """Return the object that stands alone on a line, if every reader finds the same in it; most messages are such.
+
+    None where one may not, or where to find that out takes the other readers here: it is written in another encoding or
+    ends in the middle for some, a key in it has a twin, or a number a spelling of its own.
+    """
+    if line[:1] != b"{" or line[1:2] in {b"", b"\0"}:
+        return None
+    try:
+        text = line.decode("utf-8").removesuffix("\n")
+        if text.splitlines() != [text]:
+            return None
+        value, end = _OBJECTS.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(text) or text[end:].isspace() else None
+
+
+def _read_plain_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name.casefold() for name, _ in pairs}) < len(pairs):
+        raise JsonFaultError("a key in it has a twin")
+    return dict(pairs)
+
+
+def _read_plain_number(spelling: str) -> int | float:
+    number = _number(spelling)
+    if type(number) is int or type(number) is float:
+        return number
+    raise JsonFaultError("a number in it has a spelling of its own")
+
+
+_OBJECTS: Final = json.JSONDecoder(
+    strict=False,
+    object_pairs_hook=_read_plain_object,
+    parse_float=_read_plain_number,
+    parse_int=_read_plain_number,
+)
+
+
 def split_line(line: bytes) -> list[bytes]:
     """Return the lines that a reader finds in one that ends lines at more than the line feed; nothing if it is one."""
     text = line.decode("utf-8", "replace")

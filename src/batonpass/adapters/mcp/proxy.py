@@ -120,16 +120,20 @@ class Proxy:
         found = [*told, *filter(is_call, hidden)]
         for message in found:
             self._take_from_client(message)
-        keys = Counter(message.key for message in found if message.is_request and message.key is not None)
-        with self._lock:
-            for key in (key for key, number in keys.items() if number > 1):
-                # Which of them the server answers cannot be known, so none of them gets its outcome.
-                self._waiting.pop(key, None)
+        if len(found) > 1:
+            self._forget_twins(found)
         if len(self._passed) == len(found):
             self._passed = [line]
         else:
             # One of them must not be made: the others go on alone, if they can be nothing else.
             self._passed = [one for one in self._passed if all(each.fault is None for each in read_from_client(one))]
+
+    def _forget_twins(self, found: list[Message]) -> None:
+        """Wait for no answer to requests that share an id: which of them the server answers cannot be known."""
+        keys = Counter(message.key for message in found if message.is_request and message.key is not None)
+        with self._lock:
+            for key in (key for key, number in keys.items() if number > 1):
+                self._waiting.pop(key, None)
 
     def _take_from_client(self, message: Message) -> None:
         if message.is_answer and (asked := self._take_asked(str(message.id))):

@@ -3,18 +3,18 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batonpass.handoff.calls.path_spellings import (
     MOST_TEXTS,
     Looks,
-    flat_texts,
     leads_to,
     look_below,
     real_path,
     spellings,
-    texts_in,
+    texts_among,
 )
 from batonpass.handoff.calls.protected_paths import Access, Found, Protected, Reach
 from batonpass.handoff.calls.shell_reach import find_in_shell, find_in_words
@@ -63,14 +63,12 @@ def find_touched(
     given, declared = call.mentioned, call.declared
     bases = _bases(declared, given, protected.root)
     left_out = _CONTENT if not declared.content and not declared.scripts else _left_out(declared)
-    texts, whole = flat_texts(given, left_out, _EXCLUDED), True
-    if texts is None:
-        texts, whole = texts_in(given, lambda name: name in left_out or _EXCLUDED.fullmatch(name) is not None)
+    texts, whole = texts_among(given, left_out, _EXCLUDED)
     if enforced and not whole:
         return _TOO_MANY
     ways = _Ways(protected, bases, {} if looks is None else looks, enforced)
     if call.aim is not None or declared.place is not None:
-        aim, _ = texts_in({"": call.aim}, lambda _: False)
+        aim, _ = texts_among({"": call.aim}, ())
         texts = [text for text in texts if text not in aim]  # more is done to these, as the tool says itself
         found = _find_aimed(ways, declared, aim)
         if found is not None:
@@ -99,8 +97,7 @@ def _here() -> tuple[str, ...]:
         return ()  # somebody removed it
 
 
-@dataclass(frozen=True, slots=True)
-class _Ways:
+class _Ways(Struct, frozen=True):
     """What the texts of one call are held against: what is protected, and the directories in which paths may begin."""
 
     protected: Protected

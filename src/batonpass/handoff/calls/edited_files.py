@@ -18,12 +18,11 @@ from batonpass.attribution.arrived_commits import History, see_history
 from batonpass.attribution.change import FileChange, digest_of
 from batonpass.attribution.sides import find_root, hunks_of, repository_above
 from batonpass.handoff.calls.arguments import PATHS
-from batonpass.handoff.calls.path_spellings import look_below
+from batonpass.handoff.calls.path_spellings import LONGEST_NAME, look_below
 from batonpass.model.ids import CallId, RunId
 from batonpass.store.home import HOME_NAME
 
 _LONGEST_NAME: Final = 1024
-_LONGEST_WORD: Final = 255  # no file system gives a file a longer name
 _LARGEST_FILE: Final = 2 * 1024 * 1024
 _MOST_FILES: Final = 16
 
@@ -139,7 +138,7 @@ def _looks_like_a_path(name: str) -> bool:
 
 def _may_be_a_name(word: str) -> bool:
     # Looking costs less than a guess: a word that is no file, before and after, is no change.
-    return "/" not in word and len(word) <= _LONGEST_WORD and not any(map(str.isspace, word))
+    return "/" not in word and len(word) <= LONGEST_NAME and not any(map(str.isspace, word))
 
 
 def _read(path: str) -> bytes | None:

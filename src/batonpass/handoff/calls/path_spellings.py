@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 from batonpass.model.parts import parts_of
 
 LONGEST_PATH: Final = 4096  # bytes; no system takes a longer one
+LONGEST_NAME: Final = 255  # characters; no file system gives a file a longer one
 MOST_TEXTS: Final = 10_000
 _NO_TEXTS: Final = frozenset({NoneType, bool, int, float})
 
@@ -51,10 +52,13 @@ def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> 
     around: set[int] = set()
     while pending:
         value = pending.pop()
-        if type(value) in _NO_TEXTS:
+        kind = type(value)
+        if kind in _NO_TEXTS:
             continue
-        if (text := _text(value)) is not None:
-            if (path := as_path(text)) is not None:
+        # What JSON is made of says by its type what it is; anything else is asked for its kind first.
+        text = value if kind is str else None if kind is dict or kind is list else _text(value)
+        if text is not None:
+            if (path := as_path(text)) is not None:  # type: ignore[arg-type]
                 found[path] = None
                 if len(found) > MOST_TEXTS:
                     return list(found), False
@@ -64,6 +68,16 @@ def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> 
                 around.add(id(value))
                 pending += inner
     return list(found), True
+
+
+def texts_among(
+    arguments: Mapping[str, Any], left_out: Collection[str], like: re.Pattern[str] | None = None
+) -> tuple[list[str], bool]:
+    """Return what `texts_in` does, the short way if it can; what to leave out is named, or has a name like `like`."""
+    texts = flat_texts(arguments, left_out, like)
+    if texts is not None:
+        return texts, True
+    return texts_in(arguments, lambda name: name in left_out or (like is not None and like.fullmatch(name) is not None))
 
 
 def flat_texts(
@@ -83,12 +97,9 @@ def flat_texts(
             continue
         if kind is not str:
             return None
-        if len(value) > _SURELY_SHORT or "\0" in value:
-            path = as_path(value)
-            if path is not None:
-                found[path] = None
-        elif value:
-            found[value] = None
+        path = as_path(value)
+        if path is not None:
+            found[path] = None
     return [*found]
 
 
@@ -103,7 +114,7 @@ def _text(value: object) -> str | None:
 
 
 def _parts(value: object, leave_out: Callable[[str], bool]) -> Iterator[object]:
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         for name, inner in value.items():
             yield name
             if not (isinstance(name, str) and leave_out(name)):
@@ -120,6 +131,8 @@ def as_path(text: str) -> str | None:
     """Return a text if it may be a path; one that is too long only because of detours is one without them."""
     if not text or "\0" in text:
         return None
+    if len(text) <= _SURELY_SHORT:
+        return text
     if len(text) > LONGEST_PATH and len(text) <= _LONGEST_DETOUR and ("/." in text or "//" in text):
         text = os.path.normpath(text)
     too_long = len(text) > LONGEST_PATH or len(text.encode("utf-8", "surrogatepass")) > LONGEST_PATH
@@ -222,7 +235,7 @@ def look_below(base: str, path: str) -> Look | None:
 
     None of one that does not only go down: `leads_to` follows it. For most calls, this is the cheapest way: what lies
     on it says by itself whether it is a link, and the last of it which file it is. Where nothing is there, nothing that
-    lies further on can be.
+    lies further on can be; and nothing is where a name is too long for one, as sentences are.
     """
     if path.startswith(("/", "..")) or "/.." in path:
         return None
@@ -230,6 +243,8 @@ def look_below(base: str, path: str) -> Look | None:
     for part in path.split("/"):
         if not part or part == ".":
             continue
+        if len(part) > LONGEST_NAME:
+            return os.path.normpath(f"{base}/{path}"), None
         reached = f"{reached}/{part}" if reached[-1:] != "/" else f"{reached.rstrip('/')}/{part}"
         try:
             found = os.lstat(reached)

@@ -44,6 +44,7 @@ _KEPT_SECRET: Final = ("runs", "mcp")  # in a home: the keys of runs, and settin
 # A disk of Apple's old kind does not see these in a name: `.baton\u200cpass` is `.batonpass` there.
 _UNSEEN: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 _MOST_MEMBERS: Final = 500
+_MOST_FOLDERS: Final = 1024  # of which is kept what lies around them
 LEAVE_OUT: Final = (
     "leave it out (`find . -not -path '*/.batonpass/*' …`, `--exclude=.batonpass`), or name what you mean more exactly"
 )
@@ -134,6 +135,7 @@ class Protected:
     places: tuple[Place, ...] = ()
     process: Process | None = None
     _at: Mapping[str, tuple[Place, ...]] = field(init=False, repr=False, compare=False)
+    _around: dict[str, tuple[Place, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         found: dict[str, tuple[Place, ...]] = {}
@@ -188,12 +190,12 @@ class Protected:
     def find_at(self, path: str, status: os.stat_result | None, access: Access, *, enforced: bool) -> Found | None:
         """Return likewise why one path must not be reached, at which this was found; None if it may."""
         folded = path.lower() if path.isascii() else fold(path)
-        end = len(folded)
-        while end > 0:
-            for place in self._at.get(folded[:end], ()):
-                if place.refuses(folded, access, enforced=enforced):
-                    return place.found
-            end = folded.rfind("/", 0, end)
+        for place in self._at.get(folded, ()):
+            if place.refuses(folded, access, enforced=enforced):
+                return place.found
+        for place in self._places_around(folded[: max(0, folded.rfind("/"))]):
+            if place.refuses(folded, access, enforced=enforced):
+                return place.found
         if access is Access.REPLACES:
             below = f"{folded.rstrip('/')}/"
             for place in self.places:
@@ -202,6 +204,23 @@ class Protected:
         if status is None or status.st_nlink == 1:
             return None
         return self._by_other_name(status, access, enforced=enforced)
+
+    def _places_around(self, folder: str) -> tuple[Place, ...]:
+        """Return the places that are a folder or lie around it, the innermost first.
+
+        They are the same as long as this lives, so those of the folders that are asked for most are kept.
+        """
+        known = self._around.get(folder)
+        if known is None:
+            found: list[Place] = []
+            end = len(folder)
+            while end > 0:
+                found += self._at.get(folder[:end], ())
+                end = folder.rfind("/", 0, end)
+            if len(self._around) >= _MOST_FOLDERS:
+                self._around.clear()
+            known = self._around[folder] = tuple(found)
+        return known
 
     def find_around(self, use: Tree, root: str, access: Access, *, enforced: bool) -> Found | None:
         """Return the record, if it lies somewhere below a directory that a command uses, and it may come to it."""

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import MsgspecError
+from msgspec.json import Decoder
+
 from batonpass.audit.lookup import ending
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
 from batonpass.guard.gates import CallFacts, Decision
@@ -19,12 +22,12 @@ from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from batonpass.wire.documents import JSON
 
+_DECODER: Final[Decoder[Any]] = Decoder()
+
 if TYPE_CHECKING:
     from batonpass.handoff.calls.pending import PendingCall
     from batonpass.handoff.desk import Desk
     from batonpass.handoff.holding import Holding
-
-_MOST_SOURCES_NAMED: Final = 3
 
 
 def find_taint(pending: "PendingCall") -> None:
@@ -35,7 +38,7 @@ def find_taint(pending: "PendingCall") -> None:
         return
     read_unread(desk, holding)
     # As they are recorded: two names that are spelled alike there are one.
-    values = strings_in(json.loads(pending.described).get("arguments"))
+    values = strings_in(_read_json(pending.described).get("arguments"))
     found = holding.taint.passages.find(values, holding.taint.entered)
     pending.untrusted = tuple(sorted(found))[:MOST_SOURCES]
 
@@ -56,9 +59,9 @@ def judge_taint(pending: "PendingCall", facts: CallFacts) -> Iterator[Decision]:
 
 def origin_of(holding: "Holding") -> str:
     """Return in a few words what taints a run."""
-    sources = sorted(holding.taint.entered)
-    more = len(sources) - _MOST_SOURCES_NAMED
-    named = ", ".join(f"{one.partition('_')[0]} {ending(one)}" for one in sources[:_MOST_SOURCES_NAMED])
+    first = holding.taint.first
+    more = len(holding.taint.entered) - len(first)
+    named = ", ".join([f"{one.partition('_')[0]} {ending(one)}" for one in first])
     return f"{named} and {more} more" if more > 0 else named
 
 
@@ -106,8 +109,16 @@ def add_text(holding: "Holding", source: Source, body: bytes, media_type: str) -
     text = body.decode("utf-8", "replace")
     if media_type == JSON:
         with suppress(ValueError, RecursionError):
-            text = "\n".join(strings_in(json.loads(text)))
+            text = "\n".join(strings_in(_read_json(text)))
     holding.taint.passages.add(source, text)
+
+
+def _read_json(text: bytes | str) -> Any:  # noqa: ANN401 - JSON
+    """Return what a text holds. Raises `ValueError` and `RecursionError`."""
+    try:
+        return _DECODER.decode(text)
+    except (MsgspecError, RecursionError):
+        return json.loads(text)  # which takes more than the standard says, such as half a pair of surrogates
 
 
 def strings_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON

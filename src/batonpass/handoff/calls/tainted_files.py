@@ -23,13 +23,12 @@ from batonpass.errors import NotFoundError, StoreError
 from batonpass.handoff.calls.path_spellings import (
     Look,
     Looks,
-    flat_texts,
     leads_to,
     look_below,
     real_path,
     spellings,
     status_of,
-    texts_in,
+    texts_among,
 )
 from batonpass.handoff.calls.pending import PendingCall
 from batonpass.handoff.calls.shell_reach import scripts_in
@@ -83,12 +82,11 @@ def taint_from_files(pending: PendingCall) -> None:
     paths: list[Path] = []
     computed: list[str] = []
     try:
-        flat = _find_flat(pending.call, pending.looks)
-        if flat is None:
+        if not pending.declared.searches and _COMMANDS.isdisjoint(pending.call.arguments):
+            paths = _find_named(pending.call, pending.looks)[:_MOST_FILES]
+        else:
             paths = [*islice(_named(pending.call), _MOST_FILES)]
             computed = [line for line in _commands_of(pending.call) if _COMPUTED.search(line)]
-        else:
-            paths = flat[:_MOST_FILES]
     except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
         pending.stop_unjudged(error)
     if not paths and not computed:
@@ -150,18 +148,14 @@ def _remember(desk: Desk, holding: Holding, left: LeftFile) -> None:
             return  # a signal that is missing; the label and the hold do not depend on it
 
 
-def _find_flat(call: ToolCall[Any], looks: Looks) -> list[Path] | None:
-    """Return the files that a call names, as `_named` does, where its arguments are plain texts and no commands.
+def _find_named(call: ToolCall[Any], looks: Looks) -> list[Path]:
+    """Return the files that a call names, as `_named` does, of one that neither searches nor tells commands.
 
-    None if they are something else. What was looked at for this call is not looked at again.
+    What was looked at for this call is not looked at again.
     """
     declared = call.declared
-    if declared.searches or not _COMMANDS.isdisjoint(call.arguments):
-        return None
-    own = flat_texts({"path": call.path, "aim": call.aim}, declared.content)
-    others = flat_texts(call.mentioned, declared.content) if own is not None and not declared.any_file else []
-    if own is None or others is None:
-        return None
+    own, _ = texts_among({"path": call.path, "aim": call.aim}, declared.content)
+    others = [] if declared.any_file else texts_among(call.mentioned, declared.content)[0]
     place = declared.place or os.getcwd()  # noqa: PTH109 - a text is wanted
     seen: set[tuple[str, bool]] = set()
     found = []
@@ -235,7 +229,7 @@ def _commands_of(call: ToolCall[Any]) -> Iterator[str]:
 
 def _paths_in(values: Mapping[str, Any], call: ToolCall[Any], place: str) -> Iterator[str]:
     """Yield where the texts among arguments lead as paths; what is only to be written names no file."""
-    texts, _ = texts_in(values, lambda name: name in call.declared.content)
+    texts, _ = texts_among(values, call.declared.content)
     for text in texts:
         for one in spellings(text):
             yield from leads_to(one, [place])

@@ -20,7 +20,7 @@ from batonpass.errors import BatonpassError, InvalidValueError
 from batonpass.guard.gates import Decision
 from batonpass.handoff.calls.actions import CALL, READ, WRITE
 from batonpass.handoff.calls.arguments import PATHS, SCALARS, copy_arguments, is_plain, type_name, veiled
-from batonpass.handoff.calls.values import FLAT, describe_call, plain, readable
+from batonpass.handoff.calls.values import FLAT, describe_call, is_as_described, plain, readable
 from batonpass.model.call import Opaque
 from batonpass.model.checks import as_member, require_code, require_instance, require_texts
 from batonpass.model.effect import EffectKind
@@ -149,10 +149,10 @@ class ToolCall(Generic[Result]):
             self._take_flat()
 
     def _take_flat(self) -> None:
-        """Take texts, truths and nothing as they are: all that is asked of arguments below is answered in one pass.
+        """Take texts, numbers, truths and nothing as they are: all that is asked of them below is answered in one pass.
 
         Nobody's code runs when such values are looked at, and there is nothing in them that may change or is opaque.
-        Where a default, or a text that is no Unicode, would come in, the properties find out by themselves.
+        Where a default, or what has to be spelled out, would come in, the properties find out by themselves.
         """
         names = _plain_names(self.function)
         if names is None or len(self.args) + len(self.kwargs) != len(names):
@@ -163,7 +163,7 @@ class ToolCall(Generic[Result]):
         if len(named) != len(names):
             return
         for value in named.values():
-            if type(value) is str and not value.isascii():
+            if not is_as_described(value):
                 return
         known: dict[str, Any] = {"named": named, "bound": named, "judged": named, "_described": (named, None)}
         target = self.declared.target

@@ -31,9 +31,14 @@ _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 _MOST_PARTS: Final = 1_000_000
 _MOST_BITS: Final = 10_000  # Python does not write out much longer integers as decimals
 
-# What most arguments are. Of these alone, both encoders write the same bytes; they spell numbers differently.
-FLAT: Final = frozenset({str, bool, NoneType})
+# What most arguments are: nothing is in them that could change, or lead back to where it stands.
+FLAT: Final = frozenset({str, bool, NoneType, int, float})
 _ENCODER: Final = Encoder(order="sorted")
+# Between these both encoders write all digits of a number, without an exponent.
+_LEAST_SPELLED: Final = 1e-4
+_MOST_SPELLED: Final = 1e15
+_FEW_LEVELS: Final = 4
+_FEW_PARTS: Final = 30  # on each level: so they are less than a million in all
 
 
 class _Walk(Struct):
@@ -50,10 +55,38 @@ def describe(arguments: Mapping[str, object]) -> bytes:
 
 def describe_call(tool: str, arguments: Mapping[str, Any]) -> bytes:
     """Return tool and arguments, which are `plain` already, as `describe` does."""
-    if not FLAT.issuperset(map(type, arguments.values())) or not "".join(arguments).isascii():
-        # What has parts is gone through once more: they are counted over all arguments together.
+    if not _is_written_alike(arguments, _FEW_LEVELS):
+        # It is gone through once more: parts are counted over all arguments together.
         return describe({"tool": tool, "arguments": arguments})
     return _ENCODER.encode({"tool": tool, "arguments": arguments})
+
+
+def _is_written_alike(value: Any, levels: int) -> bool:  # noqa: ANN401 - JSON
+    """Return whether both encoders write the same bytes for what is `plain`, and it has few parts."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is int or kind is float:
+        return -_MOST_SPELLED < value < _MOST_SPELLED and (kind is int or not value or abs(value) >= _LEAST_SPELLED)
+    if levels == 0 or (kind is not dict and kind is not list) or len(value) > _FEW_PARTS:
+        return False
+    if kind is dict and not "".join(value).isascii():
+        return False
+    # A plain loop, as above: this is asked for every argument of every call.
+    for item in value.values() if kind is dict else value:  # noqa: SIM110
+        if not _is_written_alike(item, levels - 1):
+            return False
+    return True
+
+
+def is_as_described(value: object) -> bool:
+    """Return whether a value of one of the `FLAT` types is described by itself."""
+    kind = type(value)
+    if kind is str:
+        return value.isascii()  # type: ignore[attr-defined,no-any-return]
+    if kind is int:
+        return value.bit_length() < _MOST_BITS  # type: ignore[attr-defined,no-any-return]
+    return kind is not float or math.isfinite(value)  # type: ignore[arg-type]
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON
@@ -68,10 +101,9 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON
 
 def _within(value: object, walk: _Walk) -> Any:  # noqa: ANN401 - JSON
     kind = type(value)
-    # What most arguments are has nothing in it that could lead back to where it stands.
-    if (kind is str or kind is bool or value is None) and walk.left > 0 and len(walk.around) <= DEEPEST:
+    if kind in FLAT and walk.left > 0 and len(walk.around) <= DEEPEST and is_as_described(value):
         walk.left -= 1
-        return readable(value) if kind is str else value  # type: ignore[arg-type]
+        return value
     if len(walk.around) > DEEPEST:
         return {"shown": "nested too deep"}
     if id(value) in walk.around:

@@ -43,6 +43,19 @@ def test_the_users_word_counts_against_the_servers(tmp_path: Path) -> None:
     assert [True, None, False] == [server.declare(name, hints).reversible for name in ("write", "read_file", "other")]
 
 
+def test_what_a_server_says_later_counts_from_then_on(tmp_path: Path) -> None:
+    """A tool that was called before is not what it was declared to be then; nor is one of another server."""
+    server, hints = read_server(_written(tmp_path, FILE), "files"), Hints()
+    before = server.declare("other", hints)
+    hints.learn([{"name": "other", "annotations": {"destructiveHint": True}}])
+
+    assert (None, False) == (before.reversible, server.declare("other", hints).reversible)
+    assert ("mcp__shop__other", True) == (
+        Server(name="shop").declare("other", Hints()).name,
+        Server(name="shop").declare("other", Hints()).external,
+    )
+
+
 def test_a_server_without_a_table_is_foreign(tmp_path: Path) -> None:
     """Nothing good is assumed of it, with a file or without."""
     assert [Server(name="mail")] * 2 == [read_server(_written(tmp_path, FILE), "mail"), read_server(None, "mail")]
