@@ -29,7 +29,7 @@ from batonpass.store.admission import is_there, require_kept, require_next, requ
 from batonpass.store.fold import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo, LedgerView, Touched, Wake
+from batonpass.store.port import LedgerInfo, LedgerView, Sender, Touched, Wake
 from batonpass.store.process import OwnProcess
 from batonpass.wire.canonical import digest
 
@@ -166,7 +166,7 @@ class MemoryStore:
             return self._tables.info
 
     @contextmanager
-    def view(self, about: HandoffId | None = None) -> Iterator[LedgerView]:  # noqa: ARG002 - all is at hand
+    def view(self, about: HandoffId | Sender | None = None) -> Iterator[LedgerView]:  # noqa: ARG002 - all is at hand
         """Open everything as it is now, for reading."""
         self._process.require()
         with self._lock:

@@ -269,6 +269,13 @@ class LedgerView(Protocol):
         """
 
 
+class Sender(Struct, frozen=True, kw_only=True):
+    """A run that is about to hand something off: of which tree, and of which handoffs it went on with the result."""
+
+    root: RunId
+    watched: tuple[HandoffId, ...] = ()
+
+
 class LedgerStore(Protocol):
     """Keeps a ledger. Safe to use from many threads; refuses use after a fork."""
 
@@ -296,11 +303,12 @@ class LedgerStore(Protocol):
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
 
-    def view(self, about: HandoffId | None = None) -> AbstractContextManager[LedgerView]:
+    def view(self, about: HandoffId | Sender | None = None) -> AbstractContextManager[LedgerView]:
         """Open everything as it is now, for reading: at the latest as it is when it is first looked at.
 
-        With `about`, a store may bring along what is usually read of a handoff before it is taken. If it was claimed
-        here a moment ago, that is the moment then. Looking further raises `StaleHeadError` if that is not so any more.
+        With `about`, a store may bring along what is usually read of a handoff before it is taken, or of a run before
+        it hands something off. If it was claimed here a moment ago, that is the moment then. Looking further raises
+        `StaleHeadError` if that is not so any more.
         """
 
     def append(self, entries: Sequence[Entry]) -> None:

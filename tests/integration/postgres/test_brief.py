@@ -17,8 +17,9 @@ from batonpass.model.items import Decision
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import State
 from batonpass.relay import Relay
-from batonpass.store.port import LedgerView
+from batonpass.store.port import LedgerView, Sender
 from batonpass.store.postgres import brief
+from batonpass.store.postgres.statements import Channel
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.wire.codec import decode_receipt
 from tests.integration.postgres.support import database_of
@@ -41,13 +42,18 @@ def relay(postgres_url: str, tmp_path: Path) -> Iterator[Relay]:
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count how often somebody waits for the server."""
     waits: list[int] = []
-    wait = psycopg.Connection.wait
 
-    def counted(self: Any, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as the driver has it
-        waits.append(1)
-        return wait(self, *given, **more)
+    def count(owner: type, name: str) -> None:
+        wait = getattr(owner, name)
 
-    monkeypatch.setattr(psycopg.Connection, "wait", counted)
+        def counted(self: Any, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as its owner has it
+            waits.append(1)
+            return wait(self, *given, **more)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(psycopg.Connection, "wait")
+    count(Channel, "talk")
     return waits
 
 
@@ -136,6 +142,76 @@ def test_looking_further_is_in_the_same_moment(relay: Relay, store: PostgresStor
         relay.handoff(handoff).cancel(by="user:ana", reason="changed my mind")
         with pytest.raises(StaleHeadError):
             view.counts()
+
+
+def test_an_offer_looks_around_in_one_round_trip(relay: Relay, trips: list[int]) -> None:
+    """What humans said and what became of an earlier handoff come together; offer, accept and close are one each."""
+    lead = relay.start("Fix it", by="user:ana", constraints=["only src/"])
+    counts = []
+    for task in ("Edit a.py", "Edit b.py", "Edit c.py"):
+        trips.clear()
+        with lead.hand_off("editor", task):
+            pass
+        counts.append(len(trips))
+
+    assert [4, 4] == counts[1:]
+
+
+def test_what_a_sender_is_told_is_what_is_there(relay: Relay, store: PostgresStore, trips: list[int]) -> None:
+    """Of one that somebody acted on and of one that nobody has, and of what is not there."""
+    acted, untouched = offer(relay), offer(relay, "Edit b.py")
+    relay.handoff(acted).ask("Which file?", by="agent:editor")
+    missing = HandoffId("handoff_" + "0" * 26)
+    with store.view() as view:
+        root = view.get_handoff(acted).root
+        asked = [list(view.find_statements(root)), *(view.get_handoff(each) for each in (acted, untouched))]
+        stream = view.get_stream(StreamId(acted))
+    with store.view(Sender(root=root, watched=(acted, untouched, missing))) as view:
+        trips.clear()
+        told = [list(view.find_statements(root)), *(view.get_handoff(each) for each in (acted, untouched))]
+        assert stream == view.get_stream(StreamId(acted))
+        for stranger in (untouched, missing):
+            with pytest.raises(NotFoundError):
+                view.get_stream(StreamId(stranger))
+        with pytest.raises(NotFoundError):
+            view.get_handoff(missing)
+        count = len(trips)
+
+    assert (asked, 1) == (told, count)
+
+
+def test_a_sender_of_very_many_is_told_as_anybody(relay: Relay, store: PostgresStore) -> None:
+    """More than is asked for at once is looked up one by one, in one moment."""
+    handoff = offer(relay)
+    many = tuple(HandoffId(f"handoff_{number:026}") for number in range(100))
+    with store.view(Sender(root=relay.handoff(handoff).look().root, watched=(*many, handoff))) as view:
+        assert handoff == view.get_handoff(handoff).id
+        assert view.counts().handoffs == 1
+
+
+def test_a_sender_that_looks_further_after_something_changed_looks_again(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between what came along and what is asked besides, somebody acts on what is watched: the offer sees that too."""
+    lead = relay.start("Fix it", by="user:ana")
+    with lead.hand_off("editor", "Edit a.py"):
+        pass
+    (first,) = lead._holding.watched
+    delivered = relay.handoff(first)
+    delivered.accept_unverified("nobody has time", by="user:ana")
+    answer = brief.Briefing.answer
+    acts = [lambda: delivered.refute("it does not run", by="user:ana")]
+
+    def changed(self: Any, *given: Any) -> Any:  # noqa: ANN401 - as it is
+        found = answer(self, *given)
+        if acts and given[1] == "get_stream":
+            acts.pop()()
+        return found
+
+    monkeypatch.setattr(brief.Briefing, "answer", changed)
+    lead.hand_off("editor", "Edit b.py")
+
+    assert ([], State.REFUTED) == (acts, delivered.state)
 
 
 def test_what_happens_between_a_claim_and_its_acceptance_counts(relay: Relay) -> None:

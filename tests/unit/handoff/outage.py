@@ -7,7 +7,7 @@ from batonpass.errors import StoreFullError, StoreUnavailableError
 from batonpass.model.entry import Entry
 from batonpass.model.ids import HandoffId
 from batonpass.store.memory import MemoryStore
-from batonpass.store.port import LedgerView
+from batonpass.store.port import LedgerView, Sender
 
 
 class Outage(MemoryStore):
@@ -25,7 +25,7 @@ class Outage(MemoryStore):
         super().append(entries)
 
     @contextmanager
-    def view(self, about: HandoffId | None = None) -> Iterator[LedgerView]:
+    def view(self, about: HandoffId | Sender | None = None) -> Iterator[LedgerView]:
         """Read, if it is there."""
         if self.away:
             raise StoreUnavailableError("nobody answers")

@@ -14,6 +14,7 @@ from batonpass.errors import (
     NotFoundError,
     OfferedAlreadyError,
     PolicyRefusedError,
+    StaleHeadError,
 )
 from batonpass.guard.completeness import require_complete, required_parts
 from batonpass.guard.hops import require_hop, requires_lineage
@@ -45,6 +46,7 @@ from batonpass.model.policy import UNRULED, HandoffPolicy
 from batonpass.model.receipt import SignedReceipt
 from batonpass.model.run import Handoff
 from batonpass.model.trusted import unchecked_maker
+from batonpass.store.port import Sender
 from batonpass.wire.documents import encode_brief, to_document
 
 # A key that is taken by one of these is free again: nothing of it will ever run.
@@ -144,12 +146,10 @@ def _gather(pending: PendingOffer) -> None:
     """Find all that travels with an offer: what humans said, what the sender knows, what is said besides."""
     desk, holding, asked = pending.desk, pending.holding, pending.asked
     noted = [desk.item(value, author_of(holding.agent), number) for number, value in enumerate(asked.said, 1)]
-    with desk.store.view() as view:
-        statements = tuple(find_statements(view, holding.root, holding.notes))
-        if holding.watched:
-            pending.unverified = tuple(find_unverified(view, holding.watched))
-        if any(map(requires_lineage, pending.policies)):
-            pending.lineage = read_lineage(view, holding.working.run)
+    try:
+        statements = _look_around(pending, Sender(root=holding.root, watched=tuple(holding.watched)))
+    except StaleHeadError:
+        statements = _look_around(pending)
     holding.add(*statements)
     pending.context = take_context(
         desk,
@@ -166,6 +166,18 @@ def _gather(pending: PendingOffer) -> None:
     required = [part for policy in pending.policies for part in required_parts(asked.relation, policy)]
     wanted = dict.fromkeys((*required, *desk.gates.minimum(asked.relation)))
     pending.missing = missing_parts(asked.relation, asked.brief, pending.items, wanted)
+
+
+def _look_around(pending: PendingOffer, about: Sender | None = None) -> tuple[Item, ...]:
+    """Read what an offer depends on, in one moment; return what humans said. Raises `StaleHeadError`, with `about`."""
+    holding = pending.holding
+    with pending.desk.store.view(about) as view:
+        statements = tuple(find_statements(view, holding.root, holding.notes))
+        if holding.watched:
+            pending.unverified = tuple(find_unverified(view, holding.watched))
+        if any(map(requires_lineage, pending.policies)):
+            pending.lineage = read_lineage(view, holding.working.run)
+    return statements
 
 
 def _check_policies(pending: PendingOffer) -> None:

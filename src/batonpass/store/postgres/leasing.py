@@ -9,7 +9,7 @@ from batonpass.errors import LeaseLostError
 from batonpass.model.ids import AgentId, require_agent
 from batonpass.model.lease import Lease
 from batonpass.store import rows
-from batonpass.store.postgres.brief import Brief, ask_about_claimed
+from batonpass.store.postgres.brief import AboutHandoff, Brief
 from batonpass.store.postgres.statements import NOTHING, Connection, Statements, ask, ask_all
 from batonpass.store.sql import Queries
 
@@ -44,9 +44,10 @@ class Taking:
         self._tried = True
         if not found:
             # Not waited for on the disk: a claim that a crash of the server takes back is a lease that is lost.
-            about = ask_about_claimed(self._values["token"], self._values["holder"]) if self._briefly else ()
-            _, found, *brief = ask_all(connection, ((_HASTILY, NOTHING), (self._statement, self._values), *about))
-            self.brief = Brief(brief[0]) if brief else None
+            about = AboutHandoff(token=self._values["token"], holder=self._values["holder"])
+            also = about.asked if self._briefly else ()
+            _, found, *brief = ask_all(connection, ((_HASTILY, NOTHING), (self._statement, self._values), *also))
+            self.brief = Brief(about, brief) if brief else None
         return rows.lease(found[0]) if found else None
 
 

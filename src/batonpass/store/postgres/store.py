@@ -17,11 +17,11 @@ from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store import rows
 from batonpass.store.migrate import AppliedMigration
-from batonpass.store.port import LedgerInfo, Wake
+from batonpass.store.port import LedgerInfo, Sender, Wake
 from batonpass.store.postgres import leasing, schema
 from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.appending import LARGEST_CONTENT, Append, require_fitting, write
-from batonpass.store.postgres.brief import Briefing, Briefs
+from batonpass.store.postgres.brief import Briefs, briefing_of
 from batonpass.store.postgres.connections import QUERIES, Connection, Connections
 from batonpass.store.postgres.failures import translated
 from batonpass.store.postgres.group import Group
@@ -70,10 +70,10 @@ class PostgresStore:
         return self._connections.repeat(lambda connection: _found(connection, info, first))
 
     @contextmanager
-    def view(self, about: HandoffId | None = None) -> Iterator[PostgresView]:
-        """Open everything as it is now, for reading; with `about`, what is usually read of that handoff comes along."""
+    def view(self, about: HandoffId | Sender | None = None) -> Iterator[PostgresView]:
+        """Open everything as it is now, for reading; with `about`, what is usually read of that comes along."""
         self._require_current()
-        briefing = None if about is None else Briefing(about, self._briefs.take(about))
+        briefing = briefing_of(about, self._briefs)
         with self._connections.snapshot() as snapshot:
             view = PostgresView(snapshot, self.url, briefing)
             try:

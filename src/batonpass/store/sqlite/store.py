@@ -23,7 +23,7 @@ from batonpass.model.seal import Seal
 from batonpass.store import rows
 from batonpass.store.home import home_of, prepare_home
 from batonpass.store.migrate import AppliedMigration, Migration, find_migrations, pending
-from batonpass.store.port import LedgerInfo, Wake
+from batonpass.store.port import LedgerInfo, Sender, Wake
 from batonpass.store.process import OwnProcess
 from batonpass.store.sqlite import leasing
 from batonpass.store.sqlite.blobs import Blobs
@@ -90,7 +90,7 @@ class SqliteStore:
 
         return self._answer(apply)
 
-    def view(self, about: HandoffId | None = None) -> Reading[SqliteView]:  # noqa: ARG002 - all is at hand
+    def view(self, about: HandoffId | Sender | None = None) -> Reading[SqliteView]:  # noqa: ARG002 - all is at hand
         """Open everything as it is now, for reading."""
         self._require_usable()
         return Reading(self._readers, self._show)
