@@ -22,12 +22,12 @@ from batonpass.errors import (
 )
 from batonpass.model.charge import is_revocation
 from batonpass.model.entry import Entry
-from batonpass.model.lifecycle import Carrier, Event, sources, target
+from batonpass.model.lifecycle import Carrier, Event, State, sources, target
 from batonpass.model.projection import HandoffMoved, Projection, enrols_itself
 from batonpass.model.run import Handoff, Run, Stated
 from batonpass.store import rows
 from batonpass.store.admission import next_state, require_next
-from batonpass.store.postgres.arrays import BytesArray, NumberArray, TextArray
+from batonpass.store.postgres.arrays import BytesArray, NumberArray, TextArray, TruthArray
 from batonpass.store.postgres.connections import STATEMENTS, Connection
 from batonpass.store.postgres.failures import is_lost
 from batonpass.store.postgres.statements import NOTHING, ask, ask_all
@@ -35,9 +35,14 @@ from batonpass.store.postgres.statements import NOTHING, ask, ask_all
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
 _APPEND: Final = STATEMENTS["append"]
+_APPEND_TOGETHER: Final = STATEMENTS["append_together"]
 _TRY_APPEND: Final = STATEMENTS["try_append"]
 _IMPATIENTLY: Final = STATEMENTS["impatiently"]
 _COUNT_WRITTEN: Final = STATEMENTS["count_written"]
+# One of them cannot be written so, or what it names is taken, or it would have to wait.
+_GIVEN_UP: Final = frozenset({"BP010", "23505", "55P03"})
+# What many receipts change; the rest is written where each is appended by itself.
+_PLAIN: Final = frozenset({"run_opened", "run_ended", "handoff_opened", "handoff_moved", "touches", "stated"})
 _LARGE: Final = 1024 * 1024
 _ENCODE: Final = msgspec.json.Encoder().encode
 _TAKEN: Final = re.compile(r"=\((?P<id>[^)]*)\)")
@@ -50,6 +55,9 @@ _STEPS: Final = {
     }
     for event in Event
 }
+
+
+_TO_READY: Final = frozenset(event for event in Event if target(event, Carrier.WORKER) is State.READY)
 
 
 def require_fitting(entries: Sequence[Entry]) -> None:
@@ -68,6 +76,24 @@ def write(connection: Connection, entries: Sequence[Entry]) -> None:
     asked = [(_APPEND, _arguments(first, ends_grants=ends_grants))]
     asked += [(_APPEND, _arguments(entry)) for entry in others]
     ask_all(connection, asked)
+
+
+def write_together(connection: Connection, entries: Sequence[Entry]) -> bool:
+    """Write entries of different streams by one statement, in one commit; return whether all of them were written.
+
+    If not, none was: one of them cannot be written so, or would have to wait for others. Raises an error of the driver
+    that says nothing about the entries.
+    """
+    given = _together(entries)
+    if given is None:
+        return False
+    try:
+        ask(connection, _APPEND_TOGETHER, given)
+    except psycopg.Error as error:
+        if error.sqlstate in _GIVEN_UP:
+            return False
+        raise
+    return True
 
 
 def write_each(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
@@ -201,6 +227,56 @@ def _arguments(entry: Entry, *, ends_grants: bool = False) -> dict[str, object]:
         "change": _ENCODE(fields) if fields else None,
         "enrols_itself": enrols_itself(receipt),
     }
+
+
+def _together(entries: Sequence[Entry]) -> dict[str, object] | None:
+    """Return entries as the arguments of `batonpass_append_together`; None if one of them changes what few do."""
+    changed: dict[str, list[object]] = {}
+    touches: list[object] = []
+    for entry in entries:
+        fields = dict(_fields(entry.change, entry))
+        if not (fields.keys() <= _PLAIN and _moves_plainly(entry)) or enrols_itself(entry.signed.receipt):
+            return None
+        for name, value in fields.items():
+            changed.setdefault(name, []).extend(value if isinstance(value, list) else (value,))
+        touches += [
+            {"receipt": entry.signed.receipt.id, "content": touch.content, "path": touch.path}
+            for touch in entry.touches
+        ]
+    if touches:
+        changed["touches"] = touches
+    signed = [entry.signed for entry in entries]
+    receipts = [each.receipt for each in signed]
+    contents = [(each.id, content) for each, entry in zip(receipts, entries, strict=True) for content in entry.contents]
+    return {
+        "streams": TextArray([each.stream for each in receipts]),
+        "roots": TextArray([each.root for each in receipts]),
+        "seqs": NumberArray([each.seq for each in receipts]),
+        "previous": TextArray([each.previous for each in receipts]),
+        "heads": TextArray([each.digest for each in signed]),
+        "epochs": NumberArray([each.epoch for each in receipts]),
+        "held_epochs": NumberArray([entry.signed.receipt.epoch - entry.change.bumps for entry in entries]),
+        "stay_open": TruthArray([not entry.change.closes for entry in entries]),
+        "ids": TextArray([each.id for each in receipts]),
+        "kinds": TextArray([each.kind for each in receipts]),
+        "payloads": BytesArray([each.payload for each in signed]),
+        "relay_signatures": BytesArray([each.relay_signature for each in signed]),
+        "cosignatures": BytesArray([each.cosignature for each in signed]),
+        "recorded_by": TextArray([each.relay_key for each in receipts]),
+        "content_receipts": TextArray([receipt for receipt, _ in contents]),
+        "content_ids": TextArray([content.ref.id for _, content in contents]),
+        "content_salts": BytesArray([content.salt for _, content in contents]),
+        "content_bodies": BytesArray([content.body for _, content in contents]),
+        "change": _ENCODE(changed) if changed else None,
+    }
+
+
+def _moves_plainly(entry: Entry) -> bool:
+    """Return whether a handoff that an entry moves is left without a lease, or running under the one that is shown."""
+    moved = entry.change.handoff_moved
+    if moved is None:
+        return True
+    return moved.event is Event.ACCEPT if entry.token is not None else moved.event not in _TO_READY
 
 
 def _fields(change: Projection, entry: Entry) -> Iterator[tuple[str, object]]:

@@ -112,6 +112,30 @@ SELECT batonpass_try_append(
     enrols_itself => %(enrols_itself)b
 );
 
+-- All of them, or none and an error.
+-- name: append_together
+SELECT batonpass_append_together(
+    new_streams => %(streams)b,
+    new_roots => %(roots)b,
+    new_seqs => %(seqs)b,
+    new_previous => %(previous)b,
+    new_heads => %(heads)b,
+    new_epochs => %(epochs)b,
+    held_epochs => %(held_epochs)b,
+    stay_open => %(stay_open)b,
+    new_ids => %(ids)b,
+    new_kinds => %(kinds)b,
+    new_payloads => %(payloads)b,
+    new_relay_signatures => %(relay_signatures)b,
+    new_cosignatures => %(cosignatures)b,
+    recorded_by => %(recorded_by)b,
+    content_receipts => %(content_receipts)b,
+    content_ids => %(content_ids)b,
+    content_salts => %(content_salts)b,
+    content_bodies => %(content_bodies)b,
+    change => %(change)b::text::jsonb
+);
+
 -- name: count_written
 SELECT count(*)
 FROM unnest(%(streams)b::text[], %(seqs)b::bigint[], %(payloads)b::bytea[]) AS given (stream, seq, payload)
