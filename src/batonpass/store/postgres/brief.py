@@ -40,11 +40,9 @@ class Foreseen(Protocol):
 
 
 class AboutHandoff(Struct, frozen=True):
-    """All that is usually read of a handoff before it is taken: of one that is named, or is held with a token."""
+    """All that is usually read of a handoff before it is taken."""
 
-    handoff: HandoffId | None = None
-    token: object = None
-    holder: object = None
+    handoff: HandoffId | None = None  # None: the one that was claimed just before in the same transaction
 
     @property
     def stream(self) -> str:
@@ -54,8 +52,7 @@ class AboutHandoff(Struct, frozen=True):
     @property
     def asked(self) -> Sequence[Asked]:
         """Return the question that brings all of it in one row."""
-        given = {"handoff": self.handoff, "token": self.token, "holder": self.holder, "most": SMALL}
-        return ((_BRIEF, given),)
+        return ((_BRIEF, {"handoff": self.handoff, "most": SMALL}),)
 
     def answers(self, found: Sequence[Sequence[Row]]) -> Iterator[tuple[Question, Sequence[Row]]]:
         """Yield each part of the row as what it answers."""

@@ -44,17 +44,20 @@ class Taking:
         self._tried = True
         if not found:
             # Not waited for on the disk: a claim that a crash of the server takes back is a lease that is lost.
-            about = AboutHandoff(token=self._values["token"], holder=self._values["holder"])
+            about = AboutHandoff()
             also = about.asked if self._briefly else ()
             _, found, *brief = ask_all(connection, ((_HASTILY, NOTHING), (self._statement, self._values), *also))
             self.brief = Brief(about, brief) if brief else None
-        return rows.lease(found[0]) if found else None
+        return rows.lease(found[0][:4]) if found else None
 
 
 def claiming(holder: str, lease_for: timedelta, agents: Collection[AgentId] | None) -> Taking:
     """Return what takes the oldest handoff to one of these agents, or to any, that nobody holds."""
     if agents is None:
         return Taking("claim", holder, lease_for)
+    if len(agents) == 1:
+        (agent,) = agents
+        return Taking("claim_for_one", holder, lease_for, agent=agent)
     return Taking("claim_for", holder, lease_for, agents=list(agents))
 
 

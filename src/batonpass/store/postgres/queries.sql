@@ -279,17 +279,14 @@ SELECT
 FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
 WHERE contents.id = ANY (%(ids)s);
 
--- All that is usually read of a handoff before it is taken, in one row: of the one that is named, or that was claimed with a
--- token just now. The words are those whose ids stand in the offer and in the first receipt of its root. Not read as jsonb,
+-- All that is usually read of a handoff before it is taken, in one row: of the one that is named, or that was claimed just
+-- now in the same transaction. The words are those whose ids stand in the offer and in the first receipt of its root. Not read as jsonb,
 -- which would fail on bytes that somebody edited; and whoever asks sees whether the words are what was committed to.
 -- name: brief
 WITH
 asked AS (
     SELECT * FROM handoffs_seen
-    WHERE id = coalesce(
-        %(handoff)s::text,
-        (SELECT handoff FROM leases WHERE until IS NOT NULL AND token = %(token)s::bigint AND holder = %(holder)s::text)
-    )
+    WHERE id = coalesce(%(handoff)s::text, current_setting('batonpass.claimed', true))
 ),
 offer AS (
     SELECT
