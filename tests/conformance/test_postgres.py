@@ -1,9 +1,12 @@
 """The PostgreSQL store passes the suite."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
+from batonpass.model.entry import Entry
+from batonpass.store.postgres import appending
+from batonpass.store.postgres.connections import Connection
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing.conformance import LedgerStoreConformance
 
@@ -19,3 +22,18 @@ class TestPostgresStore(LedgerStoreConformance):
         store = PostgresStore(postgres_url)
         yield store
         store.close()
+
+
+class TestPostgresStoreTogether(TestPostgresStore):
+    """The suite, where each append goes the way of many at once, and by itself if that one gives up."""
+
+    @pytest.fixture(autouse=True)
+    def together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Write as a group does, also what is alone."""
+        write = appending.write
+
+        def write_as_group(connection: Connection, entries: Sequence[Entry]) -> None:
+            if not (len(entries) == 1 and appending.write_together(connection, entries)):
+                write(connection, entries)
+
+        monkeypatch.setattr(appending, "write", write_as_group)

@@ -1,6 +1,7 @@
 """What comes along with a claim: what is read before a handoff is taken, in as few round trips as there are acts."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -12,13 +13,15 @@ from batonpass.dispatch.worker import Worker
 from batonpass.errors import HandoffEndedError, NotFoundError, StaleHeadError
 from batonpass.handoff.transfer.read_offer import read_offer
 from batonpass.ledger.standing import standing
-from batonpass.model.ids import HandoffId, StreamId
+from batonpass.model.ids import AgentId, HandoffId, StreamId
 from batonpass.model.items import Decision
 from batonpass.model.lease import Lease
 from batonpass.model.lifecycle import State
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerView
 from batonpass.store.postgres import brief
+from batonpass.store.postgres.leasing import claiming
+from batonpass.store.postgres.statements import Channel
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.wire.codec import decode_receipt
 from tests.integration.postgres.support import database_of
@@ -41,13 +44,18 @@ def relay(postgres_url: str, tmp_path: Path) -> Iterator[Relay]:
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count how often somebody waits for the server."""
     waits: list[int] = []
-    wait = psycopg.Connection.wait
 
-    def counted(self: Any, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as the driver has it
-        waits.append(1)
-        return wait(self, *given, **more)
+    def count(owner: type, name: str) -> None:
+        wait = getattr(owner, name)
 
-    monkeypatch.setattr(psycopg.Connection, "wait", counted)
+        def counted(self: Any, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as its owner has it
+            waits.append(1)
+            return wait(self, *given, **more)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(psycopg.Connection, "wait")
+    count(Channel, "talk")
     return waits
 
 
@@ -138,6 +146,19 @@ def test_looking_further_is_in_the_same_moment(relay: Relay, store: PostgresStor
             view.counts()
 
 
+def test_an_offer_is_one_round_trip(relay: Relay, trips: list[int]) -> None:
+    """What it takes for granted is asked for on the way; accept and close are one each."""
+    lead = relay.start("Fix it", by="user:ana", constraints=["only src/"])
+    counts = []
+    for task in ("Edit a.py", "Edit b.py", "Edit c.py"):
+        trips.clear()
+        with lead.hand_off("editor", task):
+            pass
+        counts.append(len(trips))
+
+    assert [3, 3] == counts[1:]
+
+
 def test_what_happens_between_a_claim_and_its_acceptance_counts(relay: Relay) -> None:
     """What came along with the claim says that it waits; the commit says that it does not."""
     offer(relay)
@@ -179,6 +200,23 @@ def test_what_came_along_is_told_once_and_only_while_it_is_fresh(
         relay.release(lease)
 
     assert [0, 1, 1, 1] == counts
+
+
+@pytest.mark.parametrize(
+    "agents", [["editor"], ["editor", "writer"], None], ids=["one agent", "two agents", "any agent"]
+)
+def test_a_claim_that_finds_nothing_brings_nothing_along(
+    postgres_url: str, relay: Relay, agents: list[AgentId]
+) -> None:
+    """Not even what an earlier one of the same connection found."""
+    offer(relay)
+    with closing(PostgresStore(postgres_url, connections=1)) as store:
+        takings = [claiming("here", A_MINUTE, agents) for _ in range(2)]
+        first, second = (store._connections.repeat(taking.run) for taking in takings)
+        told = [taking.brief is not None and taking.brief.answer("find_keys", {}) is not None for taking in takings]
+
+    assert first is not None
+    assert (None, [True, False]) == (second, told)
 
 
 def test_only_a_claim_is_not_waited_for_on_the_disk(relay: Relay, store: PostgresStore) -> None:

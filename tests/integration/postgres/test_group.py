@@ -4,15 +4,23 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from batonpass.audit.verify import verify_ledger
+from batonpass.dispatch.worker import Worker
 from batonpass.errors import StaleHeadError
 from batonpass.model.entry import Entry
-from batonpass.store.postgres import group
-from batonpass.store.postgres.appending import write_each
+from batonpass.model.ids import RunId
+from batonpass.model.items import Decision
+from batonpass.model.lifecycle import State
+from batonpass.model.run import Handoff
+from batonpass.relay import Relay
+from batonpass.store.postgres import appending, group
+from batonpass.store.postgres.appending import write_each, write_together
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_scribe
 from batonpass.testing.conformance.support import an_entry, head_of
@@ -124,6 +132,100 @@ def test_one_in_a_group_that_would_wait_waits_by_itself(
         futures[1].result()
 
     assert ([2], [2, 2, 2]) == (groups, [head_of(store, lead).seq for lead in (first, held, free)])
+
+
+@pytest.mark.usefixtures("patient")
+def test_one_statement_writes_for_all_unless_something_is_in_the_way(
+    postgres: Server, postgres_url: str, store: PostgresStore, scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If one of them is refused, that statement writes nothing, and then each is written by itself."""
+    outcomes: list[bool] = []
+
+    def noted(connection: psycopg.Connection, entries: Sequence[Entry]) -> bool:
+        outcomes.append(write_together(connection, entries))
+        return outcomes[-1]
+
+    monkeypatch.setattr(group, "write_together", noted)
+    for stale in (False, True):
+        leads = [scribe.start() for _ in range(5)]
+        entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in leads]
+        if stale:
+            store.append([an_entry(scribe, leads[3], head_of(store, leads[3]))])
+        with ThreadPoolExecutor(5) as pool, a_transaction(postgres, postgres_url) as other:
+            other.execute("SELECT FROM streams WHERE id = %s FOR UPDATE", [leads[0].run.id])
+            futures = appended(store, pool, entries)
+            other.commit()
+            refused = [outcome(future) for future in futures]
+        assert [None, None, None, StaleHeadError if stale else None, None] == refused
+
+    assert [True, False] == outcomes
+    store.sequence()
+    verify_ledger(store)
+
+
+def test_a_whole_life_is_written_by_one_statement_for_each_act(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offers, acceptances and ends of both carriers: only what gives a lease back is left to the other way."""
+    ways: list[tuple[str, bool]] = []
+    write = appending.write
+
+    def as_group(connection: psycopg.Connection, entries: Sequence[Entry]) -> None:
+        ways.append((entries[0].signed.receipt.kind, write_together(connection, entries)))
+        if not ways[-1][1]:
+            write(connection, entries)
+
+    with Relay.open(postgres_url, home=tmp_path) as relay:
+        relay.register("editor", lambda _: "edited")
+        relay.start("Begin", by="user:ana").close()
+        monkeypatch.setattr(appending, "write", as_group)
+        lead = relay.start("Fix it", by="user:ana")
+        lead.record(Decision("round half-even", why="tax office"))
+        with lead.hand_off("editor", "Edit a.py"):
+            pass
+        lead.hand_off("editor", "Edit b.py", carrier="worker")
+        assert Worker(relay).work_one()
+        again = lead.hand_off("editor", "Edit c.py", carrier="worker")
+        lease = relay.claim(holder="here", lease_for=timedelta(minutes=1))
+        assert lease is not None
+        relay.handoff(lease).decline("not mine", lease=lease)
+        states = [again.state, *(handoff.state for handoff in lead_handoffs(relay, lead.id))]
+        lead.close()
+        relay.store.sequence()
+        verify_ledger(relay.store)
+        with relay.store.view() as view:
+            left = list(view.find_leases())
+
+    assert [State.DECLINED, State.DECLINED, State.COMPLETED, State.COMPLETED] == states
+    assert ([("handoff.declined", False)], []) == ([way for way in ways if not way[1]], left)
+
+
+def lead_handoffs(relay: Relay, lead: RunId) -> list[Handoff]:
+    with relay.store.view() as view:
+        return list(view.find_handoffs(parent=lead))
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
+def test_nothing_is_written_with_a_key_that_is_being_revoked(
+    postgres: Server, postgres_url: str, store: PostgresStore, scribe: Scribe, *, together: bool
+) -> None:
+    """Whoever takes a key's right away keeps all out until the commit, and after it nothing of that key is written."""
+    leads = [scribe.start() for _ in range(3)]
+    entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in leads]
+
+    def writes_any() -> bool:
+        connections = store._connections
+        with connections.writer(connections.patience()) as connection:
+            return write_together(connection, entries) if together else any(write_each(connection, entries))
+
+    with a_transaction(postgres, postgres_url) as other:
+        other.execute("LOCK TABLE receipts IN SHARE ROW EXCLUSIVE MODE")
+        other.execute("UPDATE keys SET status = 'revoked' WHERE role = 'relay'")
+        assert not writes_any()
+        other.commit()
+
+    assert not writes_any()
+    assert [1, 1, 1] == [head_of(store, lead).seq for lead in leads]
 
 
 @pytest.mark.usefixtures("patient")

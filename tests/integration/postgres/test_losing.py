@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreUnavailableError
@@ -16,7 +17,7 @@ from batonpass.ledger.standing import Working
 from batonpass.model.stream import Stream
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres.connections import STATEMENTS
-from batonpass.store.postgres.statements import ask
+from batonpass.store.postgres.statements import Channel, Statement, ask, ask_all
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_scribe
 from batonpass.testing.conformance.support import all_receipts, an_entry, head_of
@@ -287,6 +288,33 @@ class _Writer(threading.Thread):
     def stop(self) -> None:
         self._stopped.set()
         self.join()
+
+
+def test_who_is_interrupted_in_the_middle_of_an_answer_gives_the_connection_up(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of the answer would be taken for the answer to the next question."""
+
+    def interrupted(_: Channel) -> None:
+        raise KeyboardInterrupt
+
+    with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
+        with monkeypatch.context() as patch:
+            patch.setattr(Channel, "_next", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                ask(connection, Statement("SELECT 1"))
+
+        assert connection.closed
+
+
+def test_what_is_larger_than_the_wire_goes_both_ways_at_once(postgres_url: str) -> None:
+    """Neither side waits for the other to read first."""
+    large = bytes(8_000_000)
+    repeated = Statement("SELECT %(given)b::bytea")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        answers = ask_all(connection, [(repeated, {"given": large})] * 4)
+
+    assert [[(large,)]] * 4 == answers
 
 
 def test_a_connection_that_is_gone_is_not_kept(postgres_url: str) -> None:

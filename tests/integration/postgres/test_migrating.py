@@ -1,15 +1,20 @@
 """A ledger of the schema before sessions becomes one of the present, and says what its receipts always said."""
 
+from contextlib import closing
+
 import pytest
 
 from batonpass.audit.verify import verify_ledger
+from batonpass.errors import SchemaError
 from batonpass.model.ids import SessionId
 from batonpass.model.remark import Said
 from batonpass.signing.ed25519 import Ed25519Signer
+from batonpass.store.postgres.appending import write_together
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing.builders import ANA, Scribe, a_small_tree
 from batonpass.testing.conformance.deciding import decided, held
 from batonpass.testing.conformance.remarks import endorsed, remarks
+from batonpass.testing.conformance.support import an_entry, head_of
 from tests.integration.postgres.support import database_of
 from tests.postgres_server import Server
 
@@ -99,3 +104,24 @@ def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(
     assert 1 == len(remarks(store, Said.ENDORSED))
     verify_ledger(store)
     store.close()
+
+
+def test_a_ledger_that_is_older_than_groups_takes_them(scribe: Scribe, postgres_url: str, postgres: Server) -> None:
+    """What was written before stays as it is, and what is written together follows it."""
+    leads = [scribe.start() for _ in range(3)]
+    a_small_tree(scribe)
+    for statement in (
+        "DROP FUNCTION batonpass_append_together",
+        "DELETE FROM schema_migrations WHERE version = 10",
+    ):
+        postgres.execute(statement, database=database_of(postgres_url))
+    with closing(PostgresStore(postgres_url)) as store:
+        with pytest.raises(SchemaError):
+            store.append([])
+        store.migrate()
+        entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in leads]
+        connections = store._connections
+        with connections.writer(connections.patience()) as connection:
+            assert write_together(connection, entries)
+        store.sequence()
+        verify_ledger(store)

@@ -25,13 +25,18 @@ _DEFAULTS: Final[Mapping[str, str]] = {
 }
 
 # An append is one statement, so a session that is idle in a transaction belongs to a process that is frozen or lost.
-# Without sequential scans: a plan that was made while a table was small must not become a scan of a large one.
+# Without sequential scans, and without joins that read a whole table or index: a plan that was made while a table was
+# small must not become a scan of a large one. One plan for all values: each statement finds its rows in the same way
+# whatever they are, and to plan it takes longer than to run it.
 _WRITING: Final[Mapping[str, str]] = {
     "default_transaction_isolation": r"read\ committed",
     "synchronous_commit": "on",
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "5s",
     "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",
     "jit": "off",
 }
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,28 +16,35 @@ from batonpass.errors import (
     LeaseLostError,
     NotFoundError,
     OfferedAlreadyError,
+    PremiseError,
     StaleHeadError,
     UnknownApproverError,
     UnknownRelayError,
 )
 from batonpass.model.charge import is_revocation
 from batonpass.model.entry import Entry
-from batonpass.model.lifecycle import Carrier, Event, sources, target
+from batonpass.model.lifecycle import Carrier, Event, State, sources, target
 from batonpass.model.projection import HandoffMoved, Projection, enrols_itself
 from batonpass.model.run import Handoff, Run, Stated
 from batonpass.store import rows
 from batonpass.store.admission import next_state, require_next
-from batonpass.store.postgres.arrays import BytesArray, NumberArray, TextArray
+from batonpass.store.postgres.arrays import BytesArray, NumberArray, TextArray, TruthArray
 from batonpass.store.postgres.connections import STATEMENTS, Connection
 from batonpass.store.postgres.failures import is_lost
-from batonpass.store.postgres.statements import NOTHING, ask, ask_all
+from batonpass.store.postgres.statements import NOTHING, Asked, ask, ask_all
 
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
 
 _APPEND: Final = STATEMENTS["append"]
+_APPEND_TOGETHER: Final = STATEMENTS["append_together"]
+_REQUIRE_PREMISES: Final = STATEMENTS["require_premises"]
 _TRY_APPEND: Final = STATEMENTS["try_append"]
 _IMPATIENTLY: Final = STATEMENTS["impatiently"]
 _COUNT_WRITTEN: Final = STATEMENTS["count_written"]
+# One of them cannot be written so, or what it names is taken, or it would have to wait.
+_GIVEN_UP: Final = frozenset({"BP010", "BP011", "23505", "55P03"})
+# What many receipts change; the rest is written where each is appended by itself.
+_PLAIN: Final = frozenset({"run_opened", "run_ended", "handoff_opened", "handoff_moved", "touches", "stated"})
 _LARGE: Final = 1024 * 1024
 _ENCODE: Final = msgspec.json.Encoder().encode
 _TAKEN: Final = re.compile(r"=\((?P<id>[^)]*)\)")
@@ -50,6 +57,9 @@ _STEPS: Final = {
     }
     for event in Event
 }
+
+
+_TO_READY: Final = frozenset(event for event in Event if target(event, Carrier.WORKER) is State.READY)
 
 
 def require_fitting(entries: Sequence[Entry]) -> None:
@@ -65,16 +75,37 @@ def write(connection: Connection, entries: Sequence[Entry]) -> None:
     first, *others = entries
     # With the first entry, whichever it is about: a lock that is taken later would wait for others who wait for us.
     ends_grants = any(is_revocation(charge.account) for entry in entries for charge in entry.change.charges)
-    asked = [(_APPEND, _arguments(first, ends_grants=ends_grants))]
+    asked = [*_premises(entries), (_APPEND, _arguments(first, ends_grants=ends_grants))]
     asked += [(_APPEND, _arguments(entry)) for entry in others]
     ask_all(connection, asked)
 
 
+def write_together(connection: Connection, entries: Sequence[Entry]) -> bool:
+    """Write entries of different streams by one statement, in one commit; return whether all of them were written.
+
+    If not, none was: one of them cannot be written so, or would have to wait for others. Raises an error of the driver
+    that says nothing about the entries.
+    """
+    given = _together(entries)
+    if given is None:
+        return False
+    try:
+        ask_all(connection, [*_premises(entries), (_APPEND_TOGETHER, given)])
+    except psycopg.Error as error:
+        if error.sqlstate in _GIVEN_UP:
+            return False
+        raise
+    return True
+
+
 def write_each(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
     """Write entries that have nothing to do with each other, in one commit; return which of them were written."""
-    asked = [(_TRY_APPEND, _arguments(entry)) for entry in entries]
-    _, *written = ask_all(connection, [(_IMPATIENTLY, NOTHING), *asked])
-    return [rows_ == [(True,)] for rows_ in written]
+    # A premise that does not hold would end the whole transaction: whoever has one is asked for it by itself.
+    free = [entry for entry in entries if entry.premise is None]
+    asked = [(_TRY_APPEND, _arguments(entry)) for entry in free]
+    _, *answers = ask_all(connection, [(_IMPATIENTLY, NOTHING), *asked])
+    written = {id(entry) for entry, answer in zip(free, answers, strict=True) if answer == [(True,)]}
+    return [id(entry) in written for entry in entries]
 
 
 class Append:
@@ -133,12 +164,23 @@ def refusal(error: psycopg.Error, entries: Sequence[Entry]) -> BatonpassError | 
     match error.sqlstate:
         case "23505":
             return DuplicateReceiptError(taken["id"] if (taken := _TAKEN.search(detail)) else "an id")
-        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005" | "BP006" | "BP007" | "BP008" | "BP009":
+        case "BP001" | "BP002" | "BP003" | "BP004" | "BP005" | "BP006" | "BP007" | "BP008" | "BP009" | "BP011":
             try:
                 _refuse(error.sqlstate, json.loads(detail), entries)
             except BatonpassError as refused:
                 return refused
     return None
+
+
+_REFUSALS: Final[Mapping[str, Callable[[Mapping[str, Any]], BatonpassError]]] = {
+    "BP002": lambda detail: UnknownRelayError(detail["key"], enrolled=detail["enrolled"]),
+    "BP003": lambda detail: StaleHeadError(detail["run"], detail["seq"] + 1),
+    "BP005": lambda detail: NotFoundError(detail["what"], detail["id"]),
+    "BP007": lambda detail: LeaseLostError(detail["handoff"]),
+    "BP008": lambda detail: BudgetExhaustedError(detail["account"], detail["unit"], detail["used"], detail["most"]),
+    "BP009": lambda detail: UnknownApproverError(detail["key"]),
+    "BP011": lambda detail: PremiseError(detail["root"]),
+}
 
 
 def _refuse(state: str, detail: Mapping[str, Any], entries: Sequence[Entry]) -> None:
@@ -147,10 +189,6 @@ def _refuse(state: str, detail: Mapping[str, Any], entries: Sequence[Entry]) -> 
             entry = _named(detail, entries)
             stream = None if detail["stream"] is None else rows.stream(detail["stream"])
             require_next(stream, entry.signed, bumps=entry.change.bumps)
-        case "BP002":
-            raise UnknownRelayError(detail["key"], enrolled=detail["enrolled"])
-        case "BP003":
-            raise StaleHeadError(detail["run"], detail["seq"] + 1)
         case "BP004":
             moved = _named(detail, entries).change.handoff_moved
             if moved is not None:
@@ -158,14 +196,8 @@ def _refuse(state: str, detail: Mapping[str, Any], entries: Sequence[Entry]) -> 
         case "BP006":
             taken = detail["handoff"]
             raise DuplicateReceiptError(taken) if taken == detail["offered"] else OfferedAlreadyError(taken)
-        case "BP007":
-            raise LeaseLostError(detail["handoff"])
-        case "BP008":
-            raise BudgetExhaustedError(detail["account"], detail["unit"], detail["used"], detail["most"])
-        case "BP009":
-            raise UnknownApproverError(detail["key"])
         case _:
-            raise NotFoundError(detail["what"], detail["id"])
+            raise _REFUSALS[state](detail)
 
 
 def _named(detail: Mapping[str, Any], entries: Sequence[Entry]) -> Entry:
@@ -201,6 +233,69 @@ def _arguments(entry: Entry, *, ends_grants: bool = False) -> dict[str, object]:
         "change": _ENCODE(fields) if fields else None,
         "enrols_itself": enrols_itself(receipt),
     }
+
+
+def _premises(entries: Sequence[Entry]) -> list[Asked]:
+    """Return what has to be asked first, if any of the entries takes something for granted."""
+    premises = [entry.premise for entry in entries if entry.premise is not None]
+    if not premises:
+        return []
+    given = {
+        "roots": TextArray([premise.root for premise in premises]),
+        "statements": NumberArray([premise.statements for premise in premises]),
+        "untouched": TextArray([handoff for premise in premises for handoff in premise.untouched]),
+    }
+    return [(_REQUIRE_PREMISES, given)]
+
+
+def _together(entries: Sequence[Entry]) -> dict[str, object] | None:
+    """Return entries as the arguments of `batonpass_append_together`; None if one of them changes what few do."""
+    changed: dict[str, list[object]] = {}
+    touches: list[object] = []
+    for entry in entries:
+        fields = dict(_fields(entry.change, entry))
+        if not (fields.keys() <= _PLAIN and _moves_plainly(entry)) or enrols_itself(entry.signed.receipt):
+            return None
+        for name, value in fields.items():
+            changed.setdefault(name, []).extend(value if isinstance(value, list) else (value,))
+        touches += [
+            {"receipt": entry.signed.receipt.id, "content": touch.content, "path": touch.path}
+            for touch in entry.touches
+        ]
+    if touches:
+        changed["touches"] = touches
+    signed = [entry.signed for entry in entries]
+    receipts = [each.receipt for each in signed]
+    contents = [(each.id, content) for each, entry in zip(receipts, entries, strict=True) for content in entry.contents]
+    return {
+        "streams": TextArray([each.stream for each in receipts]),
+        "roots": TextArray([each.root for each in receipts]),
+        "seqs": NumberArray([each.seq for each in receipts]),
+        "previous": TextArray([each.previous for each in receipts]),
+        "heads": TextArray([each.digest for each in signed]),
+        "epochs": NumberArray([each.epoch for each in receipts]),
+        "held_epochs": NumberArray([entry.signed.receipt.epoch - entry.change.bumps for entry in entries]),
+        "stay_open": TruthArray([not entry.change.closes for entry in entries]),
+        "ids": TextArray([each.id for each in receipts]),
+        "kinds": TextArray([each.kind for each in receipts]),
+        "payloads": BytesArray([each.payload for each in signed]),
+        "relay_signatures": BytesArray([each.relay_signature for each in signed]),
+        "cosignatures": BytesArray([each.cosignature for each in signed]),
+        "recorded_by": TextArray([each.relay_key for each in receipts]),
+        "content_receipts": TextArray([receipt for receipt, _ in contents]),
+        "content_ids": TextArray([content.ref.id for _, content in contents]),
+        "content_salts": BytesArray([content.salt for _, content in contents]),
+        "content_bodies": BytesArray([content.body for _, content in contents]),
+        "change": _ENCODE(changed) if changed else None,
+    }
+
+
+def _moves_plainly(entry: Entry) -> bool:
+    """Return whether a handoff that an entry moves is left without a lease, or running under the one that is shown."""
+    moved = entry.change.handoff_moved
+    if moved is None:
+        return True
+    return moved.event is Event.ACCEPT if entry.token is not None else moved.event not in _TO_READY
 
 
 def _fields(change: Projection, entry: Entry) -> Iterator[tuple[str, object]]:

@@ -6,6 +6,8 @@ from typing import Final
 
 _HEADER: Final = Struct("!iiIii")  # dimensions, whether there are nulls, type of the elements, how many, first index
 _LENGTH: Final = Struct("!i")
+_NULL: Final = _LENGTH.pack(-1)
+_TRUTH: Final = {True: b"\x01", False: b"\x00"}
 
 
 class Array:
@@ -13,7 +15,7 @@ class Array:
 
     element = 0
 
-    def __init__(self, items: Sequence[bytes]) -> None:
+    def __init__(self, items: Sequence[bytes | None]) -> None:
         self.items = items
 
 
@@ -22,8 +24,8 @@ class TextArray(Array):
 
     element = 25
 
-    def __init__(self, items: Sequence[str]) -> None:
-        super().__init__([item.encode() for item in items])
+    def __init__(self, items: Sequence[str | None]) -> None:
+        super().__init__([None if item is None else item.encode() for item in items])
 
 
 class BytesArray(Array):
@@ -41,9 +43,18 @@ class NumberArray(Array):
         super().__init__([item.to_bytes(8, "big", signed=True) for item in items])
 
 
+class TruthArray(Array):
+    """Truth values, to be sent as boolean[]."""
+
+    element = 16
+
+    def __init__(self, items: Sequence[bool]) -> None:
+        super().__init__([_TRUTH[item] for item in items])
+
+
 def dump(array: Array) -> bytes:
     """Return an array as the server reads it."""
-    parts = [_HEADER.pack(1, 0, array.element, len(array.items), 1)]
+    parts = [_HEADER.pack(1, None in array.items, array.element, len(array.items), 1)]
     for item in array.items:
-        parts += (_LENGTH.pack(len(item)), item)
+        parts += (_NULL,) if item is None else (_LENGTH.pack(len(item)), item)
     return b"".join(parts)

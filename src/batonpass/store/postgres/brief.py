@@ -1,9 +1,11 @@
-"""What is usually read of a handoff before it is taken, brought along in one row and of one moment."""
+"""What is usually read before a handoff is taken, brought along in one round trip and of one moment."""
 
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from batonpass.errors import StaleHeadError
 from batonpass.model.ids import HandoffId
@@ -17,22 +19,37 @@ _FRESH_SECONDS: Final = 1.0
 Question: TypeAlias = tuple[str, tuple[object, ...]]  # the name of a statement, and its values
 
 
-def ask_about(handoff: HandoffId) -> Asked:
-    """Return the question for what is known of one handoff."""
-    return _BRIEF, {"handoff": handoff, "token": None, "holder": None, "most": SMALL}
+class AboutHandoff(Struct, frozen=True):
+    """All that is usually read of a handoff before it is taken."""
 
+    handoff: HandoffId | None = None  # None: the one that was claimed just before in the same transaction
 
-def ask_about_claimed(token: object, holder: object) -> tuple[Asked]:
-    """Return the question for what is known of the handoff that is held with a token."""
-    return ((_BRIEF, {"handoff": None, "token": token, "holder": holder, "most": SMALL}),)
+    @property
+    def stream(self) -> str:
+        """Return the handoff."""
+        return str(self.handoff)
+
+    @property
+    def asked(self) -> Sequence[Asked]:
+        """Return the question that brings all of it in one row."""
+        return ((_BRIEF, {"handoff": self.handoff, "most": SMALL}),)
+
+    def answers(self, found: Sequence[Sequence[Row]]) -> Iterator[tuple[Question, Sequence[Row]]]:
+        """Yield each part of the row as what it answers."""
+        return _answers(found[0][0]) if found[0] else iter(())
+
+    def settled(self, found: Sequence[Sequence[Row]]) -> Sequence[Sequence[Row]]:
+        """Return all but the positions: one that was given meanwhile changes nothing."""
+        return [[_without_positions(row) for row in rows] for rows in found]
 
 
 class Brief:
-    """Answers to the questions that a view gets about one handoff, as of one moment."""
+    """Answers to questions that a view gets, as of one moment."""
 
-    def __init__(self, found: Sequence[Row]) -> None:
+    def __init__(self, about: AboutHandoff, found: Sequence[Sequence[Row]]) -> None:
+        self._about = about
         self._found = found
-        self._answers = dict(_answers(found[0])) if found else {}
+        self._answers = dict(about.answers(found))
         self._read_at = time.monotonic()
 
     @property
@@ -40,35 +57,40 @@ class Brief:
         """Return whether it was read a moment ago, which is as good as now."""
         return time.monotonic() - self._read_at < _FRESH_SECONDS
 
-    def answer(self, name: str, values: Mapping[str, object]) -> list[Row] | None:
+    def answer(self, name: str, values: Mapping[str, object]) -> Sequence[Row] | None:
         """Return the rows that a statement would find; None if that is not known here."""
         return self._answers.get((name, tuple(values.values())))
 
-    def is_still_so(self, found: Sequence[Row]) -> bool:
-        """Return whether what is found now is the same. A position that was given meanwhile changes nothing."""
-        return [_without_positions(row) for row in found] == [_without_positions(row) for row in self._found]
+    def is_still_so(self, found: Sequence[Sequence[Row]]) -> bool:
+        """Return whether what is found now is the same."""
+        return self._about.settled(found) == self._about.settled(self._found)
 
 
 class Briefing:
-    """What a view was told of a handoff before its moment was begun, which most views never have to begin then."""
+    """What a view was told before its moment was begun, which most views never have to begin then."""
 
-    def __init__(self, handoff: HandoffId, brief: Brief | None = None) -> None:
-        self._handoff = handoff
+    def __init__(self, about: AboutHandoff, brief: Brief | None = None) -> None:
+        self._about = about
         self._brief = brief
         self._confirmed = False
 
-    def answer(self, snapshot: Snapshot, name: str, values: Mapping[str, object]) -> list[Row] | None:
+    def answer(self, snapshot: Snapshot, name: str, values: Mapping[str, object]) -> Sequence[Row] | None:
         """Return the rows that a statement finds, if they came along; else None. The first question brings them."""
         if self._brief is None:
-            self._brief = Brief(snapshot.ask_once(*ask_about(self._handoff)))
+            self._brief = Brief(self._about, snapshot.ask_once(self._about.asked))
         return self._brief.answer(name, values)
 
     def confirm(self, snapshot: Snapshot) -> None:
         """Begin the moment. Raises `StaleHeadError` if what was told before is not so in it."""
         if self._brief is not None and not self._confirmed:
-            if not self._brief.is_still_so(snapshot.ask(*ask_about(self._handoff))):
-                raise StaleHeadError(self._handoff, 0)
+            if not self._brief.is_still_so(snapshot.ask_all(self._about.asked)):
+                raise StaleHeadError(self._about.stream, 0)
             self._confirmed = True
+
+
+def briefing_of(about: HandoffId | None, kept: "Briefs") -> Briefing | None:
+    """Return how a view about a handoff is told of it; None if it is about none."""
+    return None if about is None else Briefing(AboutHandoff(about), kept.take(about))
 
 
 class Briefs:

@@ -3,7 +3,7 @@
 import logging
 import select
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
@@ -16,6 +16,7 @@ from batonpass.store.postgres.address import Address
 from batonpass.store.postgres.failures import is_lost, is_transient, translated, unreached
 from batonpass.store.postgres.statements import (
     NOTHING,
+    Asked,
     Connection,
     Row,
     Statement,
@@ -204,14 +205,17 @@ class Snapshot:
 
     def ask(self, statement: Statement, values: Mapping[str, object]) -> list[Row]:
         """Return the rows that a statement finds in this moment. Raises an error of the driver."""
-        if self._begun:
-            return ask(self._connection, statement, values)
-        asked = ((_BEGIN, NOTHING), (statement, values))
-        return self._begin(lambda connection: ask_all(connection, asked)[1])
+        return self.ask_all(((statement, values),))[0]
 
-    def ask_once(self, statement: Statement, values: Mapping[str, object]) -> list[Row]:
-        """Return the rows that a statement finds now, before the moment is begun. Raises a `StoreError`."""
-        return self._until_answered(lambda connection: ask(connection, statement, values))
+    def ask_all(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """Return the rows that each statement finds in this moment. Raises an error of the driver."""
+        if self._begun:
+            return ask_all(self._connection, asked)
+        return self._begin(lambda connection: ask_all(connection, ((_BEGIN, NOTHING), *asked))[1:])
+
+    def ask_once(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """Return the rows that each finds now, all at one moment, before this one is begun. Raises a `StoreError`."""
+        return self._until_answered(lambda connection: ask_all(connection, asked))
 
     def close(self) -> None:
         """End the transaction, and let others have the connection."""

@@ -15,12 +15,13 @@ import psycopg
 
 from batonpass.errors import StoreError
 from batonpass.model.entry import Entry
-from batonpass.store.postgres.appending import Append, write_each
-from batonpass.store.postgres.connections import Connections
+from batonpass.store.postgres.appending import Append, write_each, write_together
+from batonpass.store.postgres.connections import Connection, Connections
 from batonpass.store.postgres.failures import is_lost
 
 _COMPANY_SECONDS: Final = 0.01
-_AT_ONCE: Final = 3  # while one is flushed to the disk, others can be worked on
+_AT_ONCE: Final = 2  # while one is flushed to the disk, the next can be worked on
+_TOGETHER: Final = 3  # of fewer, one statement for all costs more than one for each
 _MOST: Final = 32  # of up to a megabyte; and PostgreSQL keeps track of 64 parts of a transaction without effort
 
 
@@ -127,7 +128,7 @@ class Group:
         try:
             with self._connections.writer(self._connections.patience()) as connection:
                 try:
-                    written = write_each(connection, [member.entry for member in members])
+                    written = _write_all(connection, [member.entry for member in members])
                 except psycopg.Error as error:
                     if is_lost(error, connection):
                         connection.close()
@@ -137,6 +138,13 @@ class Group:
         _doubt(members, is_so=False)
         for member, done in zip(members, written, strict=True):
             member.written = done
+
+
+def _write_all(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
+    """Write all of them at once, or if that cannot be, each by itself in one commit; return which were written."""
+    if len(entries) >= _TOGETHER and write_together(connection, entries):
+        return [True] * len(entries)
+    return write_each(connection, entries)
 
 
 def _doubt(members: Sequence[_Member], *, is_so: bool) -> None:

@@ -9,7 +9,7 @@ from batonpass.errors import LeaseLostError
 from batonpass.model.ids import AgentId, require_agent
 from batonpass.model.lease import Lease
 from batonpass.store import rows
-from batonpass.store.postgres.brief import Brief, ask_about_claimed
+from batonpass.store.postgres.brief import AboutHandoff, Brief
 from batonpass.store.postgres.statements import NOTHING, Connection, Statements, ask, ask_all
 from batonpass.store.sql import Queries
 
@@ -44,16 +44,20 @@ class Taking:
         self._tried = True
         if not found:
             # Not waited for on the disk: a claim that a crash of the server takes back is a lease that is lost.
-            about = ask_about_claimed(self._values["token"], self._values["holder"]) if self._briefly else ()
-            _, found, *brief = ask_all(connection, ((_HASTILY, NOTHING), (self._statement, self._values), *about))
-            self.brief = Brief(brief[0]) if brief else None
-        return rows.lease(found[0]) if found else None
+            about = AboutHandoff()
+            also = about.asked if self._briefly else ()
+            _, found, *brief = ask_all(connection, ((_HASTILY, NOTHING), (self._statement, self._values), *also))
+            self.brief = Brief(about, brief) if brief else None
+        return rows.lease(found[0][:4]) if found else None
 
 
 def claiming(holder: str, lease_for: timedelta, agents: Collection[AgentId] | None) -> Taking:
     """Return what takes the oldest handoff to one of these agents, or to any, that nobody holds."""
     if agents is None:
         return Taking("claim", holder, lease_for)
+    if len(agents) == 1:
+        (agent,) = agents
+        return Taking("claim_for_one", holder, lease_for, agent=agent)
     return Taking("claim_for", holder, lease_for, agents=list(agents))
 
 

@@ -5,13 +5,28 @@
 -- name: hastily
 SELECT set_config('synchronous_commit', 'off', true);
 
+-- What was claimed is known until the transaction ends: the brief that comes along in it is about that. To look for the token
+-- instead would go through all leases that are held.
 -- name: claim
 UPDATE leases
 SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
 WHERE handoff = (
     SELECT handoff FROM leases WHERE holder IS NULL ORDER BY handoff LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING handoff, holder, token, until;
+RETURNING handoff, holder, token, until, set_config('batonpass.claimed', handoff, true);
+
+-- Most workers serve one agent, and the index has what waits for one in order: the first that nobody else is taking.
+-- name: claim_for_one
+UPDATE leases
+SET holder = %(holder)s, token = %(token)s, until = batonpass_now() + %(lease_for)s::bigint
+WHERE handoff = (
+    SELECT handoff FROM leases
+    WHERE holder IS NULL AND agent = %(agent)s
+    ORDER BY handoff
+    LIMIT 1
+    FOR UPDATE SKIP LOCKED
+)
+RETURNING handoff, holder, token, until, set_config('batonpass.claimed', handoff, true);
 
 -- A look into the index for each agent, instead of sorting all that waits. More than one candidate each, because others may
 -- be taking the first ones.
@@ -36,7 +51,7 @@ WHERE handoff = (
     LIMIT 1
     FOR UPDATE SKIP LOCKED
 )
-RETURNING handoff, holder, token, until;
+RETURNING handoff, holder, token, until, set_config('batonpass.claimed', handoff, true);
 
 -- name: seize
 UPDATE leases

@@ -86,6 +86,9 @@ SELECT batonpass_append(
 );
 
 -- Until the transaction ends, which several share: whoever would have to wait is left to wait by itself.
+-- name: require_premises
+SELECT batonpass_require_premises(of_roots => %(roots)b, so_many => %(statements)b, untouched => %(untouched)b);
+
 -- name: impatiently
 SELECT set_config('lock_timeout', '10ms', true);
 
@@ -110,6 +113,30 @@ SELECT batonpass_try_append(
     content_bodies => %(content_bodies)b,
     change => %(change)b::text::jsonb,
     enrols_itself => %(enrols_itself)b
+);
+
+-- All of them, or none and an error.
+-- name: append_together
+SELECT batonpass_append_together(
+    new_streams => %(streams)b,
+    new_roots => %(roots)b,
+    new_seqs => %(seqs)b,
+    new_previous => %(previous)b,
+    new_heads => %(heads)b,
+    new_epochs => %(epochs)b,
+    held_epochs => %(held_epochs)b,
+    stay_open => %(stay_open)b,
+    new_ids => %(ids)b,
+    new_kinds => %(kinds)b,
+    new_payloads => %(payloads)b,
+    new_relay_signatures => %(relay_signatures)b,
+    new_cosignatures => %(cosignatures)b,
+    recorded_by => %(recorded_by)b,
+    content_receipts => %(content_receipts)b,
+    content_ids => %(content_ids)b,
+    content_salts => %(content_salts)b,
+    content_bodies => %(content_bodies)b,
+    change => %(change)b::text::jsonb
 );
 
 -- name: count_written
@@ -255,17 +282,14 @@ SELECT
 FROM contents LEFT JOIN receipts ON receipts.number = contents.receipt
 WHERE contents.id = ANY (%(ids)s);
 
--- All that is usually read of a handoff before it is taken, in one row: of the one that is named, or that was claimed with a
--- token just now. The words are those whose ids stand in the offer and in the first receipt of its root. Not read as jsonb,
+-- All that is usually read of a handoff before it is taken, in one row: of the one that is named, or that was claimed just
+-- now in the same transaction. The words are those whose ids stand in the offer and in the first receipt of its root. Not read as jsonb,
 -- which would fail on bytes that somebody edited; and whoever asks sees whether the words are what was committed to.
 -- name: brief
 WITH
 asked AS (
     SELECT * FROM handoffs_seen
-    WHERE id = coalesce(
-        %(handoff)s::text,
-        (SELECT handoff FROM leases WHERE until IS NOT NULL AND token = %(token)s::bigint AND holder = %(holder)s::text)
-    )
+    WHERE id = coalesce(%(handoff)s::text, current_setting('batonpass.claimed', true))
 ),
 offer AS (
     SELECT
@@ -495,11 +519,6 @@ SELECT id, root, parent, agent, carrier, state, attempt, run, initiated, seq, sc
 FROM handoffs
 WHERE id IN (SELECT standing.id FROM standing WHERE standing.state = 'held') AND state = 'held'
 ORDER BY id;
-
--- name: premise
-SELECT
-    (SELECT count(*) FROM statements WHERE root = %(root)s),
-    EXISTS (SELECT 1 FROM streams WHERE id = ANY(%(handoffs)s));
 
 -- name: find_statements
 SELECT item, root, digest, author, at FROM statements WHERE root = %(root)s ORDER BY number;

@@ -6,13 +6,12 @@ number it wants.
 """
 
 import re
+import select
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, TypeAlias
 
 import psycopg
-from psycopg import generators
-from psycopg.abc import PQGen
 from psycopg.adapt import Transformer
 from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
@@ -27,6 +26,8 @@ Asked: TypeAlias = tuple["Statement", Mapping[str, object]]
 _FIELD: Final = re.compile(r"%\((\w+)\)[sb]")
 _NUMBERS: Final = count(1)
 _FAILED: Final = ExecStatus.FATAL_ERROR
+_TEXT: Final = int(Format.TEXT)
+_BINARY: Final = int(Format.BINARY)
 _TRUTH: Final = {True: b"t", False: b"f"}
 
 
@@ -66,38 +67,82 @@ NOTHING: Final[Mapping[str, object]] = {}
 
 
 class Channel:
-    """What one connection has prepared, and how its rows are read. Belongs to whoever the connection is lent to."""
+    """What one connection has prepared, and how its rows are read. Belongs to whoever the connection is lent to.
+
+    The driver's own way of waiting goes through a generator for each step of the protocol, and costs twice as much as
+    all that it waits for. Here the thread waits for the socket, and lets the others run meanwhile.
+    """
 
     def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._pgconn = connection.pgconn
         self._prepared: set[Statement] = set()
         self._transformer = Transformer(connection)
+        self._readable = select.poll()
+        self._readable.register(connection.fileno(), select.POLLIN)
+        self._any = select.poll()
+        self._any.register(connection.fileno(), select.POLLIN | select.POLLOUT)
 
-    def talk(self, asked: Sequence[Asked]) -> PQGen[list[list[Row]]]:
+    def talk(self, asked: Sequence[Asked]) -> list[list[Row]]:
         """Ask all in one round trip, in one transaction unless one is open already.
 
         Raises what the server said to the first that failed; then nothing of it happened.
         """
-        for statement, _ in asked:
-            if statement not in self._prepared:
-                self._pgconn.send_prepare(statement.name, statement.text)
-                self._rows((yield from generators.execute(self._pgconn)))
-                self._prepared.add(statement)
-        if len(asked) == 1:
-            self._send(*asked[0])
-            return [self._rows((yield from generators.execute(self._pgconn)))]
+        try:
+            for statement, _ in asked:
+                if statement not in self._prepared:
+                    self._pgconn.send_prepare(statement.name, statement.text)
+                    self._rows(self._answer())
+                    self._prepared.add(statement)
+            if len(asked) == 1:
+                self._send(*asked[0])
+                return [self._rows(self._answer())]
+            return [self._rows(result) for result in self._answers(asked)][: len(asked)]
+        except psycopg.Error:
+            raise
+        except BaseException:
+            # In the middle of an answer: nobody could tell any more to which question the rest of it belongs.
+            self._connection.close()
+            raise
+
+    def _answers(self, asked: Sequence[Asked]) -> list[PGresult]:
         # What is sent before one sync is one transaction for the server. After a failure it skips the rest.
         self._pgconn.enter_pipeline_mode()
         for statement, values in asked:
             self._send(statement, values)
         self._pgconn.pipeline_sync()
-        yield from generators.send(self._pgconn)
-        answers: list[list[PGresult]] = []
+        self._flush()
+        answers: list[PGresult] = []
         # The commit comes with the sync, and can fail as any other statement.
-        while not answers or answers[-1][0].status != ExecStatus.PIPELINE_SYNC:
-            answers += ((yield from generators.fetch_many(self._pgconn)),)
+        while (result := self._next()) is None or result.status != ExecStatus.PIPELINE_SYNC:
+            if result is not None:
+                answers.append(result)
         self._pgconn.exit_pipeline_mode()
-        return [self._rows(answer) for answer in answers[:-1]][: len(asked)]
+        return answers
+
+    def _answer(self) -> PGresult:
+        """Return what the server says to the one thing that it was asked."""
+        self._flush()
+        result = self._next()
+        if result is None:
+            raise psycopg.OperationalError("the connection is lost")
+        while self._next() is not None:
+            pass
+        return result
+
+    def _flush(self) -> None:
+        """Send what is still to be sent. What comes in meanwhile is read, or both sides would wait for each other."""
+        while self._pgconn.flush():
+            for _, event in self._any.poll():
+                if event & ~select.POLLOUT:
+                    self._pgconn.consume_input()
+
+    def _next(self) -> PGresult | None:
+        """Return the next part of an answer; None where one ends."""
+        while self._pgconn.is_busy():
+            self._readable.poll()
+            self._pgconn.consume_input()
+        return self._pgconn.get_result()
 
     def _send(self, statement: Statement, values: Mapping[str, object]) -> None:
         given: list[bytes | None] = []
@@ -106,33 +151,32 @@ class Channel:
             value = values[field]
             # Texts in binary: as text they would end at a zero byte, without a word.
             match value:
-                case None:
-                    given.append(None)
-                    formats.append(Format.TEXT)
                 case str():
                     given.append(value.encode())
-                    formats.append(Format.BINARY)
+                    formats.append(_BINARY)
                 case bytes():
                     given.append(value)
-                    formats.append(Format.BINARY)
+                    formats.append(_BINARY)
+                case None:
+                    given.append(None)
+                    formats.append(_TEXT)
                 case bool():
                     given.append(_TRUTH[value])
-                    formats.append(Format.TEXT)
+                    formats.append(_TEXT)
                 case int():
                     given.append(b"%d" % value)
-                    formats.append(Format.TEXT)
+                    formats.append(_TEXT)
                 case Array():
                     given.append(dump(value))
-                    formats.append(Format.BINARY)
+                    formats.append(_BINARY)
                 case list() | tuple():
                     given.append(dump(TextArray(value)))
-                    formats.append(Format.BINARY)
+                    formats.append(_BINARY)
                 case _:
                     raise TypeError(f"{field} cannot be sent: {type(value).__name__}")
         self._pgconn.send_query_prepared(statement.name, given, formats, Format.BINARY)
 
-    def _rows(self, results: Sequence[PGresult]) -> list[Row]:
-        result = results[0]
+    def _rows(self, result: PGresult) -> list[Row]:
         if result.status == _FAILED:
             raise psycopg.errors.error_from_result(result, "utf-8")
         if not result.nfields:
@@ -158,4 +202,4 @@ def ask_all(connection: Connection, asked: Sequence[Asked]) -> list[list[Row]]:
     channel: Channel | None = kept.get(_CHANNEL)
     if channel is None:
         channel = kept[_CHANNEL] = Channel(connection)
-    return connection.wait(channel.talk(asked))
+    return channel.talk(asked)

@@ -16,13 +16,12 @@ from batonpass.model.lease import Lease
 from batonpass.model.projection import root_key
 from batonpass.model.seal import Seal
 from batonpass.store import rows
-from batonpass.store.admission import require_premise
 from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo, Wake
 from batonpass.store.postgres import leasing, schema
 from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.appending import LARGEST_CONTENT, Append, require_fitting, write
-from batonpass.store.postgres.brief import Briefing, Briefs
+from batonpass.store.postgres.brief import Briefs, briefing_of
 from batonpass.store.postgres.connections import QUERIES, Connection, Connections
 from batonpass.store.postgres.failures import translated
 from batonpass.store.postgres.group import Group
@@ -72,9 +71,9 @@ class PostgresStore:
 
     @contextmanager
     def view(self, about: HandoffId | None = None) -> Iterator[PostgresView]:
-        """Open everything as it is now, for reading; with `about`, what is usually read of that handoff comes along."""
+        """Open everything as it is now, for reading; with `about`, what is usually read of that comes along."""
         self._require_current()
-        briefing = None if about is None else Briefing(about, self._briefs.take(about))
+        briefing = briefing_of(about, self._briefs)
         with self._connections.snapshot() as snapshot:
             view = PostgresView(snapshot, self.url, briefing)
             try:
@@ -88,7 +87,6 @@ class PostgresStore:
         require_fitting(entries)
         if not entries:
             return
-        self._require_premises(entries)
         append = Append(entries)
         try:
             self._group.append(append)
@@ -101,14 +99,6 @@ class PostgresStore:
             ) from None
         if any(entry.change.erased for entry in entries):
             self._forget()
-
-    def _require_premises(self, entries: Sequence[Entry]) -> None:
-        for premise in (entry.premise for entry in entries if entry.premise is not None):
-            asked = {"root": premise.root, "handoffs": list(premise.untouched)}
-            ((said, touched),) = self._connections.repeat(
-                lambda connection, asked=asked: connection.execute(QUERIES["premise"], asked).fetchall()  # type: ignore[misc]
-            )
-            require_premise(premise, said, touched=touched)
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Take the oldest ready handoff to one of these agents."""

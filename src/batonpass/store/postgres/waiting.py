@@ -119,6 +119,9 @@ class _Listener:
         return self._hears(end, stop)
 
     def _hears(self, end: float, stop: threading.Event) -> bool:
+        # What came together with the answer to a question is there already, and nothing more may come.
+        if self._connection.pgconn.notifies() is not None:
+            return True
         while not stop.is_set() and (left := end - time.monotonic()) > 0:
             if any(self._connection.notifies(timeout=min(left, _SLICE_SECONDS), stop_after=1)):
                 return True
