@@ -24,10 +24,11 @@ _NOBODY: Final = re.compile(r"0+")
 _MOST_LOG: Final = 1024 * 1024
 _LINK: Final = b"gitdir: "
 _REF: Final = b"ref: "
-_PIECE: Final = 64 * 1024
-_REFS: Final = b"refs/"
+_LONGEST: Final = 8 * 1024  # bytes: of a file that names a commit, a branch or a path
+_ANY_LENGTH: Final = 1 << 62
+_REFS: Final = "refs/"
 # Of what git keeps below that, a linked work tree has these for itself; all others are those of the repository.
-_OWN_REFS: Final = (b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/")
+_OWN_REFS: Final = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
 
 
 class History(Struct, frozen=True):
@@ -75,26 +76,37 @@ def _directory_of(root: str) -> str | None:
         return None
     if stat.S_ISDIR(found.st_mode):
         return place
-    linked = _read(place)
-    return os.path.join(root, _text(linked[len(_LINK) :])) if linked.startswith(_LINK) else None  # noqa: PTH118 - as above
+    return _linked(root, _read(place))
+
+
+# What is read of these files is the same from call to call. So what follows from it is kept, and files are not.
+@lru_cache(maxsize=64)
+def _linked(root: str, said: bytes) -> str | None:
+    """Return where a file says that git keeps what belongs to a linked work tree."""
+    return os.path.join(root, _text(said[len(_LINK) :])) if said.startswith(_LINK) else None  # noqa: PTH118 - as above
 
 
 def _head(directory: str) -> str | None:
-    said = _read(f"{directory}/HEAD").strip()
+    said = _read(f"{directory}/HEAD")
     if not said.startswith(_REF):
-        return _commit(_text(said))
-    ref = said[len(_REF) :]
-    shared = _read(f"{directory}/commondir")
+        return _commit(said)
+    ref, place = _branch(directory, said, _read(f"{directory}/commondir"))
+    if (found := _commit(_read(f"{place}/{ref}"))) is not None:
+        return found
+    for line in _read(f"{place}/packed-refs", _ANY_LENGTH).splitlines():
+        commit, _, packed = line.partition(b" ")
+        if _text(packed) == ref:
+            return _commit(commit)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _branch(directory: str, said: bytes, shared: bytes) -> tuple[str, str]:
+    """Return the branch that a head is, and the directory in which git reads it."""
+    ref = _text(said[len(_REF) :])
     # Where it is shared, git reads it there and nowhere else.
     is_shared = shared and ref.startswith(_REFS) and not ref.startswith(_OWN_REFS)
-    place = os.path.join(directory, _text(shared)) if is_shared else directory  # noqa: PTH118 - as above
-    if (found := _commit(_text(_read(f"{place}/{_text(ref)}")))) is not None:
-        return found
-    for line in _read(f"{place}/packed-refs").splitlines():
-        commit, _, packed = line.partition(b" ")
-        if packed == ref:
-            return _commit(_text(commit))
-    return None
+    return ref, os.path.join(directory, _text(shared)) if is_shared else directory  # noqa: PTH118 - as above
 
 
 def _size(directory: str) -> int:
@@ -113,26 +125,27 @@ def _logged(directory: str, start: int) -> list[str]:
             size = log.seek(0, os.SEEK_END)
             # A log that is shorter than it was has been written anew: all of it is new.
             log.seek(max(start if start <= size else 0, size - _MOST_LOG))
-            lines = log.read().decode("utf-8", "replace").splitlines()
+            lines = log.read().splitlines()
     except OSError:
         return []
     if not lines:
         return []
-    found = (_commit(line.partition(" ")[2].partition(" ")[0]) for line in reversed(lines))
+    found = (_commit(line.partition(b" ")[2].partition(b" ")[0]) for line in reversed(lines))
     return [commit for commit in found if commit is not None]
 
 
-@lru_cache(maxsize=64)  # it is the same one from call to call
-def _commit(said: str) -> str | None:
-    return said if _COMMIT.fullmatch(said) and not _NOBODY.fullmatch(said) else None
+@lru_cache(maxsize=64)
+def _commit(said: bytes) -> str | None:
+    commit = _text(said)
+    return commit if _COMMIT.fullmatch(commit) and not _NOBODY.fullmatch(commit) else None
 
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace").strip()
 
 
-def _read(path: str) -> bytes:
-    """Return what is in a file; nothing if there is none."""
+def _read(path: str, longest: int = _LONGEST) -> bytes:
+    """Return what is in a file; nothing if there is none, or more than git would write there."""
     # By its descriptor: a file object around a few bytes takes longer than reading them. And each time anew: size and
     # times of a file may be the same although somebody wrote to it, as whoever maps it into memory leaves no time.
     try:
@@ -140,12 +153,13 @@ def _read(path: str) -> bytes:
     except (OSError, ValueError):
         return b""
     try:
-        data = piece = os.read(file, _PIECE)
-        while len(piece) == _PIECE:
-            piece = os.read(file, _PIECE)
+        at_once = min(longest, _MOST_LOG)
+        data = piece = os.read(file, at_once)
+        while len(piece) == at_once and len(data) < longest:
+            piece = os.read(file, at_once)
             data += piece
     except OSError:
         return b""
     finally:
         os.close(file)
-    return data
+    return data if len(data) < longest else b""

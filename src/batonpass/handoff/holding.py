@@ -163,6 +163,8 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
 
     def find_past(self, key: Digest) -> CallRecord | None:
         """Return the call of an earlier attempt that this one repeats."""
+        if self.resumption is NOTHING:
+            return None
         past = (*self.resumption.finished, *self.resumption.in_doubt)
         return next((call for call in past if call.key == key), None)
 
@@ -188,6 +190,8 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
 
     def find_changed(self, target: Digest) -> CallRecord | None:
         """Return a call of an earlier attempt that changed this target, or may have."""
+        if self.resumption is NOTHING:
+            return None
         past = (*self.resumption.finished, *self.resumption.in_doubt)
         return next((call for call in past if call.target == target and not call.reads), None)
 

@@ -113,6 +113,9 @@ class Passages(Generic[Name]):
         for value in values if self.texts else ():
             if left <= 0 or (texts is not None and len(found) == len(texts)):
                 break
+            if len(value) < BLOCK and value.isascii() and value.isalpha():
+                left -= len(value)
+                continue  # a single short word, as names of arguments are: only with digits or signs could it tell
             reading = Reading(value[:left])
             left -= len(value)
             tokens = frozenset(token.key for token in find_tokens(reading.plain))

@@ -97,9 +97,9 @@ def test_a_long_list_of_packed_branches_is_read_to_its_end(tree: Tree) -> None:
     """It may be longer than what is read at once."""
     tree.git("pack-refs", "--all")
     packed = tree.root / ".git" / "packed-refs"
-    others = "".join(f"{number:040x} refs/heads/a/{number}\n" for number in range(3000))
+    others = "".join(f"{number:040x} refs/heads/a/{number}\n" for number in range(30_000))
     packed.write_text(packed.read_text("utf-8").replace("^", "").partition("\n")[0] + "\n" + others, encoding="utf-8")
-    head = tree.git("rev-parse", "refs/heads/a/2999").strip()
-    tree.git("symbolic-ref", "HEAD", "refs/heads/a/2999")
+    head = tree.git("rev-parse", "refs/heads/a/29999").strip()
+    tree.git("symbolic-ref", "HEAD", "refs/heads/a/29999")
 
     assert head == head_of(tree)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batonpass.scan.letters import Reading, squeeze
-from batonpass.scan.passages import PASSAGE, Passages, _same_before, _same_for, mark
+from batonpass.scan.passages import BLOCK, PASSAGE, Passages, _same_before, _same_for, mark
 from batonpass.scan.tokens import _READERS, Token, find_tokens
 
 NUMBER = "DE89 3704 0044 0532 0130 00"
@@ -76,6 +76,15 @@ def test_no_telling_word_is_passed_over_for_want_of_a_sign(text: str) -> None:
             expected += read(found)
 
     assert expected == [*find_tokens(text)]
+
+
+@given(st.text(string.ascii_letters, max_size=BLOCK - 1))
+def test_a_short_word_tells_nothing(word: str) -> None:
+    """So the names of arguments are not compared with anything."""
+    letters = Reading(word).letters
+
+    assert ([], True) == ([*find_tokens(word.lower())], len(letters) < BLOCK)
+    assert () == of_text(f"{word} {word}").find([word], HERE)
 
 
 @pytest.mark.parametrize("long", [False, True], ids=["short texts alone", "a long one among them"])

@@ -122,10 +122,11 @@ class Proxy:
             self._take_from_client(message)
         if len(found) > 1:
             self._forget_twins(found)
-        if len(self._passed) == len(found):
+        if self._passed == [message.line for message in found]:
             self._passed = [line]
         else:
-            # One of them must not be made: the others go on alone, if they can be nothing else.
+            # One of them must not be made, or was an answer for us, upon which a held call goes on. Whatever goes on
+            # does so alone, if it can be nothing else.
             self._passed = [one for one in self._passed if all(each.fault is None for each in read_from_client(one))]
 
     def _forget_twins(self, found: list[Message]) -> None:

@@ -63,7 +63,7 @@ def texts_in(arguments: Mapping[str, Any], leave_out: Callable[[str], bool]) -> 
                 if len(found) > MOST_TEXTS:
                     return list(found), False
         elif id(value) not in around:
-            inner = list(_parts(value, leave_out))
+            inner = _inside(value, leave_out) if kind is dict or kind is list else list(_parts(value, leave_out))
             if inner:
                 around.add(id(value))
                 pending += inner
@@ -113,8 +113,20 @@ def _text(value: object) -> str | None:
     return None
 
 
+def _inside(value: Any, leave_out: Callable[[str], bool]) -> list[object]:  # noqa: ANN401 - a dict or a list
+    """Return what `_parts` yields, of what JSON is made of: most arguments that have parts are such."""
+    if type(value) is list:
+        return value
+    inner: list[object] = []
+    for name, item in value.items():
+        inner.append(name)
+        if not (isinstance(name, str) and leave_out(name)):
+            inner.append(item)
+    return inner
+
+
 def _parts(value: object, leave_out: Callable[[str], bool]) -> Iterator[object]:
-    if type(value) is dict or isinstance(value, Mapping):
+    if isinstance(value, Mapping):
         for name, inner in value.items():
             yield name
             if not (isinstance(name, str) and leave_out(name)):

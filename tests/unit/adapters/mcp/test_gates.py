@@ -77,6 +77,29 @@ def test_a_person_who_accepts_lets_this_one_call_be_made() -> None:
     assert ("user:ana", digest, False) == (approved.by, approved.shown, approved.proven)
 
 
+@pytest.mark.parametrize("modern", [False, True], ids=["asked", "asked by a result"])
+def test_a_held_call_goes_on_where_the_policy_alone_is_enforced(modern: bool) -> None:  # noqa: FBT001
+    """The server gets the call that was held, and never the answer to our question."""
+    stage = Stage(policy=Policy(enforce=True))
+    more: dict[str, Any] = {"modern": ASKABLE} if modern else {}
+    if not modern:
+        stage.greet(capabilities=ASKABLE)
+
+    stage.call(1, **more)
+    asked = stage.to_client[-1]
+    assert [] == stage.to_server
+    if modern:
+        state = asked["result"]["requestState"]
+        (name,) = asked["result"]["inputRequests"]
+        stage.call(2, requestState=state, inputResponses={name: ACCEPTED["result"]}, **more)
+    else:
+        stage.say(None, asked["id"], **ACCEPTED)
+
+    (sent,) = stage.to_server
+    assert ("tools/call", {"what": "tea"}) == (sent["method"], sent["params"]["arguments"])
+    assert {"requestState", "inputResponses"}.isdisjoint(sent["params"])
+
+
 def test_a_person_who_declines_is_heard() -> None:
     """After a no the call is not made, and the model is told by whom."""
     stage = Stage(enforced=True)
