@@ -15,10 +15,10 @@ from typing import Final, Protocol
 
 from batonpass import Relay
 from batonpass.adapters.claude_code.hooks import client
-from batonpass.adapters.claude_code.hooks.client import Call
-from batonpass.adapters.claude_code.hooks.recorder import Recorder
+from batonpass.adapters.claude_code.hooks.client import HookInvocation
 from batonpass.adapters.claude_code.hooks.resident import ask_who
-from batonpass.audit.verify import verify_ledger
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.audit.verification.verify import verify_ledger
 from bench import batons, hooking, ledger_blame, proxying, starting
 from bench.cost import Cost, Turns, cost_of, repeat, spend
 from bench.gauge import Gauges, children_cpu, cpu_of, cpu_of_tree, own_cpu, written_by
@@ -242,7 +242,7 @@ def _records(folder: Path) -> Iterator[Act]:
     project = hooking.project_at(folder)
     events = map(hooking.event_bytes, count())
     with Relay.open(f"sqlite:///{project}/.batonpass/ledger.db", keys_in_files=True) as relay:
-        recorder = Recorder(relay, project)
+        recorder = HookRecorder(relay, project)
         yield lambda: recorder.handle(loads(next(events)))
 
 
@@ -285,7 +285,7 @@ def _command_line() -> str:
 
 
 def _recorder_of(project: Path) -> int:
-    answer = ask_who(Call(["--project", str(project)], dict(environ)), 60)
+    answer = ask_who(HookInvocation(["--project", str(project)], dict(environ)), 60)
     if answer is None:
         raise AssertionError("the first event has started a recorder")
     return int(answer.rpartition(" ")[2])

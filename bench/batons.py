@@ -7,9 +7,9 @@ from statistics import mean
 from typing import Any, Final
 
 from batonpass.dispatch.worker import Worker
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import Decision
-from batonpass.model.lifecycle import Carrier
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.lifecycle import Carrier
+from batonpass.model.baton.items import Decision
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerStore
 from bench.ledgers import RESULT, run_bytes

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from batonpass.attribution.attribute import attribute
-from batonpass.attribution.change import FileChange
-from batonpass.attribution.git import Repository
-from batonpass.attribution.reading import read_history
+from batonpass.attribution.changes.change import FileChange
+from batonpass.attribution.git.file_git import Repository
+from batonpass.attribution.git.file_history import read_history
+from batonpass.attribution.lines.attribution import attribute
 from bench.effort import Effort
 from bench.measure import time_in_turns
 from bench.peering import program_of_peer

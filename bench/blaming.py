@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from batonpass.attribution.git import Repository
+from batonpass.attribution.git.file_git import Repository
 from bench.effort import Effort
 from bench.measure import time_in_turns
 from bench.table import Figure, Goal, Note, Row, Unit, p50

@@ -10,23 +10,16 @@ from typing import Final
 from nacl.bindings import crypto_sign_open
 
 from batonpass.clock import SystemClock
-from batonpass.grants.issuing import Issuer, enrol, prove
+from batonpass.grants.issuer import Issuer, enrol, prove
 from batonpass.grants.verifier import Verifier
-from batonpass.guard.authority import authorise
-from batonpass.guard.narrowing import narrow
-from batonpass.model.call import Call
-from batonpass.model.grant import Chain, Grant, Proof, Signed
-from batonpass.model.ids import (
-    AgentId,
-    PrincipalId,
-    new_handoff_id,
-    new_ledger_id,
-    new_relay_id,
-    new_run_id,
-)
-from batonpass.model.scope_text import read_scope
+from batonpass.guard.grants.authority import authorise
+from batonpass.guard.grants.narrower_terms import narrow
+from batonpass.model.base.ids import AgentId, PrincipalId, new_handoff_id, new_ledger_id, new_relay_id, new_run_id
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant import Chain, Grant, Proof, Signed
+from batonpass.model.grants.scope_text import read_scope
 from batonpass.signing.ed25519 import Ed25519Signer
-from batonpass.wire.statements import signing_bytes
+from batonpass.wire.grant_statements import signing_bytes
 from batonpass.wire.token import encode_chain, encode_proof, join_token
 from bench.effort import Effort
 from bench.measure import Act, Elsewhere, time_in_turns

@@ -6,8 +6,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from batonpass.model.bodies import HandoffInitiated, Kind
-from batonpass.model.lifecycle import State
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import HandoffInitiated, Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt

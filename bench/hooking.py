@@ -13,7 +13,7 @@ from pathlib import Path
 
 from batonpass import Relay
 from batonpass.adapters.claude_code.hooks import client
-from batonpass.adapters.claude_code.hooks.client import Call
+from batonpass.adapters.claude_code.hooks.client import HookInvocation
 from batonpass.adapters.claude_code.hooks.resident import ask_who
 from bench.effort import Effort
 from bench.measure import Act, Samples, time_act, time_in_turns
@@ -22,7 +22,7 @@ from bench.table import Row, p50, p99, within
 _BARE = [sys.executable, "-I", "-S"]
 _DIRECTLY = (
     "import json, sys; from pathlib import Path; from batonpass import Relay; "
-    "from batonpass.adapters.claude_code.hooks.recorder import Recorder; "
+    "from batonpass.adapters.claude_code.hooks.session.hook_recorder import Recorder; "
     "relay = Relay.open(f'sqlite:///{sys.argv[1]}/.batonpass/ledger.db', keys_in_files=True); "
     "Recorder(relay, Path(sys.argv[1])).handle(json.load(sys.stdin))"
 )
@@ -99,7 +99,7 @@ def ended(project: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        call = Call(["--project", str(project)], dict(os.environ))
+        call = HookInvocation(["--project", str(project)], dict(os.environ))
         answer = ask_who(call, 60)
         if answer is not None:
             os.kill(int(answer.rpartition(" ")[2]), signal.SIGTERM)

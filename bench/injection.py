@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from batonpass.errors import CallError, GrantError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.remembering import find_memories
-from batonpass.handoff.run import LiveRun
-from batonpass.model.bodies import Kind
-from batonpass.model.kinds import Gate
-from batonpass.model.label import SourceType
-from batonpass.model.rules import Policy, Tier
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.sessions.agent_memory import find_memories
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.kinds import Gate
+from batonpass.model.base.label import SourceType
+from batonpass.model.bodies.body import Kind
+from batonpass.model.policy.policy_rules import Policy, Tier
 from batonpass.relay import Relay
-from batonpass.store.opening import open_store
+from batonpass.store.factory import open_store
 from batonpass.store.port import ReceiptQuery
 from bench.effort import Effort
 from bench.table import Figure, Goal, Note, Row, Unit

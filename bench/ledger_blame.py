@@ -6,12 +6,14 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from batonpass.accounts.blame import AskedFile, Lines, blame_file
-from batonpass.accounts.blame_changes import FilePlace
-from batonpass.attribution.change import FileChange, Hunk, digest_of
-from batonpass.attribution.documents import encode_change
+from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file
+from batonpass.accounts.blame.file_changes import FilePlace
+from batonpass.attribution.changes.change import FileChange, Hunk, digest_of
+from batonpass.attribution.changes.change_document import encode_change
 from batonpass.ledger.draft import Draft
-from batonpass.model.bodies import (
+from batonpass.model.base.ids import AgentId, RunId, StreamId, new_call_id, new_handoff_id, new_run_id
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.bodies.body import (
     Changed,
     HandoffAccepted,
     HandoffCompleted,
@@ -20,12 +22,10 @@ from batonpass.model.bodies import (
     ToolCompleted,
     ToolRequested,
 )
-from batonpass.model.content import new_content
-from batonpass.model.entry import Touch
-from batonpass.model.ids import AgentId, RunId, StreamId, new_call_id, new_handoff_id, new_run_id
-from batonpass.model.key import Signer
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import SignedReceipt
+from batonpass.model.ledger.content import new_content
+from batonpass.model.ledger.entry import Touch
+from batonpass.model.ledger.key import Signer
+from batonpass.model.ledger.receipt import SignedReceipt
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.testing.builders import ANA, Scribe
 from bench.effort import Effort

@@ -8,7 +8,9 @@ from typing import Final
 
 from batonpass.clock import SystemClock
 from batonpass.ledger.draft import Draft
-from batonpass.model.bodies import (
+from batonpass.model.base.ids import AgentId, Digest, RunId, StreamId, new_call_id, new_handoff_id, new_run_id
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.bodies.body import (
     HandoffAccepted,
     HandoffCompleted,
     HandoffInitiated,
@@ -18,14 +20,12 @@ from batonpass.model.bodies import (
     ToolCompleted,
     ToolRequested,
 )
-from batonpass.model.content import new_content
-from batonpass.model.ids import AgentId, Digest, RunId, StreamId, new_call_id, new_handoff_id, new_run_id
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import SignedReceipt, StoredReceipt
+from batonpass.model.ledger.content import new_content
+from batonpass.model.ledger.receipt import SignedReceipt, StoredReceipt
 from batonpass.relay import Relay
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyring import Keyring
-from batonpass.store.opening import open_store
+from batonpass.store.factory import open_store
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 from batonpass.testing.builders import ANA, Scribe, a_scribe
 from batonpass.wire.codec import decode_receipt

@@ -9,11 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from batonpass.adapters.mcp.deciding import Guard
-from batonpass.adapters.mcp.declaring import read_server
-from batonpass.adapters.mcp.proxy import Proxy
-from batonpass.adapters.mcp.recorder import Origin, Recorder
-from batonpass.handoff.calls.protected_paths import Protected, program_files
+from batonpass.adapters.mcp.proxy.call_decision import Guard
+from batonpass.adapters.mcp.proxy.proxy import Proxy
+from batonpass.adapters.mcp.proxy.proxy_recorder import ProxyOrigin, ProxyRecorder
+from batonpass.adapters.mcp.server_declaration import read_server
+from batonpass.handoff.files.protected_paths import Protected, program_files
 from bench import batons
 from bench.flame_graph import draw, grow
 from bench.measure import Act
@@ -96,7 +96,7 @@ def _worker(folder: Path) -> Iterator[Loop]:
 def _proxy(folder: Path) -> Iterator[Loop]:
     """Give both halves of a call through the proxy, in one thread: in its process there are two."""
     with batons.open_relay(folder) as relay:
-        recorder = Recorder(lambda: relay, Origin(by="user:ana"), enforced=False, tell=print)
+        recorder = ProxyRecorder(lambda: relay, ProxyOrigin(by="user:ana"), enforced=False, tell=print)
         protected = Protected.around(folder, relay.store.url, folder, program=program_files())
         proxy = Proxy(
             read_server(None, "set-rates"), recorder, Guard(recorder, protected), to_client=_forget, to_server=_forget

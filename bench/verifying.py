@@ -12,7 +12,7 @@ from typing import Final
 from nacl.bindings import crypto_sign_open
 from nacl.signing import SigningKey
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.wire.codec import signing_bytes
 from bench.effort import Effort

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 from batonpass import Constraint, OpenQuestion, Relay, tool
-from batonpass.handoff.run import LiveRun
+from batonpass.handoff.live.faces import LiveRun
 
 Tell = Callable[[str], None]
 

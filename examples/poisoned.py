@@ -16,7 +16,7 @@ from pathlib import Path
 
 from batonpass import Relay, tool
 from batonpass.errors import CallSuspendedError
-from batonpass.handoff.run import LiveRun
+from batonpass.handoff.live.faces import LiveRun
 
 Tell = Callable[[str], None]
 

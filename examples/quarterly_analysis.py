@@ -18,9 +18,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from batonpass import Constraint, Decision, Relay, Worker, tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.ids import HandoffId
-from batonpass.model.lifecycle import Carrier
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.ids import HandoffId
+from batonpass.model.base.lifecycle import Carrier
 
 LEASE = timedelta(seconds=1)
 SALES = {"north": 118, "south": 97, "east": 34, "west": 105, "online": 412}

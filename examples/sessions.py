@@ -15,8 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from batonpass import Assumption, Constraint, Decision, OpenQuestion, Relay, tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.lifecycle import Carrier
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.lifecycle import Carrier
 
 Tell = Callable[[str], None]
 

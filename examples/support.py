@@ -23,7 +23,7 @@ from batonpass.agents import (
     ToolRegistry,
     create_handoff_tool,
 )
-from batonpass.agents.scripted import Turn
+from batonpass.agents.framework.scripted_model import Turn
 
 WORDS = "I was charged twice in March. I want one of the two back, and no voucher."
 

@@ -20,13 +20,11 @@ from pathlib import Path
 
 from batonpass import BatonpassError
 from batonpass.clock import SystemClock
-from batonpass.grants.issuing import Issuer, enrol, prove, revoke
-from batonpass.grants.remembering import SeenProofs
-from batonpass.grants.resolving import WorkTree
+from batonpass.grants.issuer import Issuer, enrol, prove, revoke
+from batonpass.grants.resolved_paths import WorkTreePaths
+from batonpass.grants.verifier_memory import SeenProofs
 from batonpass.guard import Permitted, verify_call
-from batonpass.model.call import Call, resolved
-from batonpass.model.grant import Chain, Grant, Signed, Terms
-from batonpass.model.ids import (
+from batonpass.model.base.ids import (
     AgentId,
     PrincipalId,
     PublicKey,
@@ -36,7 +34,9 @@ from batonpass.model.ids import (
     new_relay_id,
     new_run_id,
 )
-from batonpass.model.scope_text import read_scope
+from batonpass.model.grants.call import Call, resolved
+from batonpass.model.grants.grant import Chain, Grant, Signed, Terms
+from batonpass.model.grants.scope_text import read_scope
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.wire.token import HEADER, encode_chain, encode_proof, encode_revocations, join_token
 
@@ -86,7 +86,7 @@ class ToolServer(ThreadingHTTPServer):
     def __init__(self, root: Path, root_key: PublicKey) -> None:
         super().__init__(("127.0.0.1", 0), Tool)
         self.root = root
-        self.tree = WorkTree(root)
+        self.tree = WorkTreePaths(root)
         self.address = f"http://127.0.0.1:{self.server_port}"
         self.root_key = root_key
         self.revoked = ""  # the newest list; without one, nothing is let through

@@ -3,18 +3,18 @@
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from batonpass.adapters.blaming import blame
+    from batonpass.adapters.line_blame import blame
     from batonpass.aio import AsyncRelay
-    from batonpass.audit.evidence import Evidence
+    from batonpass.audit.verification.evidence import Evidence
     from batonpass.default import start
     from batonpass.dispatch.worker import Worker
     from batonpass.errors import BatonpassError, VerificationError
-    from batonpass.handoff.calls.context import current_call
-    from batonpass.handoff.calls.tools import tool
-    from batonpass.handoff.programs import Program
-    from batonpass.model.baton import Budget
-    from batonpass.model.card import Card
-    from batonpass.model.items import (
+    from batonpass.handoff.programs.program import Program
+    from batonpass.handoff.tools.call_context import current_call
+    from batonpass.handoff.tools.declaration import tool
+    from batonpass.model.baton.baton import Budget
+    from batonpass.model.baton.card import Card
+    from batonpass.model.baton.items import (
         Assumption,
         Claim,
         Constraint,
@@ -25,10 +25,10 @@ if _typing.TYPE_CHECKING:
         Report,
         WorkItem,
     )
-    from batonpass.model.policy import HandoffPolicy
-    from batonpass.model.seal import Seal
+    from batonpass.model.ledger.seal import Seal
+    from batonpass.model.policy.handoff_policy import HandoffPolicy
     from batonpass.relay import Relay
-    from batonpass.store.opening import open_store
+    from batonpass.store.factory import open_store
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -61,31 +61,31 @@ __all__ = [
 
 # Names are imported when they are first used: `import batonpass` stays as cheap as a program that needs one of them.
 _HOMES: _typing.Final = {
-    "Assumption": "batonpass.model.items",
+    "Assumption": "batonpass.model.baton.items",
     "AsyncRelay": "batonpass.aio",
     "BatonpassError": "batonpass.errors",
-    "Budget": "batonpass.model.baton",
-    "Card": "batonpass.model.card",
-    "Claim": "batonpass.model.items",
-    "Constraint": "batonpass.model.items",
-    "Decision": "batonpass.model.items",
-    "Evidence": "batonpass.audit.evidence",
-    "Exclusion": "batonpass.model.items",
-    "HandoffPolicy": "batonpass.model.policy",
-    "OpenQuestion": "batonpass.model.items",
-    "Program": "batonpass.handoff.programs",
-    "RejectedPath": "batonpass.model.items",
+    "Budget": "batonpass.model.baton.baton",
+    "Card": "batonpass.model.baton.card",
+    "Claim": "batonpass.model.baton.items",
+    "Constraint": "batonpass.model.baton.items",
+    "Decision": "batonpass.model.baton.items",
+    "Evidence": "batonpass.audit.verification.evidence",
+    "Exclusion": "batonpass.model.baton.items",
+    "HandoffPolicy": "batonpass.model.policy.handoff_policy",
+    "OpenQuestion": "batonpass.model.baton.items",
+    "Program": "batonpass.handoff.programs.program",
+    "RejectedPath": "batonpass.model.baton.items",
     "Relay": "batonpass.relay",
-    "Report": "batonpass.model.items",
-    "Seal": "batonpass.model.seal",
+    "Report": "batonpass.model.baton.items",
+    "Seal": "batonpass.model.ledger.seal",
     "VerificationError": "batonpass.errors",
-    "WorkItem": "batonpass.model.items",
+    "WorkItem": "batonpass.model.baton.items",
     "Worker": "batonpass.dispatch.worker",
-    "blame": "batonpass.adapters.blaming",
-    "current_call": "batonpass.handoff.calls.context",
-    "open_store": "batonpass.store.opening",
+    "blame": "batonpass.adapters.line_blame",
+    "current_call": "batonpass.handoff.tools.call_context",
+    "open_store": "batonpass.store.factory",
     "start": "batonpass.default",
-    "tool": "batonpass.handoff.calls.tools",
+    "tool": "batonpass.handoff.tools.declaration",
 }
 
 

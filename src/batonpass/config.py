@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.policy.file_place import find_file
+from batonpass.store.factory import MEMORY, SQLITE, home_by_default
 from batonpass.store.home import HOME_NAME
-from batonpass.store.opening import MEMORY, SQLITE, home_by_default
 
 LEDGER: Final = "BATONPASS_LEDGER"
 HOME: Final = "BATONPASS_HOME"

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Iterable
 
 from batonpass.config import find_settings
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import Constraint, Exclusion
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.baton.items import Constraint, Exclusion
 from batonpass.relay import Relay
 
 _LOCK = threading.Lock()

@@ -8,11 +8,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from batonpass.audit.lookup import LAST
+from batonpass.audit.short_ids import LAST
 from batonpass.clock import Clock, SystemClock
 from batonpass.errors import ContentErasedError, StoreReadOnlyError, StoreRefusedError
-from batonpass.model.checks import as_member, require_code
-from batonpass.model.ids import (
+from batonpass.model.base.checks import as_member, require_code
+from batonpass.model.base.ids import (
     AgentId,
     ContentId,
     HandoffId,
@@ -25,32 +25,30 @@ from batonpass.model.ids import (
     require_agent,
     require_principal,
 )
-from batonpass.model.items import Constraint, Exclusion
-from batonpass.model.key import Key, RunKeys
-from batonpass.model.lease import Lease
-from batonpass.model.limits import Limits
-from batonpass.model.receipt import Mode
-from batonpass.model.seal import Seal
+from batonpass.model.base.kinds import Mode
+from batonpass.model.baton.items import Constraint, Exclusion
+from batonpass.model.grants.limits import Limits
+from batonpass.model.ledger.key import Key, RunKeys
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.seal import Seal
 from batonpass.policy.file_place import find_file
-from batonpass.store.opening import home_by_default, open_store
+from batonpass.store.factory import home_by_default, open_store
 from batonpass.store.port import LedgerStore
 
 if TYPE_CHECKING:
-    from batonpass.accounts.trail_values import Trail
-    from batonpass.audit.evidence import Evidence
+    from batonpass.accounts.trail.trail_values import Trail
+    from batonpass.audit.verification.evidence import Evidence
     from batonpass.credentials import Provider
-    from batonpass.handoff.desk import Desk
-    from batonpass.handoff.handoff import LiveHandoff
-    from batonpass.handoff.heldcall import LiveCall
-    from batonpass.handoff.holding import Holding
-    from batonpass.handoff.left_files import LeftFile
-    from batonpass.handoff.looking import Check
-    from batonpass.handoff.membership import Membership
-    from batonpass.handoff.run import LiveRun
-    from batonpass.handoff.running import Runner
-    from batonpass.ledger.recording import Recording
-    from batonpass.model.card import Card
-    from batonpass.policy.reading import AnyPolicy
+    from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun
+    from batonpass.handoff.programs.runners import Runner
+    from batonpass.handoff.runtime.desk import Desk
+    from batonpass.handoff.runtime.membership import Membership
+    from batonpass.handoff.runtime.run_state import Holding
+    from batonpass.handoff.sessions.condition_checks import Check
+    from batonpass.handoff.taint.left_files import LeftFile
+    from batonpass.ledger.act_receipts import Recording
+    from batonpass.model.baton.card import Card
+    from batonpass.policy.policy_table import AnyPolicy
 
 # The use cases are two thirds of the package. Each act loads its own when it is first done: whoever opens a ledger to
 # read it or to verify it pays for none of them, nor for what signs.
@@ -144,7 +142,7 @@ class Relay:
         # Under a lock, as there must be one: each would join by itself, and remember for itself where streams stand.
         with self._entering:
             if self._member is None:
-                from batonpass.handoff.membership import Membership  # noqa: PLC0415 - as above
+                from batonpass.handoff.runtime.membership import Membership  # noqa: PLC0415 - as above
                 from batonpass.signing.keyring import Keyring  # noqa: PLC0415 - as above
 
                 self._member = Membership(self._store, Keyring(self._home, self._clock), self._clock)
@@ -162,7 +160,7 @@ class Relay:
     @property
     def recording(self) -> "Recording":
         """Return what records runs and handoffs. The first use founds the ledger, or joins it."""
-        from batonpass.ledger.recording import Recording  # noqa: PLC0415 - as above
+        from batonpass.ledger.act_receipts import Recording  # noqa: PLC0415 - as above
 
         ledger, _ = self._membership.join()
         return Recording(self._store, ledger, self._run_keys, self._clock)
@@ -173,8 +171,8 @@ class Relay:
         recording = self.recording
         with self._furnishing:
             if self._desk is None:
-                from batonpass.handoff.furnishing import furnish  # noqa: PLC0415 - as above
-                from batonpass.policy.reading import given_policy  # noqa: PLC0415 - as above
+                from batonpass.handoff.runtime.desk_setup import furnish  # noqa: PLC0415 - as above
+                from batonpass.policy.policy_table import given_policy  # noqa: PLC0415 - as above
 
                 self._desk = furnish(
                     self._store,
@@ -199,7 +197,7 @@ class Relay:
     def register(self, agent: str, runner: AnyRunner, *, card: "Card | None" = None) -> AnyRunner:
         """Let a runner work on what is handed to an agent: a function, a coroutine function, or a `Program`."""
         self._runners[require_agent("agent", AgentId(agent))] = runner
-        from batonpass.model.card import Card  # noqa: PLC0415 - as above
+        from batonpass.model.baton.card import Card  # noqa: PLC0415 - as above
 
         self.introduce(card or Card(agent=AgentId(agent)))
         return runner
@@ -248,9 +246,9 @@ class Relay:
         With `continues`, or the last of a `series`, decisions, open questions and verified results come along. `may` is
         what it may use, `may_delegate` what it may pass on: then it is enforced, or if its mode is `observed`, told.
         """
-        from batonpass.handoff.starting import start_run  # noqa: PLC0415 - as above
-        from batonpass.handoff.transfer.asking import items_of  # noqa: PLC0415 - as above
-        from batonpass.handoff.transfer.grant_terms import grant_for  # noqa: PLC0415 - as above
+        from batonpass.handoff.grants.terms import grant_for  # noqa: PLC0415 - as above
+        from batonpass.handoff.sessions.start import start_run  # noqa: PLC0415 - as above
+        from batonpass.handoff.transfer.offer_request import items_of  # noqa: PLC0415 - as above
 
         said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
         holding = start_run(
@@ -272,8 +270,8 @@ class Relay:
 
         Whoever still holds it is fenced. Raises `NotFoundError` if there is none.
         """
-        from batonpass.audit.meant import get_open_root, get_run  # noqa: PLC0415 - as above
-        from batonpass.handoff.starting import resume_run  # noqa: PLC0415 - as above
+        from batonpass.audit.meant_ids import get_open_root, get_run  # noqa: PLC0415 - as above
+        from batonpass.handoff.sessions.resume import resume_run  # noqa: PLC0415 - as above
 
         with self._store.view() as view:
             known = get_open_root(view) if run == LAST else get_run(view, run)
@@ -294,8 +292,8 @@ class Relay:
         What comes along is in `run.session`; decisions whose conditions no longer hold come along as questions. Raises
         `NotFoundError` or `AmbiguousIdError`.
         """
-        from batonpass.handoff.starting import resume_session  # noqa: PLC0415 - as above
-        from batonpass.handoff.transfer.asking import items_of  # noqa: PLC0415 - as above
+        from batonpass.handoff.sessions.resume import resume_session  # noqa: PLC0415 - as above
+        from batonpass.handoff.transfer.offer_request import items_of  # noqa: PLC0415 - as above
 
         said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
         return self._open(resume_session(self.desk, session, by=by, intent=intent, agent=agent, said=said))
@@ -306,7 +304,7 @@ class Relay:
         By its id, the end of it, its agent's name, or the lease under which it is held. Raises `NotFoundError` or
         `AmbiguousIdError`.
         """
-        from batonpass.handoff.handoff import LiveHandoff  # noqa: PLC0415 - as above
+        from batonpass.handoff.live.faces import LiveHandoff  # noqa: PLC0415 - as above
 
         found = handoff.handoff if isinstance(handoff, Lease) else self._handoff(handoff)
         return LiveHandoff(self.desk, found, self._open, runners=self._runners)
@@ -316,8 +314,8 @@ class Relay:
 
         Raises `NotFoundError` or `AmbiguousIdError`.
         """
-        from batonpass.audit.waiting import get_held  # noqa: PLC0415 - as above
-        from batonpass.handoff.heldcall import LiveCall  # noqa: PLC0415 - as above
+        from batonpass.audit.held_ids import get_held  # noqa: PLC0415 - as above
+        from batonpass.handoff.live.faces import LiveCall  # noqa: PLC0415 - as above
         from batonpass.records.hold import get_held_call  # noqa: PLC0415 - as above
 
         with self._store.view() as view:
@@ -332,7 +330,7 @@ class Relay:
 
     def heartbeat(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Hold a lease for longer. Raises `LeaseLostError`, and a `GrantError` if its run may do nothing any more."""
-        from batonpass.handoff.certifying import renew_lease  # noqa: PLC0415 - as above
+        from batonpass.handoff.grants.certificate_renewal import renew_lease  # noqa: PLC0415 - as above
 
         return renew_lease(self._store, self._desk, lease, lease_for)
 
@@ -347,19 +345,19 @@ class Relay:
         return sweep(self.desk, holder=holder)
 
     def _handoff(self, given: str) -> HandoffId:
-        from batonpass.audit.meant import get_handoff  # noqa: PLC0415 - as above
+        from batonpass.audit.meant_ids import get_handoff  # noqa: PLC0415 - as above
 
         with self._store.view() as view:
             return get_handoff(view, given).id
 
     def _run(self, given: str) -> RunId:
-        from batonpass.audit.meant import get_run  # noqa: PLC0415 - as above
+        from batonpass.audit.meant_ids import get_run  # noqa: PLC0415 - as above
 
         with self._store.view() as view:
             return get_run(view, given).id
 
     def _open(self, holding: "Holding") -> "LiveRun":
-        from batonpass.handoff.run import LiveRun  # noqa: PLC0415 - as above
+        from batonpass.handoff.live.faces import LiveRun  # noqa: PLC0415 - as above
 
         return LiveRun(self.desk, holding, self._runners)
 
@@ -379,14 +377,14 @@ class Relay:
 
         `since` is a seal over what was verified before: trees that have not changed since are compared with it alone.
         """
-        from batonpass.audit.verify import verify_ledger  # noqa: PLC0415 - a fifth of the start of every program, and few programs need it
+        from batonpass.audit.verification.verify import verify_ledger  # noqa: PLC0415 - a fifth of the start of every program, and few programs need it
 
         self._sequence()
         return verify_ledger(self._store, seals=seals, root_key=root_key, progress=progress, since=since)
 
     def seal(self) -> Seal:
         """Seal everything recorded so far."""
-        from batonpass.ledger.sealing import Sealing  # noqa: PLC0415 - as above
+        from batonpass.ledger.seals import Sealing  # noqa: PLC0415 - as above
 
         _, identity = self._membership.join()
         return Sealing(self._store, identity).seal()
@@ -403,7 +401,7 @@ class Relay:
 
         Raises `NotPersonError`, and `NotFoundError` if no tainted run left anything in it that nobody answers for.
         """
-        from batonpass.handoff.left_files import endorse_file  # noqa: PLC0415 - as above
+        from batonpass.handoff.taint.left_files import endorse_file  # noqa: PLC0415 - as above
 
         return endorse_file(self.desk, path, by=by, reason=reason)
 
@@ -417,8 +415,8 @@ class Relay:
 
     def trail(self, run: str = LAST) -> "Trail":
         """Return the whole tree that a run belongs to, as it happened: by its id or the end of it, or its agent."""
-        from batonpass.accounts.trail import read_trail  # noqa: PLC0415 - as above
-        from batonpass.audit.meant import get_run  # noqa: PLC0415 - as above
+        from batonpass.accounts.trail.trail import read_trail  # noqa: PLC0415 - as above
+        from batonpass.audit.meant_ids import get_run  # noqa: PLC0415 - as above
 
         with self._store.view() as view:
             return read_trail(view, get_run(view, run).id)
@@ -433,7 +431,7 @@ class Relay:
 
     def rotate(self) -> PublicKey:
         """Go on under a new relay key and return it. Needs the root key."""
-        from batonpass.handoff.furnishing import issuer_of  # noqa: PLC0415 - as above
+        from batonpass.handoff.runtime.desk_setup import issuer_of  # noqa: PLC0415 - as above
 
         fresh = self._membership.rotate()
         if self._desk is not None:
@@ -455,13 +453,13 @@ class Relay:
 
     def revoke_grant(self, of: str, *, by: str, reason: str) -> None:
         """Let a grant of a handoff or a run, and all that hangs from it, end now. Raises `NotFoundError`."""
-        from batonpass.handoff.revoking import revoke_grant  # noqa: PLC0415 - as above
+        from batonpass.handoff.grants.revocation import revoke_grant  # noqa: PLC0415 - as above
 
         revoke_grant(self.desk, self.identity()[0], of, by=by, reason=reason)
 
     def revocations(self, *, good_for: timedelta = GOOD_FOR) -> str:
         """Return all that is revoked as a signed list, for tool servers that never ask. Needs the root key."""
-        from batonpass.handoff.revoking import revocation_list  # noqa: PLC0415 - as above
+        from batonpass.handoff.grants.revocation import revocation_list  # noqa: PLC0415 - as above
 
         return revocation_list(self.desk, self._membership.root(), good_for=good_for)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.errors import ConstraintViolatedError
-from batonpass.handoff.calls.tools import tool
-from batonpass.model.lifecycle import State
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.lifecycle import State
 from batonpass.relay import Relay
 
 WORKERS: Final = 2

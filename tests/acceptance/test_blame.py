@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from batonpass.adapters.blaming import blame
+from batonpass.adapters.line_blame import blame
 from batonpass.demo import pull_request
 from batonpass.errors import VerificationError
 from batonpass.relay import Relay

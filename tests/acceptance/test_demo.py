@@ -14,11 +14,11 @@ import pytest
 
 from batonpass import Relay
 from batonpass.demo import story
-from batonpass.demo.analysis import load_analysis
+from batonpass.demo.examples import load_analysis
 from batonpass.demo.story import play
 from batonpass.errors import VerificationError
-from batonpass.model.lifecycle import State
-from batonpass.model.tool_bodies import ToolRequested
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.tool_bodies import ToolRequested
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.integration.cli.shell import PROGRAM, batonpass_in, on_terminal, run_example, surroundings

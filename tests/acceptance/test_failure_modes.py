@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from batonpass.errors import IncompleteBatonError, UnverifiedError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.baton import Baton
-from batonpass.model.items import Artifact, Assumption, OpenQuestion, RejectedPath
-from batonpass.model.kinds import Part, Relation
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.policy import HandoffPolicy
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.kinds import Part, Relation
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Artifact, Assumption, OpenQuestion, RejectedPath
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, LONG, Places, bodies, receipts, words
 

@@ -14,10 +14,10 @@ from batonpass.demo import delivery
 from batonpass.demo.delivery import Freight, play_delivery
 from batonpass.demo.examples import load_example
 from batonpass.errors import VerificationError
-from batonpass.handoff.transfer.read_offer import read_offer
-from batonpass.model.bodies import HandoffAccepted, HandoffInitiated, Kind, Part, RunRecorded, ToolRequested
-from batonpass.model.ids import AgentId, StreamId
-from batonpass.model.receipt import Receipt
+from batonpass.handoff.history.offers import read_offer
+from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.model.bodies.body import HandoffAccepted, HandoffInitiated, Kind, Part, RunRecorded, ToolRequested
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.integration.cli.shell import batonpass_in, run_example

@@ -18,13 +18,13 @@ from batonpass.aio import AsyncRelay
 from batonpass.briefing.render import brief
 from batonpass.credentials import FromEnvironment
 from batonpass.errors import CallSuspendedError, GrantDeniedError, NotApproverError, UnlinkedError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.run import LiveRun
-from batonpass.handoff.transfer.receipts import Acceptance
-from batonpass.model.label import Label, SourceType
-from batonpass.model.lifecycle import Carrier, State
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.handoff.transfer.attempt_receipts import Acceptance
+from batonpass.model.base.label import Label, SourceType
+from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.relay import Relay
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 from tests.acceptance import racing
 from tests.children import FORKS
 from tests.unit.cli.desk import Desk

@@ -21,13 +21,11 @@ from batonpass.errors import (
     NotEntitledError,
     StreamClosedError,
 )
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import OpenQuestion
-from batonpass.model.kinds import Settlement
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.policy import HandoffPolicy
-from batonpass.model.receipt import Mode
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.model.base.kinds import Mode, Settlement
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.baton.items import OpenQuestion
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 from tests.unit.handoff.places import (
     ANA,

@@ -11,10 +11,10 @@ import pytest
 
 from batonpass.briefing.render import brief
 from batonpass.errors import IncompleteBatonError
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import OpenQuestion, RejectedPath, WorkItem
-from batonpass.model.kinds import Part, Relation
-from batonpass.model.policy import HandoffPolicy
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.kinds import Part, Relation
+from batonpass.model.baton.items import OpenQuestion, RejectedPath, WorkItem
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from tests.unit.handoff.places import ANA, Places, bodies
 
 NEEDED = HandoffPolicy(

@@ -8,14 +8,13 @@ from typing import Any, Final
 import pytest
 
 from batonpass.errors import CallProtectedError, GrantDeniedError, KeyRefusedError, VerificationError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.model.bodies import HandoffApproved
-from batonpass.model.ids import PrincipalId
-from batonpass.model.lifecycle import State
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import PrincipalId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import HandoffApproved
 from batonpass.relay import Relay
-from batonpass.signing.approver import Approver
+from batonpass.signing.approver_key import Approver
 from batonpass.signing.ed25519 import Ed25519Signer
 from tests.integration.cli.shell import batonpass_in
 from tests.unit.cli.desk import Desk

@@ -9,11 +9,11 @@ from typing import Final, cast
 import pytest
 
 from batonpass import Relay
-from batonpass.demo import poisoning
+from batonpass.demo import poisoned_page
 from batonpass.demo.examples import load_example
-from batonpass.demo.poisoning import Bank, Poisoned, play_poisoned
+from batonpass.demo.poisoned_page import Bank, Poisoned, play_poisoned
 from batonpass.errors import VerificationError
-from batonpass.model.bodies import ToolHeld
+from batonpass.model.bodies.body import ToolHeld
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.integration.cli.shell import batonpass_in
@@ -82,7 +82,7 @@ def test_a_story_that_is_not_true_is_not_told(tmp_path: Path, monkeypatch: pytes
         return relay, bank
 
     monkeypatch.setattr(EXAMPLE, "main", crooked)
-    monkeypatch.setattr(poisoning, "load_example", lambda _: EXAMPLE)
+    monkeypatch.setattr(poisoned_page, "load_example", lambda _: EXAMPLE)
     with pytest.raises(VerificationError, match="please report this"):
         list(play_poisoned(tmp_path))
 

@@ -9,12 +9,12 @@ from typing import Final
 
 import pytest
 
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import OpenQuestion, WorkItem
-from batonpass.model.kinds import Relation
-from batonpass.model.lifecycle import State
-from batonpass.model.run import RunState
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.kinds import Relation
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import OpenQuestion, WorkItem
+from batonpass.model.ledger.run import RunState
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -24,7 +24,7 @@ ANA: Final = "user:ana"
 # It hands off, is held, tells where, and is killed while it waits for nobody.
 HELD: Final = """
 import sys, time
-from batonpass.handoff.calls.tools import tool
+from batonpass.handoff.tools.declaration import tool
 from batonpass.relay import Relay
 
 @tool(reversible=False, target="place")

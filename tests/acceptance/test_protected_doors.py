@@ -9,18 +9,18 @@ from typing import Any, Final
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.events import Event
-from batonpass.adapters.claude_code.hooks.meaning import call_of
-from batonpass.adapters.mcp.declaring import Server
+from batonpass.adapters.claude_code.hooks.events import HookEvent
+from batonpass.adapters.claude_code.hooks.rules.tool_actions import call_of
+from batonpass.adapters.mcp.server_declaration import Server
 from batonpass.errors import BatonpassError, CallProtectedError
 from batonpass.handoff.calls.begin import begin_call
-from batonpass.handoff.calls.path_spellings import leads_to, spellings
-from batonpass.handoff.calls.protected_paths import Access, Protected, Reach
-from batonpass.handoff.calls.shell import plan_command
-from batonpass.handoff.calls.tools import ToolCall, declared_of, tool
-from batonpass.handoff.calls.values import readable
+from batonpass.handoff.calls.shell_call import plan_command
+from batonpass.handoff.files.path_spellings import leads_to, spellings
+from batonpass.handoff.files.protected_paths import Access, Protected, Reach
+from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.handoff.tools.json_values import readable
 from batonpass.relay import Relay
-from batonpass.store.opening import open_store
+from batonpass.store.factory import open_store
 from tests.acceptance.spelled_paths import NEIGHBOURS, TEXTS, VALUES, Spelling
 from tests.unit.adapters.mcp.stage import Stage
 
@@ -119,7 +119,7 @@ class Doors:
         return None if reads else self._hooked("mcp__s__x", {"what": [value]}, enforced=enforced)
 
     def _hooked(self, name: str, given: dict[str, Any], *, enforced: bool) -> str | None:
-        event = Event(name="PreToolUse", session="s", tool=name, input=given, directory=self._tree)
+        event = HookEvent(name="PreToolUse", session="s", tool=name, input=given, directory=self._tree)
         return self._begin(call_of(event, self._tree, {}), enforced=enforced)
 
     def _begin(self, call: ToolCall[Any], *, enforced: bool) -> str | None:

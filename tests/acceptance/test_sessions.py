@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import (
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import (
     Artifact,
     Assumption,
     Claim,
@@ -27,8 +28,7 @@ from batonpass.model.items import (
     OpenQuestion,
     WorkItem,
 )
-from batonpass.model.lifecycle import State
-from batonpass.model.session import Fate, revisit_mark
+from batonpass.model.baton.session import Fate, revisit_mark
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.testing import FrozenClock

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.accounts.trail import read_trail
-from batonpass.accounts.trail_html import render_html
-from batonpass.accounts.trail_mermaid import render_mermaid
-from batonpass.accounts.trail_text import render_text
-from batonpass.accounts.why import explain
+from batonpass.accounts.trail.trail import read_trail
+from batonpass.accounts.trail.trail_html import render_html
+from batonpass.accounts.trail.trail_mermaid import render_mermaid
+from batonpass.accounts.trail.trail_text import render_text
+from batonpass.accounts.why.why import explain
 from batonpass.demo.story import play
-from batonpass.handoff.run import LiveRun
+from batonpass.handoff.live.faces import LiveRun
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
 from tests.unit.handoff.places import ANA, STORES, Disk, Places, places_at

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
 
-from batonpass.attribution.change import FileChange, Hunk, digest_of
-from batonpass.attribution.diffing import hunks_between
+from batonpass.attribution.changes.change import FileChange, Hunk, digest_of
+from batonpass.attribution.changes.line_diff import hunks_between
 from tests.attribution.editing import edit
 from tests.attribution.lines import HUMAN, Line, Writer, a_function, merge, reindented, slid_down, texts_of
 

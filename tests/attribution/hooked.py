@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from batonpass.accounts.blame import AskedFile, blame_file, read_file
-from batonpass.accounts.blame_changes import place_of
-from batonpass.accounts.blame_values import Blame, Known, Line
-from batonpass.adapters.claude_code.hooks.recorder import Recorder
-from batonpass.attribution.worktree import WorkTree
-from batonpass.model.bodies import ToolRequested
+from batonpass.accounts.blame.blame_values import Blame, BlamedLine, HowKnown
+from batonpass.accounts.blame.file_blame import AskedFile, blame_file, read_file
+from batonpass.accounts.blame.file_changes import place_of
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.attribution.worktree.tree import WorkTree
+from batonpass.model.bodies.body import ToolRequested
 from batonpass.records.source import read_source
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
@@ -177,10 +177,10 @@ class Hooked:
         }
 
 
-def _said(line: Line, keys: Sequence[str]) -> str:
-    if line.known is Known.UNEXPLAINED:
+def _said(line: BlamedLine, keys: Sequence[str]) -> str:
+    if line.known is HowKnown.UNEXPLAINED:
         return NOBODY if line.commit is None else f"{NOBODY}{line.commit.author.partition(' ')[0]}"
-    if line.known is Known.CANDIDATES:
+    if line.known is HowKnown.CANDIDATES:
         return " or ".join([*(f"{key}?" for key in keys), *([NOBODY] if line.or_nobody else [])])
     return " or ".join(keys)
 
@@ -198,7 +198,7 @@ def _patch(before: str, after: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def hooked(
-    folder: Path, *, through: Callable[[Recorder], Tell] | None = None, files: Mapping[str, str] | None = None
+    folder: Path, *, through: Callable[[HookRecorder], Tell] | None = None, files: Mapping[str, str] | None = None
 ) -> Iterator[Hooked]:
     """Lay out a repository that a person committed, and record what happens in it."""
     root = folder / "shop"
@@ -206,7 +206,7 @@ def hooked(
     clock = RisingClock()
     with Relay.open("memory:", work_tree=root, clock=clock) as relay:
         tree = WorkTree(root, environment=ENVIRONMENT, without=(".batonpass",), watch=False)
-        recorder = Recorder(relay, root, by="user:ana", work_tree=tree)
+        recorder = HookRecorder(relay, root, by="user:ana", work_tree=tree)
         hooks = Hooked(root, relay, recorder.handle if through is None else through(recorder), clock)
         hooks.run("git init --quiet --initial-branch=main && echo .claude > .gitignore", by="ana")
         for path, text in (files or {}).items():

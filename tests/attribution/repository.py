@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 
-from batonpass.attribution.attribute import Attribution, attribute
-from batonpass.attribution.change import FileChange
-from batonpass.attribution.git import Repository
-from batonpass.attribution.reading import read_history
+from batonpass.attribution.changes.change import FileChange
+from batonpass.attribution.git.file_git import Repository
+from batonpass.attribution.git.file_history import read_history
+from batonpass.attribution.lines.attribution import Attribution, attribute
 from tests.attribution.generator import File, Past, reachable
 from tests.attribution.lines import HUMAN, Line
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from batonpass.accounts.blame_values import Known
-from batonpass.accounts.blame_values import Line as Told
+from batonpass.accounts.blame.blame_values import BlamedLine as Told
+from batonpass.accounts.blame.blame_values import HowKnown
 from tests.attribution.editing import edit
 from tests.attribution.hooked import Hooked, hooked, nothing
 from tests.attribution.lines import HUMAN, Line, Writer, a_function, a_strong_text, merge, slid_down, texts_of
@@ -258,9 +258,9 @@ class Play:
 def _verdict(told: Told, keys: Sequence[str], line: Line) -> str:
     is_human = line.run == HUMAN
     match told.known:
-        case Known.UNEXPLAINED:
+        case HowKnown.UNEXPLAINED:
             return "right" if is_human else "missed"
-        case Known.CANDIDATES:
+        case HowKnown.CANDIDATES:
             if told.or_nobody if is_human else line.call in keys:
                 return "candidates"
             return "missed" if told.or_nobody else "wrong"

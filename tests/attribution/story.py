@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from batonpass.attribution.attribute import Attribution, attribute
-from batonpass.attribution.change import FileChange, Hunk, digest_of
-from batonpass.attribution.diffing import hunks_between
-from batonpass.attribution.history import History, Revision
+from batonpass.attribution.changes.change import FileChange, Hunk, digest_of
+from batonpass.attribution.changes.line_diff import hunks_between
+from batonpass.attribution.git.git_history import History, Revision
+from batonpass.attribution.lines.attribution import Attribution, attribute
 
 BEGAN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

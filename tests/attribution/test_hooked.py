@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.recorder import Recorder
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
 from tests.attribution.hooked import NOBODY, Hooked, Tell, hooked
 from tests.claude_code.hooking import hooked as answered
 
@@ -24,7 +24,7 @@ def shop(tmp_path: Path) -> Iterator[Hooked]:
     """Return a repository whose hooks are processes, as the settings of the project name them."""
     with ExitStack() as stack:
 
-        def through(recorder: Recorder) -> Tell:
+        def through(recorder: HookRecorder) -> Tell:
             project = tmp_path / "shop"
             (project / ".claude").mkdir()
             stack.enter_context(answered(project, recorder.handle))

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from batonpass.attribution.attribute import Attribution, attribute
-from batonpass.attribution.change import Certainty, FileChange, digest_of, lines_of
-from batonpass.attribution.diffing import hunks_between
-from batonpass.attribution.git import GitSilentError, Repository
-from batonpass.attribution.reading import read_history
-from batonpass.model.ids import new_call_id
+from batonpass.attribution.changes.change import Certainty, FileChange, digest_of, lines_of
+from batonpass.attribution.changes.line_diff import hunks_between
+from batonpass.attribution.git.file_git import GitSilentError, Repository
+from batonpass.attribution.git.file_history import read_history
+from batonpass.attribution.lines.attribution import Attribution, attribute
+from batonpass.model.base.ids import new_call_id
 from tests.attribution.repository import ENVIRONMENT, git
 
 TOTAL = "total = sum_of_all(invoice)\n"
@@ -343,7 +343,7 @@ def test_a_name_that_cannot_be_passed_on_is_no_error(desk: Desk) -> None:
 
 def test_a_history_that_is_cut_short_says_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not read is not passed over in silence; what cannot be known is not made up."""
-    monkeypatch.setattr("batonpass.attribution.reading._MOST_REVISIONS", 1)
+    monkeypatch.setattr("batonpass.attribution.git.file_history._MOST_REVISIONS", 1)
     data = (desk.root / "invoice.py").read_bytes()
     history = read_history(desk.repository(), "invoice.py", data, desk.changes)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.attribution.git import Repository
+from batonpass.attribution.git.file_git import Repository
 from tests.attribution.repository import ENVIRONMENT, Score, score_files
 from tests.attribution.seeds import SEEDS
 from tests.attribution.workshop import DOINGS, Workshop, visit

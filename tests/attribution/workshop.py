@@ -13,9 +13,9 @@ from pathlib import Path
 
 from msgspec import structs
 
-from batonpass.attribution.change import Certainty, FileChange, digest_of
-from batonpass.attribution.diffing import hunks_between
-from batonpass.model.ids import new_call_id
+from batonpass.attribution.changes.change import Certainty, FileChange, digest_of
+from batonpass.attribution.changes.line_diff import hunks_between
+from batonpass.model.base.ids import new_call_id
 from tests.attribution.editing import edit
 from tests.attribution.generator import File, with_context
 from tests.attribution.lines import HUMAN, Line, Writer, a_function, merge, reindented, slid_down, texts_of

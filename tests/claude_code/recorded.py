@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from batonpass.adapters.claude_code.hooks.recorder import Recorder
-from batonpass.model.items import Constraint
-from batonpass.model.receipt import Mode
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.model.base.kinds import Mode
+from batonpass.model.baton.items import Constraint
 from batonpass.relay import Relay
 from tests.claude_code.api import Script, ScriptedApi, says, uses
 from tests.claude_code.cli import ClaudeCode
@@ -99,7 +99,7 @@ def record(folder: Path, *, enforce: bool) -> Recorded:
     lay_out(project)
     keys = project / ".batonpass"
     relay = Relay.open(f"sqlite:///{keys}/ledger.db", home=keys, keys_in_files=True)
-    recorder = Recorder(relay, project, mode=Mode.ENFORCED if enforce else Mode.OBSERVED)
+    recorder = HookRecorder(relay, project, mode=Mode.ENFORCED if enforce else Mode.OBSERVED)
     told = Recorded(project=project, home=home, relay=relay, session="")
 
     def answer(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.importing import Counts, import_transcripts
-from batonpass.model.bodies import Kind, ToolCompleted
-from batonpass.model.ids import RunId
-from batonpass.model.receipt import Receipt
-from batonpass.model.run import Run
+from batonpass.adapters.claude_code.importer.transcript_import import ImportCounts, import_transcripts
+from batonpass.model.base.ids import RunId
+from batonpass.model.bodies.body import Kind, ToolCompleted
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Run
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -21,7 +21,7 @@ from tests.integration.cli.shell import batonpass_in
 
 pytestmark = pytest.mark.slow
 
-ALL = Counts(found=2, sessions=2, prompts=5, subagents=4, calls=20, changes=7, receipts=58)
+ALL = ImportCounts(found=2, sessions=2, prompts=5, subagents=4, calls=20, changes=7, receipts=58)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_all_of_the_story_is_recorded_once(played: Played) -> None:
         evidence = relay.verify()
 
     assert (ALL, ()) == (first.counts, first.problems)
-    assert Counts(found=2) == second.counts
+    assert ImportCounts(found=2) == second.counts
     assert (ALL.receipts, 4) == (evidence.receipts - 1, evidence.handoffs)
 
 

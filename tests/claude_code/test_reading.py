@@ -4,9 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.conversation import Call, Conversation, Run, read_conversation
-from batonpass.adapters.claude_code.places import Transcript, find_transcripts, slug_of
-from batonpass.adapters.claude_code.records import LinkedBy
+from batonpass.adapters.claude_code.transcripts.conversation import (
+    Conversation,
+    TranscriptCall,
+    TranscriptRun,
+    read_conversation,
+)
+from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, find_transcripts, slug_of
+from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy
 from tests.claude_code.story import (
     AFTER,
     CHANGES,
@@ -34,12 +39,12 @@ def conversation_of(played: Played) -> Conversation:
     return read_conversation(transcript_of(played, played.session), played.project)
 
 
-def call_of(run: Run, name: str) -> Call:
+def call_of(run: TranscriptRun, name: str) -> TranscriptCall:
     (found,) = [call for call in run.calls if call.use.tool_use_id == f"toolu_{name}"]
     return found
 
 
-def run_of(conversation: Conversation, task: str) -> Run:
+def run_of(conversation: Conversation, task: str) -> TranscriptRun:
     (found,) = [run for run in conversation.runs if run.task == task]
     return found
 

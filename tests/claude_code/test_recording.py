@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from batonpass.adapters.blaming import blame_at
-from batonpass.adapters.claude_code.importing import Counts, import_transcripts
-from batonpass.adapters.claude_code.sources import series_of, session_id_of
+from batonpass.adapters.claude_code.importer.import_sources import series_of, session_id_of
+from batonpass.adapters.claude_code.importer.transcript_import import ImportCounts, import_transcripts
+from batonpass.adapters.line_blame import blame_at
 from tests.claude_code.recorded import AGAIN, CONSTRAINT, FIX, HALF_EVEN, LONG, NOTES, SLOWLY, Recorded, record
 from tests.claude_code.story import FIXED
 from tests.unit.adapters.claude_code.hooks.sessions import told
@@ -290,7 +290,7 @@ def test_importing_adds_only_what_no_hook_was_told(observed: Recorded) -> None:
     for _ in range(2):
         imported = import_transcripts(observed.relay, observed.project, config=observed.home / ".claude")
 
-        assert (Counts(found=1), ()) == (imported.counts, imported.problems)
+        assert (ImportCounts(found=1), ()) == (imported.counts, imported.problems)
 
 
 @pytest.mark.parametrize("mode", ["observed", "enforced"])

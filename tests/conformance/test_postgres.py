@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from batonpass.model.entry import Entry
-from batonpass.store.postgres import appending
+from batonpass.model.ledger.entry import Entry
+from batonpass.store.postgres import append
 from batonpass.store.postgres.connections import Connection
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing.conformance import LedgerStoreConformance
@@ -30,10 +30,10 @@ class TestPostgresStoreTogether(TestPostgresStore):
     @pytest.fixture(autouse=True)
     def together(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Write as a group does, also what is alone."""
-        write = appending.write
+        write = append.write
 
         def write_as_group(connection: Connection, entries: Sequence[Entry]) -> None:
-            if not (len(entries) == 1 and appending.write_together(connection, entries)):
+            if not (len(entries) == 1 and append.write_together(connection, entries)):
                 write(connection, entries)
 
-        monkeypatch.setattr(appending, "write", write_as_group)
+        monkeypatch.setattr(append, "write", write_as_group)

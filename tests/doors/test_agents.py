@@ -22,7 +22,7 @@ from batonpass.agents import (
 )
 from batonpass.aio import AsyncRelay
 from batonpass.errors import BatonpassError, GrantRevokedError
-from batonpass.model.lifecycle import State
+from batonpass.model.base.lifecycle import State
 from batonpass.testing.doors import (
     MADE,
     PERSON,

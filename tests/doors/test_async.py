@@ -6,7 +6,7 @@ import pytest
 
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.errors import BatonpassError
-from batonpass.model.lifecycle import State
+from batonpass.model.base.lifecycle import State
 from batonpass.testing.doors import (
     MADE,
     PERSON,

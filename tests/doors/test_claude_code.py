@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.recorder import Recorder, denied
-from batonpass.attribution.worktree import WorkTree
+from batonpass.adapters.claude_code.hooks.rules.directory_policy import DirectoryPolicy
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder, denied
+from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.errors import BatonpassError
 from batonpass.testing.doors import PERSON, Door, DoorConformance, HandoffConformance, Opened, Stage
 from tests.doors.claude_code import ClaudeCodeDoor, OpenedSession
@@ -25,7 +25,7 @@ class Hooked:
         self._enforced = stage.enforced
         self._relay = stage.relay()
         tree = WorkTree(stage.directory, environment={"PATH": "/usr/bin:/bin"}, without=(".batonpass",), watch=False)
-        self._recorder = Recorder(
+        self._recorder = HookRecorder(
             self._relay,
             stage.directory,
             mode=stage.mode,

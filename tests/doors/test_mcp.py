@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from batonpass.adapters.mcp.deciding import Guard
-from batonpass.adapters.mcp.declaring import read_server
-from batonpass.adapters.mcp.proxy import Proxy
-from batonpass.adapters.mcp.recorder import Origin, Recorder
+from batonpass.adapters.mcp.proxy.call_decision import Guard
+from batonpass.adapters.mcp.proxy.proxy import Proxy
+from batonpass.adapters.mcp.proxy.proxy_recorder import ProxyOrigin, ProxyRecorder
+from batonpass.adapters.mcp.server_declaration import read_server
 from batonpass.testing.doors import MADE, PERSON, Act, Door, DoorConformance, Opened, Stage, Told, heard
 from tests.doors.mcp import SERVERS, McpDoor
 from tests.doors.tools import FEW, NAMES, arguments_of
@@ -46,8 +46,8 @@ class Server:
         self._to_client: list[dict[str, Any]] = []
         self._to_server: list[dict[str, Any]] = []
         handoff = None if stage.handoff is None else stage.handoff.id
-        origin = Origin(by=PERSON, agent=stage.agent, handoff=handoff)
-        self.recorder = Recorder(stage.relay, origin, enforced=stage.enforced, tell=lambda _: None)
+        origin = ProxyOrigin(by=PERSON, agent=stage.agent, handoff=handoff)
+        self.recorder = ProxyRecorder(stage.relay, origin, enforced=stage.enforced, tell=lambda _: None)
         self._proxy = Proxy(
             read_server(stage.file, name),
             self.recorder,

@@ -9,7 +9,7 @@ from typing import IO, Any, Final
 
 import pytest
 
-from batonpass.handoff.programs import Program
+from batonpass.handoff.programs.program import Program
 from batonpass.testing.doors import (
     MADE,
     Act,

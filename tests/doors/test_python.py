@@ -3,8 +3,8 @@
 import pytest
 
 from batonpass.errors import BatonpassError
-from batonpass.handoff.run import LiveRun
-from batonpass.model.lifecycle import State
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.lifecycle import State
 from batonpass.testing.doors import (
     MADE,
     PERSON,

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from batonpass.errors import BatonpassError
-from batonpass.handoff.run import LiveRun
+from batonpass.handoff.live.faces import LiveRun
 from batonpass.testing.doors import (
     MADE,
     PERSON,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from batonpass.handoff.calls.tools import tool
+from batonpass.handoff.tools.declaration import tool
 from batonpass.testing.doors import Act, Fetch, Pay, Read, Stage, Write, WriteAll
 from batonpass.testing.doors.suite import TABLE
 

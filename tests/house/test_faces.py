@@ -6,9 +6,7 @@ from typing import Any, Final
 import pytest
 
 from batonpass.aio import AsyncCall, AsyncHandoff, AsyncRelay, AsyncRun
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.heldcall import LiveCall
-from batonpass.handoff.run import LiveRun
+from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun
 from batonpass.relay import Relay
 
 PAIRS: Final = [

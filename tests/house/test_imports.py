@@ -56,4 +56,5 @@ def test_the_import_rule_is_exhaustive() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = [contract for contract in settings["tool"]["importlinter"]["contracts"] if contract["type"] == "layers"]
 
-    assert [(["batonpass"], True)] == [(contract["containers"], contract["exhaustive"]) for contract in layers]
+    assert ["batonpass"] == layers[0]["containers"]
+    assert [] == [contract["name"] for contract in layers if not contract["exhaustive"]]

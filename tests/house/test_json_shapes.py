@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.bodies import Gate
-from batonpass.model.ids import HandoffId
-from batonpass.model.rules import Policy, Rule, Subject
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import HandoffId
+from batonpass.model.bodies.body import Gate
+from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.records.call import read_calls
 from batonpass.records.handoff import read_handoff
 from batonpass.records.hold import find_leave

@@ -26,7 +26,7 @@ def chart_in(block: str) -> Chart:
 def table() -> Chart:
     """Return from where one can go where, over all events and carriers."""
     reachable: Chart = defaultdict(set)
-    for (state, _, _), target in module("batonpass.model.lifecycle").TRANSITIONS.items():
+    for (state, _, _), target in module("batonpass.model.base.lifecycle").TRANSITIONS.items():
         reachable[state.value].add(target.value)
     return dict(reachable)
 

@@ -9,12 +9,12 @@ from tests.house.tree import SOURCES, module, parsed
 # Where live receipts of calls and handoffs are made.
 WAYS: Final = ("src/batonpass/handoff/calls/", "src/batonpass/handoff/transfer/")
 # Not live: what happened long ago in a transcript, and what tests of stores need.
-EXCEPTIONS: Final = ("src/batonpass/adapters/claude_code/drafting.py", "src/batonpass/testing/")
+EXCEPTIONS: Final = ("src/batonpass/adapters/claude_code/importer/session_drafts.py", "src/batonpass/testing/")
 
 
 def bodies() -> frozenset[str]:
     """Return the names of the bodies of receipts about calls and handoffs."""
-    kinds = module("batonpass.model.bodies")
+    kinds = module("batonpass.model.bodies.body")
     every = (body for body in get_args(kinds.Body) if body is not kinds.UnknownBody)
     return frozenset(body.__name__ for body in every if str(body.kind).startswith(("tool.", "handoff.")))
 
@@ -64,7 +64,7 @@ def test_both_ways_make_them() -> None:
 def test_a_second_builder_would_be_found() -> None:
     """By whatever name, and however the class is reached."""
     text = """
-from batonpass.model.bodies import ToolDenied as Denied, ToolFailed, ToolRequested
+from batonpass.model.bodies.body import ToolDenied as Denied, ToolFailed, ToolRequested
 from batonpass.model import bodies
 Denied(run=1)
 bodies.ToolCompleted(run=1)

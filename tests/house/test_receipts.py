@@ -28,7 +28,7 @@ def rows() -> dict[str, Fields]:
 
 def bodies() -> dict[str, Fields]:
     """Return the fields that the code gives each kind."""
-    of_code = module("batonpass.model.bodies")
+    of_code = module("batonpass.model.bodies.body")
     return {
         str(body.kind): {field.name: field.default is not NODEFAULT for field in fields(body)}
         for body in get_args(of_code.Body)
@@ -38,7 +38,7 @@ def bodies() -> dict[str, Fields]:
 
 def values_of(name: str) -> list[str]:
     """Return the texts of an enumeration that stands in receipts."""
-    return [str(member) for member in getattr(module("batonpass.model.bodies"), name)]
+    return [str(member) for member in getattr(module("batonpass.model.bodies.body"), name)]
 
 
 def test_the_tables_have_every_kind_and_every_field() -> None:

@@ -28,7 +28,7 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 def our_commands() -> dict[str, click.Command]:
     """Return every command that `--help` leads to."""
-    found = dict(commands(module("batonpass.cli.door").cli, "batonpass"))
+    found = dict(commands(module("batonpass.cli.nouns").cli, "batonpass"))
     assert found
     return found
 

@@ -11,14 +11,14 @@ Checks: TypeAlias = dict[tuple[str, str], set[str]]
 
 # A new list in a migration needs its line here; a line here needs its list in every dialect.
 ENUMS: Final = {
-    ("charged", "unit"): "batonpass.model.charge.Unit",
-    ("contents", "place"): "batonpass.model.content.Place",
-    ("handoffs", "carrier"): "batonpass.model.lifecycle.Carrier",
-    ("handoffs", "state"): "batonpass.model.lifecycle.State",
-    ("keys", "role"): "batonpass.model.key.KeyRole",
-    ("keys", "status"): "batonpass.model.key.KeyStatus",
-    ("remarks", "said"): "batonpass.model.remark.Said",
-    ("runs", "state"): "batonpass.model.run.RunState",
+    ("charged", "unit"): "batonpass.model.grants.charge.Unit",
+    ("contents", "place"): "batonpass.model.ledger.content.Place",
+    ("handoffs", "carrier"): "batonpass.model.base.lifecycle.Carrier",
+    ("handoffs", "state"): "batonpass.model.base.lifecycle.State",
+    ("keys", "role"): "batonpass.model.ledger.key.KeyRole",
+    ("keys", "status"): "batonpass.model.ledger.key.KeyStatus",
+    ("remarks", "said"): "batonpass.model.ledger.remark.RemarkKind",
+    ("runs", "state"): "batonpass.model.ledger.run.RunState",
 }
 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)

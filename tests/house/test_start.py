@@ -30,10 +30,12 @@ HEAVY = frozenset(
     }
     | {"tempfile", "tomllib", "zipfile"}
 )
-SIGNING = frozenset({"nacl", "batonpass.grants", "batonpass.handoff.membership", "batonpass.signing", "batonpass.wire"})
+SIGNING = frozenset(
+    {"nacl", "batonpass.grants", "batonpass.handoff.runtime.membership", "batonpass.signing", "batonpass.wire"}
+)
 STORES = frozenset({"apsw", "batonpass.store.memory", "batonpass.store.postgres", "batonpass.store.sqlite.store"})
-ACTING = frozenset({"batonpass.adapters", "batonpass.agents", "batonpass.aio", "batonpass.handoff.desk"})
-RELAY = frozenset({"batonpass.relay", "batonpass.ledger.recording", "nacl"})
+ACTING = frozenset({"batonpass.adapters", "batonpass.agents", "batonpass.aio", "batonpass.handoff.runtime.desk"})
+RELAY = frozenset({"batonpass.relay", "batonpass.ledger.act_receipts", "nacl"})
 
 
 def loaded_by(*words: str, directory: Path) -> frozenset[str]:
@@ -75,9 +77,11 @@ def test_a_relay_loads_no_act_before_it_is_done(tmp_path: Path) -> None:
     """A program that opens a ledger pays for the use cases with the first of them."""
     loaded = loaded_by("from batonpass import Relay", directory=tmp_path)
 
-    assert frozenset() == loaded & (FOREIGN | ACTING | {"click", "batonpass.handoff.run", "batonpass.ledger.recording"})
+    assert frozenset() == loaded & (
+        FOREIGN | ACTING | {"click", "batonpass.handoff.live.faces", "batonpass.ledger.act_receipts"}
+    )
     assert frozenset() == loaded & (HEAVY | STORES | SIGNING)
-    assert frozenset() == loaded & {"batonpass.guard", "batonpass.model.scope", "batonpass.policy.document"}
+    assert frozenset() == loaded & {"batonpass.guard", "batonpass.model.grants.scope", "batonpass.policy.document"}
 
 
 def test_the_version_is_said_before_options_are_parsed(tmp_path: Path) -> None:
@@ -113,14 +117,14 @@ def test_a_small_ledger_is_verified_without_processes(project: Path) -> None:
     loaded = loaded_by(COMMAND, "ledger", "verify", directory=project)
 
     assert frozenset() == loaded & (FOREIGN | ACTING | {"concurrent", "logging", "multiprocessing", "subprocess"})
-    assert frozenset() == loaded & {"batonpass.attribution.git", "batonpass.audit.signature_pool"}
+    assert frozenset() == loaded & {"batonpass.attribution.git.file_git", "batonpass.audit.verification.signature_pool"}
 
 
 def test_a_proxy_loads_what_acts_with_the_first_call(tmp_path: Path) -> None:
     """A client starts all of its servers, and calls few of them."""
     loaded = loaded_by("import batonpass.cli.mcp_proxy", directory=tmp_path)
 
-    acting = {"batonpass.relay", "batonpass.handoff.desk", "batonpass.handoff.calls.begin"}
+    acting = {"batonpass.relay", "batonpass.handoff.runtime.desk", "batonpass.handoff.calls.begin"}
     assert frozenset() == loaded & (FOREIGN | STORES | acting)
 
 

@@ -11,20 +11,20 @@ from tests.house.tree import SOURCES, parsed
 # Each makes values of others that were checked: a receipt of a draft, a row of a receipt. Nobody who reads input, a row
 # or a file is here, and nobody who does belongs here.
 MAKERS: Final = {
-    "src/batonpass/handoff/holding.py": {"Carried"},
+    "src/batonpass/handoff/runtime/run_state.py": {"Carried"},
     "src/batonpass/handoff/transfer/offer.py": {"Handoff"},
-    "src/batonpass/handoff/transfer/receipts.py": {"HandoffAccepted", "HandoffCompleted"},
+    "src/batonpass/handoff/transfer/attempt_receipts.py": {"HandoffAccepted", "HandoffCompleted"},
     "src/batonpass/handoff/calls/authority.py": {
         "Call"
     },  # of a declared tool, and a path that was read letter by letter
     "src/batonpass/handoff/calls/finish.py": {"ToolCompleted"},  # of a call that changed nothing, and is not odd
     "src/batonpass/handoff/calls/request.py": {"ToolRequested"},  # likewise: of ids and digests that are made there
     "src/batonpass/ledger/ledger.py": {"Receipt", "Stream"},
-    "src/batonpass/model/content.py": {"Content", "ContentRef"},
-    "src/batonpass/model/projection.py": {"Cached", "DecidedCall", "Handoff", "HeldCall", "Run", "Stated"},
+    "src/batonpass/model/ledger/content.py": {"Content", "ContentRef"},
+    "src/batonpass/model/ledger/projection.py": {"Cached", "DecidedCall", "Handoff", "HeldCall", "Run", "Stated"},
     "src/batonpass/store/fold.py": {"Stream"},  # of a receipt, and a digest that is checked there
 }
-HOME: Final = "src/batonpass/model/trusted.py"
+HOME: Final = "src/batonpass/model/base/trusted.py"
 
 
 def made_unchecked(tree: ast.AST) -> Iterator[str]:
@@ -55,8 +55,8 @@ def test_only_the_pipeline_of_receipts_makes_values_unchecked() -> None:
         pytest.param("make = unchecked_maker(Run)", {"Run"}, id="a call"),
         pytest.param("make = trusted.unchecked_maker(Run)", {"Run"}, id="a call by its module"),
         pytest.param("make = list(map(unchecked_maker, kinds))", {"?"}, id="a use without a name"),
-        pytest.param("from batonpass.model.trusted import unchecked_maker as quick", {"?"}, id="another name"),
-        pytest.param("from batonpass.model.trusted import unchecked_maker", set(), id="an import alone"),
+        pytest.param("from batonpass.model.base.trusted import unchecked_maker as quick", {"?"}, id="another name"),
+        pytest.param("from batonpass.model.base.trusted import unchecked_maker", set(), id="an import alone"),
     ],
 )
 def test_whoever_makes_them_is_found(text: str, expected: set[str]) -> None:

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from batonpass.dispatch.worker import Worker
 from batonpass.errors import CallInDoubtError
-from batonpass.handoff.run import LiveRun
-from batonpass.model.bodies import Settlement
-from batonpass.model.entry import Entry
-from batonpass.model.ids import CallId
-from batonpass.model.lifecycle import Carrier
-from batonpass.model.run import RunState
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.ids import CallId
+from batonpass.model.base.lifecycle import Carrier
+from batonpass.model.bodies.body import Settlement
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.run import RunState
 from batonpass.relay import Relay
 
 HOPS: Final = ("a", "b", "c")

@@ -2,19 +2,19 @@
 
 from datetime import timedelta
 
-from batonpass.ledger.sealing import Sealing
-from batonpass.model.ids import AgentId, StreamId
-from batonpass.model.lifecycle import Carrier
+from batonpass.ledger.seals import Sealing
+from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.model.base.lifecycle import Carrier
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.builders import ANA, Scribe, a_small_tree
-from batonpass.testing.conformance.charging import one_call, request
-from batonpass.testing.conformance.deciding import decided, held
-from batonpass.testing.conformance.keeping import SESSION, kept
-from batonpass.testing.conformance.offering import LONG_AGO, offered
+from batonpass.testing.conformance.charges import one_call, request
+from batonpass.testing.conformance.decided_calls import decided, held
+from batonpass.testing.conformance.kept_results import SESSION, kept
+from batonpass.testing.conformance.offers import LONG_AGO, offered
 from batonpass.testing.conformance.remarks import ONE, OTHER, left
 from batonpass.testing.conformance.support import a_second_relay
-from batonpass.testing.conformance.touching import a_change, a_changing_call, changed
+from batonpass.testing.conformance.touched_paths import a_change, a_changing_call, changed
 from batonpass.wire.codec import decode_receipt
 
 RECEIPTS = 100

@@ -38,7 +38,7 @@ print(json.dumps(sorted(set(ends))))
 """
 
 BRIEF: Final = """
-from batonpass.model.baton import Brief
+from batonpass.model.baton.baton import Brief
 from batonpass.wire.documents import decode_brief, encode_brief
 written = encode_brief(Brief(rationale="because"))
 
@@ -47,7 +47,7 @@ def read():
 """
 
 REPORT: Final = """
-from batonpass.model.items import Report
+from batonpass.model.baton.items import Report
 from batonpass.wire.documents import decode_report, encode_report
 written = encode_report(Report(result="done"))
 
@@ -56,7 +56,7 @@ def read():
 """
 
 MESSAGE: Final = """
-from batonpass.handoff.serving import Serving
+from batonpass.handoff.programs.program_requests import Serving
 
 def read():
     Serving(None, {}).answer({"id": 1, "type": "record", "item": {"type": "Rumour", "value": {}}})

@@ -21,17 +21,13 @@ from batonpass.errors import (
     VerificationError,
     WidenedError,
 )
-from batonpass.grants.issuing import sign
-from batonpass.guard.limits import permit_account
-from batonpass.guard.recorded import JUDGED
-from batonpass.handoff.transfer.grant_terms import kept
-from batonpass.ledger.standing import Granted, Working
-from batonpass.model.bodies import HandoffInitiated, Kind, ToolCompleted, ToolRequested
-from batonpass.model.charge import MILLION, Charge, Unit
-from batonpass.model.content import Content
-from batonpass.model.content_names import CERTIFICATE, SCOPE, TERMS
-from batonpass.model.grant import Certificate, Signed, Terms
-from batonpass.model.ids import (
+from batonpass.grants.issuer import sign
+from batonpass.guard.grants.limit_accounts import permit_account
+from batonpass.guard.grants.recorded_call import JUDGED
+from batonpass.handoff.grants.terms import kept
+from batonpass.ledger.position import Granted, Working
+from batonpass.model.base.content_names import CERTIFICATE, SCOPE, TERMS
+from batonpass.model.base.ids import (
     AgentId,
     CallId,
     HandoffId,
@@ -42,15 +38,19 @@ from batonpass.model.ids import (
     new_handoff_id,
     new_run_id,
 )
-from batonpass.model.key import Signer
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.limits import Limits
-from batonpass.model.receipt import Mode
-from batonpass.model.scope_text import read_scope
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.bodies.body import HandoffInitiated, Kind, ToolCompleted, ToolRequested
+from batonpass.model.grants.charge import MILLION, Charge, Unit
+from batonpass.model.grants.grant import Certificate, Signed, Terms
+from batonpass.model.grants.limits import Limits
+from batonpass.model.grants.scope_text import read_scope
+from batonpass.model.ledger.content import Content
+from batonpass.model.ledger.key import Signer
 from batonpass.relay import Relay
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.testing.clock import FrozenClock
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 from tests.unit.handoff.places import ANA, STORES, Disk, Places, places_at, receipts
 
 HOUR: Final = timedelta(hours=1)

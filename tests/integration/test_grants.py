@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from batonpass.errors import GrantDeniedError, HandoffEndedError
-from batonpass.handoff.calls.past_calls import read_runs
-from batonpass.handoff.calls.tools import tool
-from batonpass.model.bodies import Kind
-from batonpass.model.ids import HandoffId, RunId, StreamId
+from batonpass.handoff.history.past_calls import read_runs
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import HandoffId, RunId, StreamId
+from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
 from tests.children import run_at_once
 from tests.unit.handoff.places import receipts
@@ -23,7 +23,7 @@ EDITOR = """
 import os, signal, sys
 from pathlib import Path
 from batonpass.errors import GrantError
-from batonpass.handoff.calls.tools import tool
+from batonpass.handoff.tools.declaration import tool
 from batonpass.relay import Relay
 
 url, home, world, dies = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]

@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from batonpass.handoff.calls.past_calls import read_runs
-from batonpass.model.ids import StreamId
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.run import RunState
+from batonpass.handoff.history.past_calls import read_runs
+from batonpass.model.base.ids import StreamId
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.ledger.run import RunState
 from batonpass.relay import Relay
 from tests.children import FORKS
 from tests.integration import chain

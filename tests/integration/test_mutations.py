@@ -11,11 +11,11 @@ from typing import Self
 import apsw
 import pytest
 
-from batonpass.audit import linking, verify
-from batonpass.audit.signatures import SignatureCheck
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification import chain_check, verify
+from batonpass.audit.verification.signatures import SignatureCheck
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import BatonpassError, DerivedStateError
-from batonpass.ledger.sealing import Sealing
+from batonpass.ledger.seals import Sealing
 from batonpass.signing.ed25519 import is_signed
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import a_scribe, a_small_tree
@@ -161,7 +161,7 @@ def test_every_mutation_is_found(
     path, _ = ledger
     # The same untouched receipts are read and checked ten thousand times over; remembering the answers loses nothing.
     decode = cache(decode_receipt)
-    for reader in (linking, verify):
+    for reader in (chain_check, verify):
         monkeypatch.setattr(reader, "decode_receipt", decode)
     home = tmp_path / "copy.db.batonpass"
     shutil.copytree(path.with_name("ledger.db.batonpass"), home)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.relay import Relay
-from batonpass.store.opening import open_store
+from batonpass.store.factory import open_store
 from batonpass.store.port import ReceiptQuery
 from tests.children import FORKS
 from tests.integration import writing

@@ -8,16 +8,16 @@ from typing import Any, Final
 import apsw
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import SealError, VerificationError
 from batonpass.ledger.note import parse_note, sign_checkpoint
-from batonpass.ledger.sealing import Sealing
-from batonpass.model.ids import StreamId
-from batonpass.model.items import Decision
-from batonpass.model.seal import Seal
+from batonpass.ledger.seals import Sealing
+from batonpass.model.base.ids import StreamId
+from batonpass.model.baton.items import Decision
+from batonpass.model.ledger.seal import Seal
 from batonpass.relay import Relay
+from batonpass.store.factory import open_store
 from batonpass.store.memory import MemoryStore
-from batonpass.store.opening import open_store
 from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
 from tests.integration.full_ledger import record_everything

@@ -27,15 +27,14 @@ from batonpass.errors import (
     StreamClosedError,
 )
 from batonpass.handoff.calls.begin import begin_call
-from batonpass.handoff.calls.tools import ToolCall, declared_of, tool
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.model.ids import HandoffId, RunId, StreamId
-from batonpass.model.items import Decision, OpenQuestion
-from batonpass.model.kinds import Settlement
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.policy import HandoffPolicy
-from batonpass.model.run import RunState
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.model.base.ids import HandoffId, RunId, StreamId
+from batonpass.model.base.kinds import Settlement
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.baton.items import Decision, OpenQuestion
+from batonpass.model.ledger.run import RunState
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 
 ANA: Final = "user:ana"

@@ -9,9 +9,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
-from batonpass.model.ids import AgentId, PrincipalId
+from batonpass.model.base.ids import AgentId, PrincipalId
 from batonpass.relay import Relay
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 
 TELLS_WHERE_IT_IS: Final = signal.SIGUSR1
 

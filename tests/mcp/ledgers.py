@@ -1,6 +1,6 @@
 """What a proxy has recorded."""
 
-from batonpass.model.bodies import Body, ToolCompleted, ToolFailed, ToolRequested
+from batonpass.model.bodies.body import Body, ToolCompleted, ToolFailed, ToolRequested
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, stdio_client, types
 from mcp.client.context import ClientRequestContext
 
-from batonpass.model.bodies import ToolHeld
+from batonpass.model.bodies.body import ToolHeld
 from batonpass.relay import Relay
 from tests.mcp.ledgers import bodies_in, calls_in
 from tests.mcp.servers import PROGRAM, TALKER, node_server, proxied, python_server, reached, surroundings

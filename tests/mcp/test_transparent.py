@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from batonpass.model.run import RunState
+from batonpass.model.ledger.run import RunState
 from batonpass.relay import Relay
 from tests.mcp.everything import Observer, observe, steadied
 from tests.mcp.ledgers import calls_in

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.model.bodies import RunClosed, RunRecorded
-from batonpass.model.run import RunState
+from batonpass.model.bodies.body import RunClosed, RunRecorded
+from batonpass.model.ledger.run import RunState
 from batonpass.relay import Relay
 from tests.mcp.ledgers import bodies_in, calls_in
 from tests.mcp.servers import STRANGE, proxied

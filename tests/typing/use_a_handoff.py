@@ -20,12 +20,11 @@ from batonpass import (
     start,
     tool,
 )
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.transfer.result import Result
-from batonpass.model.ids import HandoffId
-from batonpass.model.kinds import Relation
-from batonpass.model.lifecycle import Carrier, State
+from batonpass.model.base.ids import HandoffId
+from batonpass.model.base.kinds import Relation
+from batonpass.model.base.lifecycle import Carrier, State
 
 
 @tool(target="path", reversible=True, cost=lambda _: Decimal("0.02"))

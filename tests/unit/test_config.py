@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.config import Settings, find_settings
-from batonpass.signing.approver import find_approvers_home
+from batonpass.signing.approver_key import find_approvers_home
 
 
 def homes(*places: Path) -> None:

@@ -13,14 +13,14 @@ from batonpass.errors import (
     StreamClosedError,
     UnknownRelayError,
 )
-from batonpass.model.ids import ContentId, StreamId
-from batonpass.model.items import Decision
-from batonpass.model.key import KeyStatus
+from batonpass.model.base.ids import ContentId, StreamId
+from batonpass.model.baton.items import Decision
+from batonpass.model.ledger.key import KeyStatus
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.builders import ANA
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 from batonpass.wire.codec import decode_receipt
 from tests.unit.model.examples import EDITOR, an_id
 

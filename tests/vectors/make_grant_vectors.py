@@ -14,14 +14,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from batonpass.grants.issuing import sign
-from batonpass.model.call import Call
-from batonpass.model.grant import Chain, Grant, Proof, Signed, Statement
-from batonpass.model.limits import Limits
-from batonpass.model.permit import spell_time
-from batonpass.model.scope_text import read_scope
+from batonpass.grants.issuer import sign
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant import Chain, Grant, Proof, Signed, Statement
+from batonpass.model.grants.limits import Limits
+from batonpass.model.grants.permit import spell_time
+from batonpass.model.grants.scope_text import read_scope
 from batonpass.wire.call_digest import digest_call
-from batonpass.wire.statements import PAYLOAD_TYPE
+from batonpass.wire.grant_statements import PAYLOAD_TYPE
 from batonpass.wire.token import decode_revocations, encode_chain, encode_proof, join_token
 from tests.unit.grants.world import AUDIENCE, RELAY, ROOT, RUN, THIEF, WRITE, World, a_run, with_last
 

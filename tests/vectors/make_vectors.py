@@ -10,7 +10,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
-from batonpass.model.bodies import Kind
+from batonpass.model.bodies.body import Kind
 from batonpass.wire.codec import encode_envelope
 from batonpass.wire.versions import PREDICATE_TYPE
 from tests.unit.model.examples import WORDS

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from batonpass.model.items import Constraint, Decision, Exclusion, ItemValue, OpenQuestion, WorkItem
-from batonpass.model.session import REVISIT, SessionState, revisit_mark
+from batonpass.model.baton.items import Constraint, Decision, Exclusion, ItemValue, OpenQuestion, WorkItem
+from batonpass.model.baton.session import REVISIT, SessionState, revisit_mark
 
 
 class Topic(StrEnum):
@@ -18,7 +18,7 @@ class Topic(StrEnum):
     OUTPUT = "verified output"
 
 
-class Turn(StrEnum):
+class SessionTurn(StrEnum):
     """What became of something."""
 
     ADDED = "added"
@@ -31,7 +31,7 @@ class Change(Struct, frozen=True, kw_only=True):
     """One thing that is not as it was."""
 
     topic: Topic
-    turn: Turn
+    turn: SessionTurn
     what: str
     before: str | None = None
     after: str | None = None
@@ -42,7 +42,9 @@ def compare_states(before: SessionState, after: SessionState) -> tuple[Change, .
     old, new = _topics(before), _topics(after)
     reopened = dict(_reopened(before, after))
     changes = [
-        Change(topic=Topic.DECISION, turn=Turn.REOPENED, what=what, before=old[Topic.DECISION].get(what), after=why)
+        Change(
+            topic=Topic.DECISION, turn=SessionTurn.REOPENED, what=what, before=old[Topic.DECISION].get(what), after=why
+        )
         for what, why in reopened.items()
     ]
     for topic in Topic:
@@ -57,7 +59,7 @@ def compare_states(before: SessionState, after: SessionState) -> tuple[Change, .
 
 def _is_told(change: Change, reopened: Mapping[str, str]) -> bool:
     """Return whether a question is the other side of a decision that is open again."""
-    is_new = change.topic is Topic.QUESTION and change.turn is Turn.ADDED
+    is_new = change.topic is Topic.QUESTION and change.turn is SessionTurn.ADDED
     return is_new and any(change.what.startswith(revisit_mark(what)) for what in reopened)
 
 
@@ -81,7 +83,7 @@ def _compare(topic: Topic, old: Mapping[str, str], new: Mapping[str, str]) -> It
         before, after = old.get(what), new.get(what)
         if before == after:
             continue
-        turn = Turn.ADDED if before is None else Turn.GONE if after is None else Turn.CHANGED
+        turn = SessionTurn.ADDED if before is None else SessionTurn.GONE if after is None else SessionTurn.CHANGED
         yield Change(topic=topic, turn=turn, what=what, before=before, after=after)
 
 

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
-from batonpass.adapters.claude_code.hooks.directory_policy import DirectoryPolicy
 from batonpass.adapters.claude_code.hooks.events import EVENTS
-from batonpass.adapters.claude_code.hooks.recorder import Recorder, denied
+from batonpass.adapters.claude_code.hooks.rules.directory_policy import DirectoryPolicy
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder, denied
 from batonpass.config import find_settings
 from batonpass.errors import BatonpassError
-from batonpass.model.receipt import Mode
-from batonpass.model.rules import Policy
+from batonpass.model.base.kinds import Mode
+from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
 
 # Longer than anything of ours takes; a ledger that is locked for so long is broken.
@@ -50,7 +50,7 @@ def record_hooks(
     )
     mode = Mode.ENFORCED if enforce else Mode.OBSERVED
     policy = DirectoryPolicy(place, settings.policy)
-    callback = _Callback(Recorder(opened, place, mode=mode, by=by, policy=policy), enforce=enforce)
+    callback = _Callback(HookRecorder(opened, place, mode=mode, by=by, policy=policy), enforce=enforce)
     on_failure = "block" if enforce else "continue"
     made = {event: [matcher(hooks=[callback], timeout=_SECONDS, on_failure=on_failure)] for event in EVENTS}
     return Hooks(made, callback, opened if relay is None else None)
@@ -83,7 +83,7 @@ class Hooks(dict[Any, list[Any]]):
 class _Callback:
     """Hands events to a recorder, in a thread: the program's own loop does not wait for a disk."""
 
-    def __init__(self, recorder: Recorder, *, enforce: bool) -> None:
+    def __init__(self, recorder: HookRecorder, *, enforce: bool) -> None:
         self._recorder = recorder
         self._enforce = enforce
         self._sessions: set[str] = set()

@@ -5,19 +5,19 @@ Needs the extra `batonpass[agents]` as soon as an agent runs; importing this nee
 
 from typing import TYPE_CHECKING
 
+from batonpass.agents.agent_memory import AgentMemory
+from batonpass.agents.agent_relay import store_of
+from batonpass.agents.agent_tools import ToolDefinition, ToolExecutor, ToolRegistry
 from batonpass.agents.clients import AnthropicClient, ModelClient, OpenAIClient, ScriptedClient
 from batonpass.agents.crew import Crew, CrewResult
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
-from batonpass.agents.events import Event, EventLog
-from batonpass.agents.handoffs import HandoffExecutor, create_handoff_tool
-from batonpass.agents.memory import AgentMemory
-from batonpass.agents.places import store_of
+from batonpass.agents.event_log import Event, EventLog
+from batonpass.agents.handoff_tool import HandoffExecutor, create_handoff_tool
 from batonpass.agents.registry import AgentCard, AgentRegistry
 from batonpass.agents.runner import AgentRunner
-from batonpass.agents.tools import ToolDefinition, ToolExecutor, ToolRegistry
 from batonpass.errors import HandoffDepthExceededError
-from batonpass.model.label import SourceType
-from batonpass.model.policy import HandoffPolicy
+from batonpass.model.base.label import SourceType
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 if TYPE_CHECKING:
     from batonpass.store.port import LedgerStore

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from batonpass.agents.extra import require_extra
+from batonpass.agents.framework.extra import require_extra
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -72,6 +72,6 @@ class ScriptedClient:
     def model(self, name: str) -> "Model":
         """Return the script as a model of any name."""
         require_extra()
-        from batonpass.agents.scripted import scripted_model  # noqa: PLC0415 - the extra
+        from batonpass.agents.framework.scripted_model import scripted_model  # noqa: PLC0415 - the extra
 
         return scripted_model(self._script, name)

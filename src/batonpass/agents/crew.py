@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from batonpass.agents.handoffs import HandoffExecutor
-from batonpass.agents.places import relay_of
+from batonpass.agents.agent_relay import relay_of
+from batonpass.agents.handoff_tool import HandoffExecutor
 from batonpass.agents.registry import AgentRegistry
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.transfer.result import Result
-from batonpass.model.ids import RunId, session_named
-from batonpass.model.items import WorkItem
-from batonpass.model.kinds import Outcome
-from batonpass.model.limits import Limits
-from batonpass.model.policy import HandoffPolicy
+from batonpass.model.base.ids import RunId, session_named
+from batonpass.model.base.kinds import Outcome
+from batonpass.model.baton.items import WorkItem
+from batonpass.model.grants.limits import Limits
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 
 

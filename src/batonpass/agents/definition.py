@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import require_instance, require_integer, require_text, require_texts
-from batonpass.model.ids import AgentId, PrincipalId, RunId, require_agent, require_principal
-from batonpass.model.items import Report
-from batonpass.model.scope_text import read_scope
+from batonpass.model.base.checks import require_instance, require_integer, require_text, require_texts
+from batonpass.model.base.ids import AgentId, PrincipalId, RunId, require_agent, require_principal
+from batonpass.model.baton.items import Report
+from batonpass.model.grants.scope_text import read_scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

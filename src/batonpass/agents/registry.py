@@ -8,8 +8,8 @@ from batonpass.agents.definition import AgentDefinition
 from batonpass.agents.runner import AgentRunner
 from batonpass.aio import AsyncRelay
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.model.card import Card
-from batonpass.model.ids import AgentId, require_agent
+from batonpass.model.base.ids import AgentId, require_agent
+from batonpass.model.baton.card import Card
 from batonpass.relay import Relay
 
 PROTOCOL: Final = "a2a/1.0"

@@ -4,28 +4,28 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from batonpass.agents.agent_relay import relay_of
+from batonpass.agents.agent_sessions import read_session
+from batonpass.agents.agent_tools import ToolDefinition, ToolExecutor
+from batonpass.agents.attempt_input import prepare
 from batonpass.agents.clients import ModelClient
-from batonpass.agents.current import Current
+from batonpass.agents.current_run import Current
 from batonpass.agents.definition import AgentDefinition, RunnerConfig, RunResult
-from batonpass.agents.extra import require_extra
-from batonpass.agents.owntools import GRANT, MEMORY, READING
-from batonpass.agents.places import relay_of
-from batonpass.agents.preparing import prepare
-from batonpass.agents.sessions import read_session
-from batonpass.agents.tools import ToolDefinition, ToolExecutor
+from batonpass.agents.framework.extra import require_extra
+from batonpass.agents.own_tools import GRANT, MEMORY, READING
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
 from batonpass.briefing.reports import gaps_of
-from batonpass.model.card import Card
-from batonpass.model.effective_grant import EffectiveGrant
-from batonpass.model.ids import session_named
-from batonpass.model.items import Constraint, Exclusion
-from batonpass.model.kinds import Outcome
-from batonpass.model.limits import Limits
+from batonpass.model.base.ids import session_named
+from batonpass.model.base.kinds import Outcome
+from batonpass.model.baton.card import Card
+from batonpass.model.baton.items import Constraint, Exclusion
+from batonpass.model.grants.effective_grant import EffectiveGrant
+from batonpass.model.grants.limits import Limits
 from batonpass.relay import Relay
 
 if TYPE_CHECKING:
-    from batonpass.agents.engine import Answer
+    from batonpass.agents.framework.engine import ModelAnswer
 
 PLAIN: Final = "report.plain"
 
@@ -127,8 +127,8 @@ class AgentRunner:
         *,
         prompt: str,
         messages: object | None,
-    ) -> "Answer":
-        from batonpass.agents.engine import ask, read_history  # noqa: PLC0415 - the extra
+    ) -> "ModelAnswer":
+        from batonpass.agents.framework.engine import ask, read_history  # noqa: PLC0415 - the extra
 
         history = read_history(messages)
         # An attempt goes on where the last one stopped: it was told its task already.

@@ -10,11 +10,11 @@ from batonpass.aio.faces import Face, Opening, opens, twin
 from batonpass.aio.run import AsyncCall, AsyncHandoff, AsyncRun, AsyncRunner, end_cancelled
 from batonpass.aio.threads import in_thread
 from batonpass.clock import Clock
-from batonpass.handoff.calls.tools import is_async
-from batonpass.handoff.running import Runner
-from batonpass.model.card import Card
-from batonpass.model.ids import AgentId, RunId
-from batonpass.policy.reading import AnyPolicy
+from batonpass.handoff.programs.runners import Runner
+from batonpass.handoff.tools.declaration import is_async
+from batonpass.model.base.ids import AgentId, RunId
+from batonpass.model.baton.card import Card
+from batonpass.policy.policy_table import AnyPolicy
 from batonpass.relay import AnyCheck, AnyProvider, Relay
 from batonpass.store.port import LedgerStore
 

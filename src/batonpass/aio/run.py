@@ -14,27 +14,25 @@ from batonpass.aio.faces import Face, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
 from batonpass.errors import HandoffError
 from batonpass.handoff.calls.begin import begin_call
-from batonpass.handoff.calls.begun import Begun, Replayed
-from batonpass.handoff.calls.commands import KEPT, Finished
-from batonpass.handoff.calls.context import entered
 from batonpass.handoff.calls.finish import fail_call, finish_call
-from batonpass.handoff.calls.past_calls import Resumption
-from batonpass.handoff.calls.returned import drained, drained_async, is_lazy
-from batonpass.handoff.calls.shell import NO_VARIABLES, plan_command
-from batonpass.handoff.calls.tools import ToolCall, declare, declared_of, is_async
-from batonpass.handoff.handoff import LiveHandoff, Result, pauses
-from batonpass.handoff.heldcall import LiveCall
-from batonpass.handoff.run import LiveRun
-from batonpass.handoff.running import Runner, fail_run, take_report
-from batonpass.model.baton import Baton
-from batonpass.model.charge import Unit
-from batonpass.model.effective_grant import EffectiveGrant
-from batonpass.model.ids import AgentId, PrincipalId, RunId
-from batonpass.model.items import Item, Report
-from batonpass.model.label import Label, Source
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import State
-from batonpass.model.session import SessionState
+from batonpass.handoff.calls.pending_call import Begun, Replayed
+from batonpass.handoff.calls.shell_call import NO_VARIABLES, plan_command
+from batonpass.handoff.history.past_calls import Resumption
+from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun, Result, pauses
+from batonpass.handoff.programs.runners import Runner, fail_run, take_report
+from batonpass.handoff.shell.commands import KEPT, Finished
+from batonpass.handoff.tools.call_context import entered
+from batonpass.handoff.tools.declaration import ToolCall, declare, declared_of, is_async
+from batonpass.handoff.tools.returned_value import drained, drained_async, is_lazy
+from batonpass.model.base.ids import AgentId, PrincipalId, RunId
+from batonpass.model.base.label import Label, Source
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Item, Report
+from batonpass.model.baton.session import SessionState
+from batonpass.model.grants.charge import Unit
+from batonpass.model.grants.effective_grant import EffectiveGrant
+from batonpass.model.ledger.lease import Lease
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")

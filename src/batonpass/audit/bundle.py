@@ -10,15 +10,15 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
-from batonpass.audit.evidence import Evidence
-from batonpass.audit.verify import Progress, Verification, read_path, require_root_key
+from batonpass.audit.verification.evidence import Evidence
+from batonpass.audit.verification.verify import Progress, Verification, read_path, require_root_key
 from batonpass.errors import EditedError, InvalidValueError, LedgerExistsError, VerificationError
-from batonpass.model.bodies import RunStarted
-from batonpass.model.content import Content, Place, StoredContent
-from batonpass.model.entry import Entry, Touch
-from batonpass.model.ids import ContentId, KeyId, LedgerId, PublicKey, RunId
-from batonpass.model.receipt import SignedReceipt, StoredReceipt
-from batonpass.model.stream import StreamKind
+from batonpass.model.base.ids import ContentId, KeyId, LedgerId, PublicKey, RunId
+from batonpass.model.bodies.body import RunStarted
+from batonpass.model.ledger.content import Content, Place, StoredContent
+from batonpass.model.ledger.entry import Entry, Touch
+from batonpass.model.ledger.receipt import SignedReceipt, StoredReceipt
+from batonpass.model.ledger.stream import StreamKind
 from batonpass.store.port import LedgerInfo, LedgerStore, LedgerView, ReceiptQuery
 from batonpass.wire.canonical import encode_typed, read_base64, write_base64
 from batonpass.wire.codec import decode_envelope, decode_receipt, encode_envelope, refused

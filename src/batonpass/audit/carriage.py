@@ -16,8 +16,9 @@ from typing import Final
 from msgspec import Struct, field
 
 from batonpass.errors import EditedError, NotFoundError
-from batonpass.model.baton import ABRIDGED, INHERITED
-from batonpass.model.bodies import (
+from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
+from batonpass.model.baton.baton import ABRIDGED, INHERITED
+from batonpass.model.bodies.body import (
     Carried,
     HandoffAccepted,
     HandoffInitiated,
@@ -27,10 +28,9 @@ from batonpass.model.bodies import (
     RunRelaxed,
     RunStarted,
 )
-from batonpass.model.content import Place, content_digest
-from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, ReceiptId, RunId, StreamId
-from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff
+from batonpass.model.ledger.content import Place, content_digest
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Handoff
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.canonical import digest
@@ -38,7 +38,7 @@ from batonpass.wire.canonical import digest
 _NOTES: Final = (Kind.RUN_RECORDED, Kind.RUN_RELAXED)
 
 
-class Fault(StrEnum):
+class CarriageFault(StrEnum):
     """What can be wrong with how items were carried."""
 
     LOST = "lost"
@@ -49,7 +49,7 @@ class Fault(StrEnum):
     OTHER_BATON = "other-baton"
 
 
-class Words(StrEnum):
+class CarriedWords(StrEnum):
     """What became of the words of an item."""
 
     KEPT = "kept"  # they are there, and are what was committed to
@@ -73,7 +73,7 @@ class Passenger(Struct, frozen=True, kw_only=True):
     ref: Carried
     origin: Origin | None  # None if nobody recorded it
     arrived: bool
-    words: Words
+    words: CarriedWords
     body: bytes | None
 
 
@@ -85,16 +85,16 @@ class Relaxed(Struct, frozen=True, kw_only=True):
     by: PrincipalId
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class CarriageFinding(Struct, frozen=True, kw_only=True):
     """Something that is wrong, and where."""
 
-    fault: Fault
+    fault: CarriageFault
     hop: int
     ref: Carried | None
     receipt: ReceiptId
 
 
-class Hop(Struct, frozen=True, kw_only=True):
+class CarriageHop(Struct, frozen=True, kw_only=True):
     """One offer on the way down: what its sender had, and what it handed on."""
 
     number: int
@@ -120,10 +120,10 @@ class Carriage(Struct, frozen=True, kw_only=True):
     handoff: HandoffId
     root: RunId
     principal: PrincipalId
-    hops: tuple[Hop, ...]
+    hops: tuple[CarriageHop, ...]
     items: tuple[Passenger, ...]  # all that ever were on the way, in the order in which they came
     later: tuple[Passenger, ...]  # what humans said in this tree and this handoff does not know of
-    findings: tuple[Finding, ...]
+    findings: tuple[CarriageFinding, ...]
     left: tuple[Passenger, ...] = ()  # what was left behind at some hop, in the order of the hops
 
     @property
@@ -160,7 +160,7 @@ class _Way(Struct):
     left: dict[ContentId, Carried] = field(default_factory=dict)
     seen: dict[ContentId, Carried] = field(default_factory=dict)
     origins: dict[ContentId, Origin] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CarriageFinding] = field(default_factory=list)
 
     def meet(self, ref: Carried, origin: Origin | None) -> None:
         """Remember an item, and where it came from if that is new."""
@@ -186,9 +186,11 @@ def prove_carriage(view: LedgerView, handoff: Handoff) -> Carriage:
     arrived = {ref.item for ref in hops[-1].carried}
     items = tuple(_passengers(view, way, way.seen, arrived=arrived))
     for item in items:
-        if item.words is Words.ALTERED and item.origin is not None:
+        if item.words is CarriedWords.ALTERED and item.origin is not None:
             place = item.origin.at_hop or len(hops)
-            way.findings.append(Finding(fault=Fault.ALTERED, hop=place, ref=item.ref, receipt=item.origin.receipt))
+            way.findings.append(
+                CarriageFinding(fault=CarriageFault.ALTERED, hop=place, ref=item.ref, receipt=item.origin.receipt)
+            )
     return Carriage(
         handoff=handoff.id,
         root=way.root,
@@ -239,15 +241,15 @@ def _acceptance(view: LedgerView, handoff: Handoff, offers: list[_Offer], number
     return None if handoff.run is None else read_receipt(view.get_receipt_at(StreamId(handoff.run), 1))
 
 
-def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Receipt | None) -> Hop:
+def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Receipt | None) -> CarriageHop:
     above = set(way.bound)
     relaxed = tuple(_take_notes(way, number, offer))
     before = above if number > 1 else set(way.bound)  # what the root itself recorded is where everything begins
     carried = {ref.item: ref for ref in offer.body.carries}
     for bound in way.bound.values():
         if carried.get(bound.item) != bound:
-            fault = Fault.CHANGED if bound.item in carried else Fault.LOST
-            way.findings.append(Finding(fault=fault, hop=number, ref=bound, receipt=offer.receipt.id))
+            fault = CarriageFault.CHANGED if bound.item in carried else CarriageFault.LOST
+            way.findings.append(CarriageFinding(fault=fault, hop=number, ref=bound, receipt=offer.receipt.id))
     same = sum(carried.get(item) == bound for item, bound in way.bound.items() if item in before)
     inherited = {item: ref for item, ref in carried.items() if ref.part in INHERITED}
     for ref in inherited.values():
@@ -257,8 +259,10 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
     left = _leave(way, number, offer, carried)
     countersigned = acceptance is not None and _is_countersigned(view, offer, acceptance)
     if acceptance is not None and _baton(acceptance) is not None and not countersigned:
-        way.findings.append(Finding(fault=Fault.OTHER_BATON, hop=number, ref=None, receipt=acceptance.id))
-    return Hop(
+        way.findings.append(
+            CarriageFinding(fault=CarriageFault.OTHER_BATON, hop=number, ref=None, receipt=acceptance.id)
+        )
+    return CarriageHop(
         number=number,
         handoff=offer.body.handoff,
         sender=_agent(offer.opening),
@@ -312,7 +316,9 @@ def _take_notes(way: _Way, number: int, offer: _Offer) -> Iterator[Relaxed]:
                 ref = way.bound.pop(body.item)
                 author = way.origins.get(ref.item)
                 if ref.part is Part.INTENT or body.by not in {way.principal, None if author is None else author.by}:
-                    way.findings.append(Finding(fault=Fault.NOT_ENTITLED, hop=number, ref=ref, receipt=note.id))
+                    way.findings.append(
+                        CarriageFinding(fault=CarriageFault.NOT_ENTITLED, hop=number, ref=ref, receipt=note.id)
+                    )
                 yield Relaxed(ref=ref, receipt=note.id, by=body.by)
 
 
@@ -325,7 +331,9 @@ def _take_new(view: LedgerView, way: _Way, number: int, offer: _Offer, ref: Carr
         origin = _find_origin(view, way.root, ref)
     way.meet(ref, origin)
     if origin is None:
-        way.findings.append(Finding(fault=Fault.UNRECORDED, hop=number, ref=ref, receipt=offer.receipt.id))
+        way.findings.append(
+            CarriageFinding(fault=CarriageFault.UNRECORDED, hop=number, ref=ref, receipt=offer.receipt.id)
+        )
 
 
 def _find_origin(view: LedgerView, root: RunId, ref: Carried) -> Origin | None:
@@ -353,17 +361,19 @@ def _passengers(
     for ref in refs.values():
         content = stored.get(ref.item)
         if content is None or (content.body is None and content.place is not Place.ERASED):
-            words = Words.ABSENT
+            words = CarriedWords.ABSENT
         elif content.body is None or content.salt is None:
-            words = Words.ERASED
+            words = CarriedWords.ERASED
         else:
-            words = Words.KEPT if content_digest(content.salt, content.body) == ref.digest else Words.ALTERED
+            words = (
+                CarriedWords.KEPT if content_digest(content.salt, content.body) == ref.digest else CarriedWords.ALTERED
+            )
         yield Passenger(
             ref=ref,
             origin=way.origins.get(ref.item),
             arrived=ref.item in arrived,
             words=words,
-            body=content.body if content is not None and words is Words.KEPT else None,
+            body=content.body if content is not None and words is CarriedWords.KEPT else None,
         )
 
 

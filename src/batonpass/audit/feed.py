@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from batonpass.errors import StoreReadOnlyError, StoreRefusedError
-from batonpass.model.ids import ReceiptId, RunId
-from batonpass.model.receipt import StoredReceipt
+from batonpass.model.base.ids import ReceiptId, RunId
+from batonpass.model.ledger.receipt import StoredReceipt
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
 

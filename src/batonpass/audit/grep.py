@@ -10,8 +10,8 @@ import re2
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError, NotFoundError
-from batonpass.model.ids import HANDOFF, RELAY, RUN, HandoffId, ReceiptId, RunId, StreamId
-from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.model.base.ids import HANDOFF, RELAY, RUN, HandoffId, ReceiptId, RunId, StreamId
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -62,7 +62,7 @@ class Match(Struct, frozen=True, kw_only=True):
     after: str
 
 
-class Pattern:
+class SearchPattern:
     """A regular expression that takes linear time, whatever the pattern and the text. Raises `InvalidValueError`."""
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
@@ -82,7 +82,7 @@ class Pattern:
         return None if found is None else (found.start(), found.end())
 
 
-def find_matches(view: LedgerView, pattern: Pattern, query: ReceiptQuery) -> Iterator[Match]:
+def find_matches(view: LedgerView, pattern: SearchPattern, query: ReceiptQuery) -> Iterator[Match]:
     """Yield every match in the receipts of a query, in their order; nothing is held in memory that was yielded."""
 
     @lru_cache(_STREAMS_KEPT)
@@ -109,7 +109,7 @@ def find_matches(view: LedgerView, pattern: Pattern, query: ReceiptQuery) -> Ite
 
 def _places(
     view: LedgerView,
-    pattern: Pattern,
+    pattern: SearchPattern,
     stored: StoredReceipt,
     receipt: Receipt,
 ) -> Iterator[tuple[str, int | None, str, tuple[int, int]]]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from batonpass.briefing.quoting import inline, is_inline
-from batonpass.model.effective_grant import EffectiveGrant, GrantStep, LimitLeft, PermitLeft, Standing
+from batonpass.briefing.quotes import inline, is_inline
+from batonpass.model.grants.effective_grant import EffectiveGrant, GrantStanding, GrantStep, LimitLeft, PermitLeft
 
 HEADING: Final = "What you may do"
 ASK_AGAIN: Final = "show_grant"
@@ -14,8 +14,8 @@ _BLOCKED: Final = {False: "changes to the record.", True: "changes to the record
 _TRIED_OUT: Final = "What goes beyond this is flagged:"
 _UNGRANTED: Final = "You hold no grant. You are held to what must hold, to your budget and to the policy."
 _STOPPED: Final = {
-    Standing.REVOKED: "Your grant was revoked. Stop, and say what is done and what is not.",
-    Standing.ENDED: "Your grant has ended. Stop, and say what is done and what is not.",
+    GrantStanding.REVOKED: "Your grant was revoked. Stop, and say what is done and what is not.",
+    GrantStanding.ENDED: "Your grant has ended. Stop, and say what is done and what is not.",
 }
 _SHOWN: Final = 10  # of what was granted further up; what the reader may itself is told whole
 
@@ -39,7 +39,7 @@ def _lines(grant: EffectiveGrant, *, can_ask: bool) -> Iterator[str]:
     else:
         if grant.is_observed:
             yield f"{_observed(grant)} {_TRIED_OUT}"
-        elif grant.standing is not Standing.IN_FORCE:
+        elif grant.standing is not GrantStanding.IN_FORCE:
             yield _STOPPED[grant.standing]
         yield f"You may: {_listed(map(_permit, grant.may)) or 'use nothing yourself'}"
         yield f"You may hand on: {_listed(map(_safe, grant.may_delegate or ())) or 'nothing'}"
@@ -81,7 +81,7 @@ def _limit(one: LimitLeft) -> str:
 def _step(step: GrantStep) -> str:
     given = _listed(map(_safe, step.may), _SHOWN) or "nothing of its own"
     on = f", to hand on {_listed(map(_safe, step.may_delegate), _SHOWN)}" if step.may_delegate else ""
-    ended = "" if step.standing is Standing.IN_FORCE else f" ({step.standing})"
+    ended = "" if step.standing is GrantStanding.IN_FORCE else f" ({step.standing})"
     return f"{step.by} to {step.to}: {given}{on}{ended}"
 
 

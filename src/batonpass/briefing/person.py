@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from batonpass.briefing.opening import opening_of
+from batonpass.briefing.first_line import opening_of
 from batonpass.briefing.pieces import Piece
 from batonpass.briefing.sections import YOUR_TASK, describe_budget, pieces_of
-from batonpass.model.baton import Baton
-from batonpass.model.ids import ContentId
+from batonpass.model.base.ids import ContentId
+from batonpass.model.baton.baton import Baton
 
 # What begins or ends something in Markdown or HTML, wherever it stands.
 _ACTIVE: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.briefing.quoting import is_inline
+from batonpass.briefing.quotes import is_inline
 
 # What a piece costs beside its text: its bullet or its two marker lines.
 _AROUND: Final = 80

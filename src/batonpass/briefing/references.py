@@ -4,11 +4,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.briefing.quoting import new_marker, quoted
+from batonpass.briefing.quotes import new_marker, quoted
 from batonpass.briefing.sections import ReadBody, pieces_of
 from batonpass.errors import InvalidValueError
-from batonpass.model.baton import Baton
-from batonpass.model.checks import require_integer, shorten
+from batonpass.model.base.checks import require_integer, shorten
+from batonpass.model.baton.baton import Baton
 
 AT_ONCE: Final = 16_000  # characters
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.briefing.opening import counted, opening_of
+from batonpass.briefing.first_line import counted, opening_of
 from batonpass.briefing.permissions import describe_grant, texts_of
 from batonpass.briefing.pieces import Piece, choose_deferred
-from batonpass.briefing.quoting import inline, is_inline, new_marker, quoted, require_marker
+from batonpass.briefing.quotes import inline, is_inline, new_marker, quoted, require_marker
 from batonpass.briefing.sections import (
     DATA,
     YOUR_TASK,
@@ -21,10 +21,10 @@ from batonpass.briefing.sections import (
     pieces_of,
     pieces_of_items,
 )
-from batonpass.model.baton import Baton
-from batonpass.model.effective_grant import EffectiveGrant
-from batonpass.model.ids import ContentId
-from batonpass.model.items import Artifact, Item
+from batonpass.model.base.ids import ContentId
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Artifact, Item
+from batonpass.model.grants.effective_grant import EffectiveGrant
 
 LIMIT: Final = 48_000  # characters, about 12,000 tokens
 

@@ -5,9 +5,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.baton import EXPECTED
-from batonpass.model.checks import shorten
-from batonpass.model.items import (
+from batonpass.model.base.checks import shorten
+from batonpass.model.base.kinds import Part, Relation
+from batonpass.model.baton.baton import EXPECTED
+from batonpass.model.baton.items import (
     SURE,
     Assumption,
     Claim,
@@ -18,7 +19,6 @@ from batonpass.model.items import (
     WorkItem,
     parts_of,
 )
-from batonpass.model.kinds import Part, Relation
 from batonpass.wire.canonical import encode
 
 NAME: Final = "report_back"

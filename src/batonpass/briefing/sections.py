@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from batonpass.briefing.pieces import Piece, Rank
-from batonpass.model.baton import Baton, Budget
-from batonpass.model.ids import ContentId
-from batonpass.model.items import (
+from batonpass.model.base.ids import ContentId
+from batonpass.model.base.kinds import Part
+from batonpass.model.baton.baton import Baton, Budget
+from batonpass.model.baton.items import (
     SURE,
     Artifact,
     Assumption,
@@ -20,7 +21,6 @@ from batonpass.model.items import (
     Report,
     WorkItem,
 )
-from batonpass.model.kinds import Part
 
 TASK: Final = "task"
 RATIONALE: Final = "rationale"

@@ -4,19 +4,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from batonpass.cli.exits import NO
-from batonpass.cli.handoff_chosen import is_person
-from batonpass.cli.opening import opened_relay
-from batonpass.cli.options import checked, json_option, ledger_option
-from batonpass.cli.passphrase import new_passphrase, unlock
-from batonpass.cli.printing import paint, say, say_json, table, tell
+from batonpass.cli.input.ledger_access import opened_relay
+from batonpass.cli.input.options import checked, is_person, json_option, ledger_option
+from batonpass.cli.input.passphrase import new_passphrase, unlock
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.errors import InvalidValueError, KeyMissingError, KeyRefusedError
-from batonpass.handoff.membership import has_one
-from batonpass.model.checks import require_digest
-from batonpass.model.ids import PrincipalId, PublicKey, is_user, require_principal
-from batonpass.model.key import Key, KeyRole, KeyStatus
-from batonpass.model.projection import key_id
-from batonpass.signing.approver import (
+from batonpass.handoff.runtime.membership import has_one
+from batonpass.model.base.checks import require_digest
+from batonpass.model.base.ids import PrincipalId, PublicKey, is_user, require_principal
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.projection import key_id
+from batonpass.signing.approver_key import (
     ApproverFile,
     find_approver,
     find_approvers,

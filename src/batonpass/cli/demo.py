@@ -9,12 +9,12 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from batonpass.cli.options import Command
-from batonpass.cli.printing import Painted, paint, say
-from batonpass.demo import delivery, poisoning, pull_request, story, two_sessions
-from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Line, Step, Tone
+from batonpass.cli.input.options import Command
+from batonpass.cli.output.terminal import Painted, paint, say
+from batonpass.demo import delivery, poisoned_page, pull_request, story, two_sessions
+from batonpass.demo.story import FLIPPED, SEAL, SHORTENED, Step, StoryLine, StoryTone
 
-_COLOURS: Final = {Tone.GOOD: "green", Tone.BAD: "red"}
+_COLOURS: Final = {StoryTone.GOOD: "green", StoryTone.BAD: "red"}
 
 
 def keep_option(command: Command) -> Command:
@@ -87,15 +87,15 @@ def of_pull_request(keep: Path | None) -> None:
 def of_poisoned(keep: Path | None) -> None:
     """Let an agent read a page that tells it to pay, hold the payment, and trace it to the page."""
     with _place(keep) as directory:
-        _show(_numbered(poisoning.play_poisoned(directory)))
+        _show(_numbered(poisoned_page.play_poisoned(directory)))
     say()
     say("The page was read, quoted and obeyed; no money moved by it, because nobody had named that account before.")
     if keep is not None:
         say()
         say(f"Look around: cd {keep}")
-        say(f"  batonpass taint {poisoning.CLERK}")
-        say(f"  batonpass why {poisoning.CLERK}")
-        say(f"  batonpass handoff show {poisoning.CLERK}")
+        say(f"  batonpass taint {poisoned_page.CLERK}")
+        say(f"  batonpass why {poisoned_page.CLERK}")
+        say(f"  batonpass handoff show {poisoned_page.CLERK}")
         say("  batonpass trail last")
 
 
@@ -119,7 +119,7 @@ def of_sessions(keep: Path | None) -> None:
 @keep_option
 def of_support(keep: Path | None) -> None:
     """Hand a customer's words on through three models, and refuse a fourth."""
-    from batonpass.demo.desk import play_desk  # noqa: PLC0415 - asyncio and all of the agents, for one story
+    from batonpass.demo.support_desk import play_desk  # noqa: PLC0415 - asyncio and all of the agents, for one story
 
     with _place(keep) as directory:
         _show(_numbered(iter(play_desk(directory))))
@@ -158,5 +158,5 @@ def _show(steps: Iterator[Step]) -> None:
             say("   ", _painted(line))
 
 
-def _painted(line: Line) -> Painted:
-    return paint(line.text, _COLOURS.get(line.tone), dim=line.tone is Tone.QUIET)
+def _painted(line: StoryLine) -> Painted:
+    return paint(line.text, _COLOURS.get(line.tone), dim=line.tone is StoryTone.QUIET)

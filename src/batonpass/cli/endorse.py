@@ -4,13 +4,12 @@ import os
 
 import click
 
-from batonpass.audit.lookup import ending
-from batonpass.cli.handoff_chosen import by_option, reason_option
-from batonpass.cli.opening import opened_relay
-from batonpass.cli.options import json_option, ledger_option
-from batonpass.cli.printing import say, say_json, tell
-from batonpass.cli.words import moment
-from batonpass.model.visible import visible
+from batonpass.audit.short_ids import ending
+from batonpass.cli.input.ledger_access import opened_relay
+from batonpass.cli.input.options import by_option, json_option, ledger_option, reason_option
+from batonpass.cli.output.terminal import say, say_json, tell
+from batonpass.cli.output.units import moment
+from batonpass.model.base.visible import visible
 from batonpass.records.shape import exact
 
 

@@ -8,12 +8,12 @@ from typing import Final
 import click
 import msgspec
 
-from batonpass.adapters.claude_code.hooks.client import Call, UnansweredError, ask
+from batonpass.adapters.claude_code.hooks.client import HookInvocation, UnansweredError, ask
 from batonpass.adapters.claude_code.hooks.events import EVENTS
-from batonpass.cli.exits import BROKEN
-from batonpass.cli.options import given_ledger, ledger_option, project_option
-from batonpass.cli.printing import say, tell
-from batonpass.model.checks import shorten
+from batonpass.cli.input.options import given_ledger, ledger_option, project_option
+from batonpass.cli.output.exits import BROKEN
+from batonpass.cli.output.terminal import say, tell
+from batonpass.model.base.checks import shorten
 
 
 class _Named(msgspec.Struct):
@@ -48,7 +48,7 @@ def claude_code(project: Path, *, enforce: bool) -> None:
     if name not in EVENTS:
         raise click.UsageError(f"nothing is recorded of {shorten(name)}; of these it is: {', '.join(EVENTS)}")
     try:
-        call = Call(words, dict(os.environ))
+        call = HookInvocation(words, dict(os.environ))
         os.chdir(call.home)
         answer = ask(call, event)
     except (UnansweredError, OSError) as error:

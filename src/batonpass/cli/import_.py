@@ -7,14 +7,14 @@ from typing import Final
 import click
 from msgspec.structs import asdict
 
-from batonpass.adapters.claude_code.importing import Counts, Imported, import_transcripts
-from batonpass.adapters.claude_code.places import config_directory, find_transcripts
-from batonpass.cli.exits import NO
-from batonpass.cli.opening import opened_relay
-from batonpass.cli.options import json_option, ledger_option, read_moment
-from batonpass.cli.printing import say, say_json, tell
-from batonpass.cli.progress import progress_bar
-from batonpass.cli.words import counted
+from batonpass.adapters.claude_code.importer.transcript_import import ImportCounts, Imported, import_transcripts
+from batonpass.adapters.claude_code.transcripts.transcript_places import config_directory, find_transcripts
+from batonpass.cli.input.ledger_access import opened_relay
+from batonpass.cli.input.options import json_option, ledger_option, read_moment
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.progress import progress_bar
+from batonpass.cli.output.terminal import say, say_json, tell
+from batonpass.cli.output.units import counted
 
 _SHOWN: Final = 10
 
@@ -64,11 +64,11 @@ def claude_code(project: Path, since: datetime | None, *, as_json: bool) -> None
 
 def _say_nothing(project: Path, *, as_json: bool) -> None:
     if as_json:
-        say_json(_facts(Imported(counts=Counts(), problems=())))
+        say_json(_facts(Imported(counts=ImportCounts(), problems=())))
     tell(f"no session worked in {project.absolute()}; looked in {config_directory() / 'projects'}")
 
 
-def _sentence(counts: Counts) -> str:
+def _sentence(counts: ImportCounts) -> str:
     if not counts.sessions:
         return f"nothing new in {counted(counts.found, 'session')}"
     parts = (

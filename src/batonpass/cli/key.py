@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from batonpass.audit.meant import get_key
-from batonpass.cli.opening import opened_relay
-from batonpass.cli.options import checked, json_option, ledger_option
-from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
+from batonpass.audit.meant_ids import get_key
+from batonpass.cli.input.ledger_access import opened_relay
+from batonpass.cli.input.options import checked, json_option, ledger_option
+from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
 from batonpass.errors import KeyFailedError, StoreReadOnlyError
-from batonpass.model.checks import require_digest
-from batonpass.model.ids import RELAY, PublicKey, RelayId, require_id
-from batonpass.model.key import Key, KeyStatus
-from batonpass.model.projection import key_id
+from batonpass.model.base.checks import require_digest
+from batonpass.model.base.ids import RELAY, PublicKey, RelayId, require_id
+from batonpass.model.ledger.key import Key, KeyStatus
+from batonpass.model.ledger.projection import key_id
 
 if TYPE_CHECKING:
     from batonpass.relay import Relay

@@ -19,7 +19,7 @@ def main() -> None:
         sys.stdout.write(f"batonpass {__version__}\n")
         return
     gc.set_threshold(_MADE_BEFORE_COLLECTING)
-    from batonpass.cli.door import cli  # noqa: PLC0415 - the parser of options is two thirds of a start
+    from batonpass.cli.nouns import cli  # noqa: PLC0415 - the parser of options is two thirds of a start
 
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):

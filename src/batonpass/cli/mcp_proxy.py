@@ -8,26 +8,26 @@ from urllib.parse import urlsplit
 
 import click
 
-from batonpass.adapters.mcp.backend import Backend, StdioBackend, headers_from
-from batonpass.adapters.mcp.deciding import Guard
-from batonpass.adapters.mcp.declaring import name_for, read_server, require_name
-from batonpass.adapters.mcp.recorder import Origin, Recorder
-from batonpass.adapters.mcp.serving import serve
-from batonpass.adapters.mcp.wrapping import MARK
-from batonpass.cli.exits import BROKEN
-from batonpass.cli.opening import settings
-from batonpass.cli.options import checked, ledger_option
-from batonpass.cli.printing import tell
+from batonpass.adapters.mcp.clients.wrapped_servers import MARK
+from batonpass.adapters.mcp.proxy.backend import Backend, StdioBackend, headers_from
+from batonpass.adapters.mcp.proxy.call_decision import Guard
+from batonpass.adapters.mcp.proxy.proxy_recorder import ProxyOrigin, ProxyRecorder
+from batonpass.adapters.mcp.proxy.service import serve
+from batonpass.adapters.mcp.server_declaration import name_for, read_server, require_name
+from batonpass.cli.input.ledger_access import settings
+from batonpass.cli.input.options import checked, ledger_option
+from batonpass.cli.output.exits import BROKEN
+from batonpass.cli.output.terminal import tell
 from batonpass.config import HANDOFF, Settings
 from batonpass.errors import MissingExtraError
-from batonpass.handoff.calls.protected_paths import Protected, program_files
-from batonpass.model.ids import HANDOFF as IDS_OF_HANDOFFS
-from batonpass.model.ids import HandoffId, require_agent, require_id, require_principal, session_named
+from batonpass.handoff.files.protected_paths import Protected, program_files
+from batonpass.model.base.ids import HANDOFF as IDS_OF_HANDOFFS
+from batonpass.model.base.ids import HandoffId, require_agent, require_id, require_principal, session_named
 from batonpass.policy.file_place import find_file
-from batonpass.policy.reading import given_policy
+from batonpass.policy.policy_table import given_policy
 
 if TYPE_CHECKING:
-    from batonpass.model.grant import Grant
+    from batonpass.model.grants.grant import Grant
     from batonpass.relay import Relay
 
 _LOADERS: Final = frozenset({"npx", "uvx", "uv", "node", "python", "python3", "bunx", "pipx", "docker", "deno"})
@@ -113,7 +113,7 @@ def command(
     server = read_server(file, name or _name_of(command, url))
     if may and handoff is not None:
         raise click.UsageError("what may be done in a handoff, its sender has said: leave --may out")
-    origin = Origin(
+    origin = ProxyOrigin(
         by=by,
         agent=agent,
         session=None if session is None else session_named(session),
@@ -122,7 +122,7 @@ def command(
         handoff=None if handoff is None else require_id("handoff", HandoffId(handoff), IDS_OF_HANDOFFS),
     )
     enforced = enforce or policy.enforce or bool(may) or handoff is not None
-    recorder = Recorder(lambda: _open(found, file), origin, enforced=enforced, tell=_complain)
+    recorder = ProxyRecorder(lambda: _open(found, file), origin, enforced=enforced, tell=_complain)
     protected = Protected.around(found.home, found.ledger, Path.cwd(), program=program_files())
     gone = serve(server, _reach(command, url, headers), recorder, Guard(recorder, protected))
     if gone is not None:
@@ -136,7 +136,7 @@ def _reach(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) 
     given = headers_from(headers, os.environ)
     if find_spec("mcp") is None:
         raise MissingExtraError("MCP servers that are reached by HTTP", "mcp")
-    from batonpass.adapters.mcp.http import HttpBackend  # noqa: PLC0415 - the SDK, which takes a while, only for HTTP
+    from batonpass.adapters.mcp.proxy.http_backend import HttpBackend  # noqa: PLC0415 - the SDK, which takes a while, only for HTTP
 
     return HttpBackend(url, given)
 
@@ -144,7 +144,7 @@ def _reach(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) 
 def _granted(may: tuple[str, ...]) -> "Grant | None":
     if not may:
         return None
-    from batonpass.handoff.transfer.grant_terms import grant_for  # noqa: PLC0415 - as below
+    from batonpass.handoff.grants.terms import grant_for  # noqa: PLC0415 - as below
 
     return grant_for(may, (), None, None, None)
 

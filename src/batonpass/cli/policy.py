@@ -7,27 +7,27 @@ from typing import Final
 
 import click
 
-from batonpass.accounts.judged import DryRun, dry_run, judge_again
-from batonpass.adapters.claude_code.hooks.rules import read_rules
-from batonpass.adapters.mcp.declaring import read_servers
-from batonpass.audit.lookup import ending
-from batonpass.audit.meant import get_meant
-from batonpass.cli.exits import NO
-from batonpass.cli.ids import HELD_ID
-from batonpass.cli.opening import opened_view
-from batonpass.cli.options import json_option, ledger_option
-from batonpass.cli.printing import paint, say, say_json, table, tell
+from batonpass.accounts.dry_run import DryRun, dry_run, judge_again
+from batonpass.adapters.claude_code.hooks.rules.agent_rules import read_rules
+from batonpass.adapters.mcp.server_declaration import read_servers
+from batonpass.audit.meant_ids import get_meant
+from batonpass.audit.short_ids import ending
+from batonpass.cli.input.id_types import HELD_ID
+from batonpass.cli.input.ledger_access import opened_view
+from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.terminal import paint, say, say_json, table, tell
 from batonpass.config import find_policy_file
 from batonpass.errors import NotFoundError, PolicyFileError
-from batonpass.guard.gates import Decision
-from batonpass.model.grant import Grant
-from batonpass.model.ids import CALL, HANDOFF, AgentId, HandoffId, ReceiptId, StreamId
-from batonpass.model.kinds import Relation
-from batonpass.model.limits import UNLIMITED
-from batonpass.model.permit import spell_time
-from batonpass.model.rules import Policy, Rule, Tier
+from batonpass.guard.policy.gates import GateDecision
+from batonpass.model.base.ids import CALL, HANDOFF, AgentId, HandoffId, ReceiptId, StreamId
+from batonpass.model.base.kinds import Relation
+from batonpass.model.grants.grant import Grant
+from batonpass.model.grants.limits import UNLIMITED
+from batonpass.model.grants.permit import spell_time
+from batonpass.model.policy.policy_rules import Policy, Rule, Tier
 from batonpass.policy.document import GRANT, read_document
-from batonpass.policy.reading import policy_of
+from batonpass.policy.policy_table import policy_of
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 
@@ -149,7 +149,7 @@ def _read(file: Path | None) -> Policy:
     return policy_of(document)
 
 
-def _judged(view: LedgerView, given: str, policy: Policy) -> tuple[str, tuple[Decision, ...]]:
+def _judged(view: LedgerView, given: str, policy: Policy) -> tuple[str, tuple[GateDecision, ...]]:
     meant = get_meant(view, given, (HANDOFF, CALL))
     if meant.receipt is not None:
         return judge_again(view, read_receipt(view.get_receipt(ReceiptId(meant.receipt))), policy)
@@ -221,7 +221,7 @@ def _rule_facts(rule: Rule) -> dict[str, object]:
     return {name: getattr(rule, name) for name in ("name", "on", "gate", "approvals", *_PATTERNS, "line")}
 
 
-def _decision_facts(decision: Decision) -> dict[str, object]:
+def _decision_facts(decision: GateDecision) -> dict[str, object]:
     return {
         "gate": decision.gate,
         "rule": decision.rule,

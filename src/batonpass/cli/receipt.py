@@ -8,22 +8,22 @@ from typing import Any
 import click
 import msgspec
 
-from batonpass.audit.grep import Match, Pattern, find_matches
-from batonpass.audit.lookup import ending
-from batonpass.audit.meant import get_receipt
-from batonpass.cli.exits import NO
-from batonpass.cli.ids import AGENT_NAME, RECEIPT_ID
-from batonpass.cli.opening import opened_relay, opened_view, viewed
-from batonpass.cli.options import json_option, ledger_option, read_moment, written
-from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
-from batonpass.cli.showing import name_of, say_content
-from batonpass.cli.words import counted, moment
+from batonpass.audit.grep import Match, SearchPattern, find_matches
+from batonpass.audit.meant_ids import get_receipt
+from batonpass.audit.short_ids import ending
+from batonpass.cli.input.id_types import AGENT_NAME, RECEIPT_ID
+from batonpass.cli.input.ledger_access import opened_relay, opened_view, viewed
+from batonpass.cli.input.options import json_option, ledger_option, read_moment, written
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.list_rows import name_of, say_content
+from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
+from batonpass.cli.output.units import counted, moment
 from batonpass.errors import InvalidValueError, NotFoundError
 from batonpass.ledger.merkle import inclusion_proof, leaf_hash
-from batonpass.ledger.proof import Proof, format_proof
-from batonpass.model.ids import AgentId, RunId
-from batonpass.model.receipt import Receipt, StoredReceipt
-from batonpass.model.seal import Seal
+from batonpass.ledger.seal_proof import SealProof, format_proof
+from batonpass.model.base.ids import AgentId, RunId
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.seal import Seal
 from batonpass.records.lineage import Tasks
 from batonpass.records.shape import exact, text_shape
 from batonpass.records.text import read_receipt, read_texts
@@ -81,7 +81,7 @@ def grep(
     none.
     """
     try:
-        compiled = Pattern(pattern, ignore_case=ignore_case)
+        compiled = SearchPattern(pattern, ignore_case=ignore_case)
     except InvalidValueError as error:
         raise click.BadParameter(error.problem, param_hint="PATTERN") from None
     query = ReceiptQuery(kind=kind, agent=None if agent is None else AgentId(agent), since=since)
@@ -139,7 +139,7 @@ def _proof_text(view: LedgerView, stored: StoredReceipt, seal: Seal) -> str:
         for each in view.find_receipts(ReceiptQuery(first=1, last=seal.size))
     ]
     index = stored.position - 1
-    return format_proof(Proof(index, tuple(inclusion_proof(leaves, index)), seal.note))
+    return format_proof(SealProof(index, tuple(inclusion_proof(leaves, index)), seal.note))
 
 
 def _facts(view: LedgerView, stored: StoredReceipt, receipt: Receipt) -> dict[str, object]:

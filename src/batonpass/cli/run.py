@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import click
 
-from batonpass.audit.lookup import telling_length
-from batonpass.audit.meant import get_run
-from batonpass.cli.ids import AGENT_NAME, RUN_ID
-from batonpass.cli.opening import opened_view
-from batonpass.cli.options import json_option, ledger_option
-from batonpass.cli.printing import Painted, paint, say, say_json, table, tell
-from batonpass.cli.showing import call_row, name_of, say_content, state_of, took
-from batonpass.cli.words import counted, minute, moment
-from batonpass.model.ids import AgentId, StreamId
-from batonpass.model.receipt import Receipt
-from batonpass.model.run import Run, RunState
+from batonpass.audit.meant_ids import get_run
+from batonpass.audit.short_ids import telling_length
+from batonpass.cli.input.id_types import AGENT_NAME, RUN_ID
+from batonpass.cli.input.ledger_access import opened_view
+from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.output.list_rows import call_row, name_of, say_content, state_of, took
+from batonpass.cli.output.terminal import Painted, paint, say, say_json, table, tell
+from batonpass.cli.output.units import counted, minute, moment
+from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Run, RunState
 from batonpass.records.call import find_calls
 from batonpass.records.lineage import Tasks, find_ancestors
 from batonpass.records.shape import call_shape, run_shape, text_shape

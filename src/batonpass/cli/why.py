@@ -5,26 +5,26 @@ from typing import Final
 
 import click
 
-from batonpass.accounts.why import explain
-from batonpass.accounts.why_hops import GONE, quoted
-from batonpass.accounts.why_values import Fact, Hop, Verdict, Why
-from batonpass.audit.lookup import ending
-from batonpass.cli.ids import ANY_ID
-from batonpass.cli.opening import opened_view
-from batonpass.cli.options import json_option, ledger_option
-from batonpass.cli.printing import Painted, paint, say, say_json, table
-from batonpass.cli.words import moment
-from batonpass.model.receipt import Mode
-from batonpass.model.visible import visible
+from batonpass.accounts.why.why import explain
+from batonpass.accounts.why.why_hops import GONE, quoted
+from batonpass.accounts.why.why_values import Fact, Why, WhyHop, WhyVerdict
+from batonpass.audit.short_ids import ending
+from batonpass.cli.input.id_types import ANY_ID
+from batonpass.cli.input.ledger_access import opened_view
+from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.output.terminal import Painted, paint, say, say_json, table
+from batonpass.cli.output.units import moment
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.visible import visible
 from batonpass.records.shape import exact, text_shape
 
 _COLOURS: Final = {
-    Verdict.ALLOWED: "green",
-    Verdict.DENIED: "red",
-    Verdict.DECLINED: "red",
-    Verdict.CANCELLED: "magenta",
-    Verdict.EXPIRED: "magenta",
-    Verdict.EXCEEDED: "red",
+    WhyVerdict.ALLOWED: "green",
+    WhyVerdict.DENIED: "red",
+    WhyVerdict.DECLINED: "red",
+    WhyVerdict.CANCELLED: "magenta",
+    WhyVerdict.EXPIRED: "magenta",
+    WhyVerdict.EXCEEDED: "red",
 }
 _MOST: Final = 5
 _LINE: Final = re.compile(r".+:\d+(?:-\d+)?", re.DOTALL)
@@ -75,11 +75,11 @@ def _fact_row(fact: Fact) -> tuple[str, Painted]:
     return fact.label, Painted(visible(fact.text) + paint(where, dim=True))
 
 
-def _by(hop: Hop) -> str:
+def _by(hop: WhyHop) -> str:
     return f"asked for by {hop.asked_by}" if hop.granted_by is None else f"granted by {hop.granted_by}"
 
 
-def _hop_parts(hop: Hop) -> list[str]:
+def _hop_parts(hop: WhyHop) -> list[str]:
     parts = []
     if hop.may is None:
         parts.append(f"may: {GONE}")

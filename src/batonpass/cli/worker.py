@@ -18,15 +18,15 @@ from typing import Final
 import click
 
 from batonpass.aio import AsyncRelay
-from batonpass.audit.lookup import ending
-from batonpass.cli.exits import NO
-from batonpass.cli.options import checked, json_option
-from batonpass.cli.printing import paint, say_json, tell
-from batonpass.cli.words import elapsed
+from batonpass.audit.short_ids import ending
+from batonpass.cli.input.options import checked, json_option
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.terminal import paint, say_json, tell
+from batonpass.cli.output.units import elapsed
 from batonpass.dispatch.worker import LEASE_FOR, Worked, Worker
 from batonpass.errors import BatonpassError, GrantError, StoreError
-from batonpass.model.ids import require_agent
-from batonpass.model.lifecycle import State
+from batonpass.model.base.ids import require_agent
+from batonpass.model.base.lifecycle import State
 from batonpass.relay import Relay
 
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT)

@@ -5,8 +5,8 @@ from typing import Final, NoReturn, Protocol
 from msgspec import Struct
 
 from batonpass.errors import CredentialError, InvalidValueError
-from batonpass.model.checks import require_instance, require_text
-from batonpass.model.ids import AgentId, PrincipalId, RunId
+from batonpass.model.base.checks import require_instance, require_text
+from batonpass.model.base.ids import AgentId, PrincipalId, RunId
 
 _LONGEST_IDENTITY: Final = 200
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from batonpass.accounts.why import explain
-from batonpass.accounts.why_values import Why
+from batonpass.accounts.why.why import explain
+from batonpass.accounts.why.why_values import Why
 from batonpass.audit.carriage import Carriage, prove_carriage
-from batonpass.audit.lookup import ending
-from batonpass.audit.meant import get_handoff
+from batonpass.audit.meant_ids import get_handoff
+from batonpass.audit.short_ids import ending
 from batonpass.demo.examples import load_example
-from batonpass.demo.story import Line, Step, Tone, evidence_lines
+from batonpass.demo.story import Step, StoryLine, StoryTone, evidence_lines
 from batonpass.errors import VerificationError
-from batonpass.model.bodies import HandoffCompleted, Kind
-from batonpass.model.ids import StreamId
-from batonpass.model.items import Constraint
+from batonpass.model.base.ids import StreamId
+from batonpass.model.baton.items import Constraint
+from batonpass.model.bodies.body import HandoffCompleted, Kind
 from batonpass.records.call import CallRecord, find_calls
 from batonpass.records.text import read_receipt
 from batonpass.relay import Relay
@@ -56,13 +56,15 @@ def play_delivery(directory: Path) -> Iterator[Step]:
         yield Step("Verify everything: every byte, signature, link and word", evidence_lines(relay.verify()))
 
 
-def _asked(freight: Freight) -> tuple[Line, ...]:
-    bound = (Line(f"{each.sentence} · checked at {each.binds_to}", Tone.QUIET) for each in freight.CONSTRAINTS)
-    return (Line(f"ana: {freight.WORDS}"), *bound)
+def _asked(freight: Freight) -> tuple[StoryLine, ...]:
+    bound = (
+        StoryLine(f"{each.sentence} · checked at {each.binds_to}", StoryTone.QUIET) for each in freight.CONSTRAINTS
+    )
+    return (StoryLine(f"ana: {freight.WORDS}"), *bound)
 
 
-def _travelled(told: list[str]) -> tuple[Line, ...]:
-    return tuple(Line(line, Tone.BAD if "waited" in line else Tone.PLAIN) for line in told)
+def _travelled(told: list[str]) -> tuple[StoryLine, ...]:
+    return tuple(StoryLine(line, StoryTone.BAD if "waited" in line else StoryTone.PLAIN) for line in told)
 
 
 def _arrived(view: LedgerView, freight: Freight) -> Step:
@@ -73,9 +75,9 @@ def _arrived(view: LedgerView, freight: Freight) -> Step:
     return Step(
         "What the fifth carrier was given, held against what Ana said",
         (
-            Line(f"$ batonpass handoff show {LAST} --proof", Tone.QUIET),
-            *(Line(text) for text in _hops(last)),
-            Line(f"whole: {len(last.arrived)} items over {len(last.hops)} hops, byte for byte", Tone.GOOD),
+            StoryLine(f"$ batonpass handoff show {LAST} --proof", StoryTone.QUIET),
+            *(StoryLine(text) for text in _hops(last)),
+            StoryLine(f"whole: {len(last.arrived)} items over {len(last.hops)} hops, byte for byte", StoryTone.GOOD),
         ),
     )
 
@@ -96,8 +98,8 @@ def _closed(view: LedgerView) -> Step:
     return Step(
         "The load is four hours late, and the last carrier's close-out says so",
         (
-            Line(f"{len(readings)} readings of the temperature, each within its limits", Tone.GOOD),
-            Line(f"{LAST} {ending(handoff.id)}: {handoff.state}, with {', '.join(flags)}", Tone.BAD),
+            StoryLine(f"{len(readings)} readings of the temperature, each within its limits", StoryTone.GOOD),
+            StoryLine(f"{LAST} {ending(handoff.id)}: {handoff.state}, with {', '.join(flags)}", StoryTone.BAD),
         ),
     )
 
@@ -124,13 +126,19 @@ def _traced(view: LedgerView, freight: Freight) -> Step:
     return Step(
         "Where was the window lost? One question",
         (
-            Line(f"$ batonpass why {LAST}", Tone.QUIET),
-            Line(why.sentence),
+            StoryLine(f"$ batonpass why {LAST}", StoryTone.QUIET),
+            StoryLine(why.sentence),
             *(
-                Line(f"  {fact.label:<{width}}  {fact.text}", Tone.BAD if fact.label == "broken first" else Tone.QUIET)
+                StoryLine(
+                    f"  {fact.label:<{width}}  {fact.text}",
+                    StoryTone.BAD if fact.label == "broken first" else StoryTone.QUIET,
+                )
                 for fact in facts
             ),
-            Line(f"✓ as it was: with the detour it was still in time; {LOSER} lost it, and left a question", Tone.GOOD),
+            StoryLine(
+                f"✓ as it was: with the detour it was still in time; {LOSER} lost it, and left a question",
+                StoryTone.GOOD,
+            ),
         ),
     )
 

@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from batonpass.accounts.blame import Lines
-from batonpass.accounts.blame_asking import blame_text
-from batonpass.accounts.blame_text import render_blame
-from batonpass.accounts.blame_values import Blame, Maker
-from batonpass.accounts.blame_words import approval_words
-from batonpass.accounts.trail import read_trail
-from batonpass.accounts.trail_text import render_text
-from batonpass.accounts.why import explain
-from batonpass.adapters.blaming import blame_at
-from batonpass.audit.lookup import ending
-from batonpass.demo.story import Line, Step, Tone
+from batonpass.accounts.blame.blame_text import render_blame
+from batonpass.accounts.blame.blame_values import Blame, Maker
+from batonpass.accounts.blame.blame_words import approval_words
+from batonpass.accounts.blame.file_blame import Lines
+from batonpass.accounts.blame.other_blame import blame_text
+from batonpass.accounts.trail.trail import read_trail
+from batonpass.accounts.trail.trail_text import render_text
+from batonpass.accounts.why.why import explain
+from batonpass.adapters.line_blame import blame_at
+from batonpass.audit.short_ids import ending
+from batonpass.demo.story import Step, StoryLine, StoryTone
 from batonpass.errors import VerificationError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.bodies import HandoffAccepted
-from batonpass.model.ids import KeyId, StreamId
-from batonpass.model.projection import key_id
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import KeyId, StreamId
+from batonpass.model.bodies.body import HandoffAccepted
+from batonpass.model.ledger.projection import key_id
 from batonpass.records.text import read_receipt
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
@@ -97,7 +97,7 @@ def play(directory: Path) -> Iterator[Step]:
         yield _entry(relay, truth)
         evidence = relay.verify()
         whole = f"whole: {evidence.receipts} receipts, {evidence.signatures} signatures, {evidence.contents} texts"
-        yield Step("And nobody has changed the record since:", (Line(whole, Tone.GOOD),))
+        yield Step("And nobody has changed the record since:", (StoryLine(whole, StoryTone.GOOD),))
 
 
 def _lay_out(directory: Path) -> None:
@@ -130,16 +130,19 @@ def _work(relay: Relay) -> Truth:
     return Truth(planner=planner, fixer=fixer, tidier=tidier)
 
 
-def _trail(relay: Relay, truth: Truth) -> tuple[Line, ...]:
+def _trail(relay: Relay, truth: Truth) -> tuple[StoryLine, ...]:
     with relay.store.view() as view:
         rows = [str(row) for row in render_text(read_trail(view, truth.planner.id))]
     width = 108
-    return tuple(Line(row if len(row) <= width else f"{row[: width - 1]}…") for row in rows)
+    return tuple(StoryLine(row if len(row) <= width else f"{row[: width - 1]}…") for row in rows)
 
 
-def _file(wrong: int) -> tuple[Line, ...]:
+def _file(wrong: int) -> tuple[StoryLine, ...]:
     lines = enumerate(_TIDIED.splitlines(), 1)
-    return tuple(Line(f"{number:>2}  {text}", Tone.BAD if number == wrong else Tone.QUIET) for number, text in lines)
+    return tuple(
+        StoryLine(f"{number:>2}  {text}", StoryTone.BAD if number == wrong else StoryTone.QUIET)
+        for number, text in lines
+    )
 
 
 def _maker(answer: Blame) -> Maker:
@@ -150,7 +153,10 @@ def _maker(answer: Blame) -> Maker:
 
 
 def _diff(answer: Blame, maker: Maker, truth: Truth, wrong: int) -> Step:
-    lines = [Line(f"$ batonpass blame {NAME}:{wrong}", Tone.QUIET), *(Line(str(row)) for row in render_blame(answer))]
+    lines = [
+        StoryLine(f"$ batonpass blame {NAME}:{wrong}", StoryTone.QUIET),
+        *(StoryLine(str(row)) for row in render_blame(answer)),
+    ]
     _require(maker.run.id == truth.fixer.id, "the fixer wrote it")
     return Step(
         "1. Which sub-agent produced the specific diff?",
@@ -166,9 +172,9 @@ def _credential(relay: Relay, maker: Maker, truth: Truth) -> Step:
     return Step(
         "2. Which sub-agent's session held the write credential when the diff was applied?",
         (
-            Line(f"receipt {ending(maker.receipt, 6)} of the change is signed with key {str(signed)[:16]}"),
-            Line(f"{_name(truth.fixer)}   was given key {fixer[:16]} for its one run", Tone.QUIET),
-            Line(f"{_name(truth.tidier)}  was given key {tidier[:16]} for its one run", Tone.QUIET),
+            StoryLine(f"receipt {ending(maker.receipt, 6)} of the change is signed with key {str(signed)[:16]}"),
+            StoryLine(f"{_name(truth.fixer)}   was given key {fixer[:16]} for its one run", StoryTone.QUIET),
+            StoryLine(f"{_name(truth.tidier)}  was given key {tidier[:16]} for its one run", StoryTone.QUIET),
             _true("each run has a key of its own, and this one was the fixer's"),
         ),
     )
@@ -191,9 +197,11 @@ def _approval(relay: Relay, maker: Maker, truth: Truth) -> Step:
     return Step(
         "3. If the diff is wrong, whose approval scope covered that exact write?",
         (
-            Line(f"$ batonpass why {ending(maker.hops[0].handoff or '')}", Tone.QUIET),
-            Line(why.sentence),
-            Line(f"may {', '.join(maker.may or ())}, granted by {maker.hops[0].sender}; {approval_words(approved[0])}"),
+            StoryLine(f"$ batonpass why {ending(maker.hops[0].handoff or '')}", StoryTone.QUIET),
+            StoryLine(why.sentence),
+            StoryLine(
+                f"may {', '.join(maker.may or ())}, granted by {maker.hops[0].sender}; {approval_words(approved[0])}"
+            ),
             _true(f"Ana approved what {_name(truth.fixer)} was told; the tidier's write needed nobody"),
         ),
     )
@@ -202,14 +210,14 @@ def _approval(relay: Relay, maker: Maker, truth: Truth) -> Step:
 def _entry(relay: Relay, truth: Truth) -> Step:
     with relay.store.view() as view:
         places = blame_text(view, _TRICK).places
-    lines = [Line(f"{place.agent}  {place.what:<16}  …{_TRICK}…") for place in places]
+    lines = [StoryLine(f"{place.agent}  {place.what:<16}  …{_TRICK}…") for place in places]
     found = [(place.run, place.what) for place in places]
     way = ("result of a call", "untrusted", "task for fixer")
     _require(found == [(truth.planner.id, what) for what in way], "from the ticket's text into the fixer's task")
     return Step(
         "4. Where in the chain did an untrusted instruction get passed from A's context into B's prompt?",
         (
-            Line(f'$ batonpass blame --text "{_TRICK}"', Tone.QUIET),
+            StoryLine(f'$ batonpass blame --text "{_TRICK}"', StoryTone.QUIET),
             *lines,
             _true("it came in with the ticket, from outside; the planner wrote it into the fixer's task"),
         ),
@@ -220,8 +228,8 @@ def _name(run: LiveRun) -> str:
     return f"{run.agent} {ending(run.id)}"
 
 
-def _true(text: str) -> Line:
-    return Line(f"✓ as it was: {text}", Tone.GOOD)
+def _true(text: str) -> StoryLine:
+    return StoryLine(f"✓ as it was: {text}", StoryTone.GOOD)
 
 
 def _require(true: bool, what: str) -> None:  # noqa: FBT001 - what was found out

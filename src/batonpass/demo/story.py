@@ -8,16 +8,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.audit.evidence import Evidence
-from batonpass.audit.lookup import ending
-from batonpass.demo.analysis import Analysis, load_analysis
-from batonpass.demo.tampering import change_byte, copy_ledger, delete_tree
+from batonpass.audit.short_ids import ending
+from batonpass.audit.verification.evidence import Evidence
+from batonpass.demo.examples import Analysis, load_analysis
+from batonpass.demo.tampered_copy import change_byte, copy_ledger, delete_tree
 from batonpass.errors import ContentMismatchError, SealError, VerificationError
-from batonpass.handoff.calls.past_calls import Resumption, read_resumption
-from batonpass.model.bodies import HandoffCompleted
-from batonpass.model.ids import HandoffId, RunId, StreamId
-from batonpass.model.receipt import Receipt
-from batonpass.model.run import Run
+from batonpass.handoff.history.past_calls import Resumption, read_resumption
+from batonpass.model.base.ids import HandoffId, RunId, StreamId
+from batonpass.model.bodies.body import HandoffCompleted
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Run
 from batonpass.records.call import CallRecord, find_calls
 from batonpass.records.lineage import Tasks
 from batonpass.records.text import read_receipt
@@ -35,7 +35,7 @@ _NAME_AT: Final = len("Draft the summary for ")
 _LONGEST_WAIT: Final = timedelta(seconds=60)
 
 
-class Tone(StrEnum):
+class StoryTone(StrEnum):
     """How a line is meant."""
 
     PLAIN = "plain"
@@ -44,18 +44,18 @@ class Tone(StrEnum):
     BAD = "bad"
 
 
-class Line(Struct, frozen=True):
+class StoryLine(Struct, frozen=True):
     """One line to print."""
 
     text: str
-    tone: Tone = Tone.PLAIN
+    tone: StoryTone = StoryTone.PLAIN
 
 
 class Step(Struct, frozen=True):
     """Something that was done, and what came of it."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[StoryLine, ...]
 
 
 def play(directory: Path) -> Iterator[Step]:
@@ -106,22 +106,24 @@ def upload(file: str) -> str:
     return f"uploaded 48,112 rows of {file}"
 
 
-def _killed(relay: Relay, drafting: HandoffId, pid: int) -> tuple[Line, ...]:
+def _killed(relay: Relay, drafting: HandoffId, pid: int) -> tuple[StoryLine, ...]:
     past = _past(relay, drafting)
     return (
-        Line(f"process {pid} got SIGKILL; the ledger knows how far it came", Tone.BAD),
-        *(Line(f"finished: {call.tool}", Tone.GOOD) for call in past.finished),
+        StoryLine(f"process {pid} got SIGKILL; the ledger knows how far it came", StoryTone.BAD),
+        *(StoryLine(f"finished: {call.tool}", StoryTone.GOOD) for call in past.finished),
         *(
-            Line(f"in doubt: {call.tool}: requested, and nobody knows whether it happened", Tone.BAD)
+            StoryLine(f"in doubt: {call.tool}: requested, and nobody knows whether it happened", StoryTone.BAD)
             for call in past.in_doubt
         ),
     )
 
 
-def _gone_on(analysis: Analysis, directory: Path, attempt: int) -> Iterator[Line]:
-    yield Line(f"attempt {attempt}: finished calls are not made again, and publish may be repeated: it says so itself")
+def _gone_on(analysis: Analysis, directory: Path, attempt: int) -> Iterator[StoryLine]:
+    yield StoryLine(
+        f"attempt {attempt}: finished calls are not made again, and publish may be repeated: it says so itself"
+    )
     for line in (directory / "world.txt").read_text(encoding="utf-8").splitlines():
-        yield Line(f"really done, once: {line}", Tone.GOOD)
+        yield StoryLine(f"really done, once: {line}", StoryTone.GOOD)
     undisturbed = directory / "undisturbed"
     undisturbed.mkdir()
     with analysis.opened(undisturbed) as relay:
@@ -131,7 +133,7 @@ def _gone_on(analysis: Analysis, directory: Path, attempt: int) -> Iterator[Line
     same = (directory / "summary.md").read_bytes() == (undisturbed / "summary.md").read_bytes()
     if not same:
         raise VerificationError("the summary differs from that of an undisturbed run; please report this")
-    yield Line("the summary is, byte for byte, that of a run that nobody disturbed", Tone.GOOD)
+    yield StoryLine("the summary is, byte for byte, that of a run that nobody disturbed", StoryTone.GOOD)
 
 
 def _past(relay: Relay, handoff: HandoffId) -> Resumption:
@@ -146,10 +148,11 @@ def _flip(ledger: Path) -> Step:
     return Step(
         "Change one byte in a copy: the summary for Ana becomes one for Ena",
         (
-            Line(f"byte {offset:,} of the file: 'A' is now 'E'", Tone.QUIET),
-            Line(f"found: {finding.problem}", Tone.BAD),
-            Line(
-                f"       stream {finding.stream}, seq {finding.seq}, field {finding.field}  [{finding.code}]", Tone.BAD
+            StoryLine(f"byte {offset:,} of the file: 'A' is now 'E'", StoryTone.QUIET),
+            StoryLine(f"found: {finding.problem}", StoryTone.BAD),
+            StoryLine(
+                f"       stream {finding.stream}, seq {finding.seq}, field {finding.field}  [{finding.code}]",
+                StoryTone.BAD,
             ),
         ),
     )
@@ -163,9 +166,11 @@ def _shorten(ledger: Path, root: RunId, note: str) -> Step:
     return Step(
         "Delete bob's whole tree from another copy, and the seal that lies beside it",
         (
-            Line(f"without the seal: whole, {left.receipts} receipts; nothing left tells of the others", Tone.GOOD),
-            Line(f"with the seal:    {finding.problem}", Tone.BAD),
-            Line(f"                  {finding.stream}, field {finding.field}  [{finding.code}]", Tone.BAD),
+            StoryLine(
+                f"without the seal: whole, {left.receipts} receipts; nothing left tells of the others", StoryTone.GOOD
+            ),
+            StoryLine(f"with the seal:    {finding.problem}", StoryTone.BAD),
+            StoryLine(f"                  {finding.stream}, field {finding.field}  [{finding.code}]", StoryTone.BAD),
         ),
     )
 
@@ -178,17 +183,17 @@ def _finding(relay: Relay, expected: type[VerificationError], *notes: str) -> Ve
     raise VerificationError("the demonstration changed a ledger and it was not found; please report this")
 
 
-def _tree(relay: Relay, root: RunId) -> Iterator[Line]:
+def _tree(relay: Relay, root: RunId) -> Iterator[StoryLine]:
     with relay.store.view() as view:
         run = view.get_run(root)
         tasks = Tasks(view)
-        yield Line(f"{run.principal}: {tasks.first_line(run)}")
+        yield StoryLine(f"{run.principal}: {tasks.first_line(run)}")
         yield from _branch(view, tasks, run, "", last=True)
 
 
-def _branch(view: LedgerView, tasks: Tasks, run: Run, indent: str, *, last: bool) -> Iterator[Line]:
+def _branch(view: LedgerView, tasks: Tasks, run: Run, indent: str, *, last: bool) -> Iterator[StoryLine]:
     task = "" if run.parent is None else f"  {tasks.first_line(run)}"
-    yield Line(f"{indent}{'└─ ' if last else '├─ '}{run.agent} {ending(run.id)}  {run.state}{task}")
+    yield StoryLine(f"{indent}{'└─ ' if last else '├─ '}{run.agent} {ending(run.id)}  {run.state}{task}")
     deeper = indent + ("   " if last else "│  ")
     receipts = [*map(read_receipt, view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))]
     children = sorted(view.find_runs(parent=run.id), key=lambda child: child.id)
@@ -200,25 +205,27 @@ def _branch(view: LedgerView, tasks: Tasks, run: Run, indent: str, *, last: bool
         yield from _branch(view, tasks, child, deeper, last=child is children[-1])
 
 
-def _call_line(call: CallRecord, indent: str) -> Line:
+def _call_line(call: CallRecord, indent: str) -> StoryLine:
     if call.error is not None:
-        return Line(f"{indent}{call.tool} failed: {call.error}", Tone.BAD)
+        return StoryLine(f"{indent}{call.tool} failed: {call.error}", StoryTone.BAD)
     if call.outcome is None:
-        return Line(f"{indent}{call.tool} requested, no outcome: in doubt", Tone.BAD)
-    return Line(f"{indent}{call.tool} completed", Tone.QUIET)
+        return StoryLine(f"{indent}{call.tool} requested, no outcome: in doubt", StoryTone.BAD)
+    return StoryLine(f"{indent}{call.tool} completed", StoryTone.QUIET)
 
 
-def _kept_lines(receipt: Receipt, indent: str) -> Iterator[Line]:
+def _kept_lines(receipt: Receipt, indent: str) -> Iterator[StoryLine]:
     if isinstance(receipt.body, HandoffCompleted) and receipt.body.kept:
-        yield Line(f"{indent}{receipt.body.kept} finished call of the attempt before it, not made again", Tone.QUIET)
+        yield StoryLine(
+            f"{indent}{receipt.body.kept} finished call of the attempt before it, not made again", StoryTone.QUIET
+        )
 
 
-def evidence_lines(evidence: Evidence) -> tuple[Line, ...]:
+def evidence_lines(evidence: Evidence) -> tuple[StoryLine, ...]:
     """Return what was found to be whole, as lines."""
     return (
-        Line(
+        StoryLine(
             f"whole: {evidence.receipts} receipts in {evidence.streams} streams, {evidence.signatures} signatures, "
             f"{evidence.contents} texts",
-            Tone.GOOD,
+            StoryTone.GOOD,
         ),
     )

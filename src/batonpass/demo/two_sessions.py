@@ -4,10 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from batonpass.demo.analysis import load_sessions
-from batonpass.demo.story import Line, Step, Tone
+from batonpass.demo.examples import load_sessions
+from batonpass.demo.story import Step, StoryLine, StoryTone
 
-_TONES: Final = {"comes along": Tone.GOOD, "still": Tone.GOOD, "decide again": Tone.BAD, "left behind": Tone.QUIET}
+_TONES: Final = {
+    "comes along": StoryTone.GOOD,
+    "still": StoryTone.GOOD,
+    "decide again": StoryTone.BAD,
+    "left behind": StoryTone.QUIET,
+}
 
 
 def play_sessions(directory: Path) -> Iterator[Step]:
@@ -16,14 +21,14 @@ def play_sessions(directory: Path) -> Iterator[Step]:
     with load_sessions().main(directory, told.append) as relay:
         yield Step(
             "Two weeks after its lead was lost, a session goes on from the receipts alone",
-            tuple(Line(line, _tone(line)) for line in told),
+            tuple(StoryLine(line, _tone(line)) for line in told),
         )
         evidence = relay.verify()
         yield Step(
             "What came along is held against what was recorded",
-            (Line(f"whole: {evidence.receipts} receipts, {evidence.signatures} signatures", Tone.GOOD),),
+            (StoryLine(f"whole: {evidence.receipts} receipts, {evidence.signatures} signatures", StoryTone.GOOD),),
         )
 
 
-def _tone(line: str) -> Tone:
-    return next((tone for words, tone in _TONES.items() if line.startswith(words)), Tone.PLAIN)
+def _tone(line: str) -> StoryTone:
+    return next((tone for words, tone in _TONES.items() if line.startswith(words)), StoryTone.PLAIN)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from batonpass.errors import GrantError, LeaseLostError, StoreError
-from batonpass.model.lease import Lease
+from batonpass.model.ledger.lease import Lease
 from batonpass.relay import Relay
 
 # Two renewals may fail before the lease runs out.

@@ -29,14 +29,13 @@ from batonpass.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.handoff.running import Runner, run_to_end
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.programs.runners import Runner, run_to_end
 from batonpass.handoff.transfer.result import Result, completed_here
-from batonpass.model.ids import AgentId, HandoffId, RunId, require_agent
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import State
-from batonpass.model.run import RunState
+from batonpass.model.base.ids import AgentId, HandoffId, RunId, require_agent
+from batonpass.model.base.lifecycle import State
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.run import RunState
 from batonpass.relay import Relay
 from batonpass.store.port import Wake
 

@@ -120,8 +120,8 @@ from batonpass.errors.base import (
     ShortIdError,
     UnknownFieldError,
 )
-from batonpass.errors.ending import CallOutcomeError, CommandTimeoutError, OutsideGrantError
-from batonpass.errors.granting import (
+from batonpass.errors.call_outcome import CallOutcomeError, CommandTimeoutError, OutsideGrantError
+from batonpass.errors.grant import (
     GrantBackdatedError,
     GrantChainError,
     GrantContextError,
@@ -143,7 +143,7 @@ from batonpass.errors.granting import (
     GrantVersionError,
     StaleRevocationsError,
 )
-from batonpass.errors.handing import (
+from batonpass.errors.handoff import (
     AgentNotAllowedError,
     CallDecidedError,
     CallDeniedError,
@@ -177,7 +177,7 @@ from batonpass.errors.handing import (
     UnprovenError,
     UnverifiedError,
 )
-from batonpass.errors.recording import (
+from batonpass.errors.ledger import (
     BudgetExhaustedError,
     DuplicateReceiptError,
     FencedError,
@@ -206,7 +206,7 @@ from batonpass.errors.recording import (
     UnknownApproverError,
     UnknownRelayError,
 )
-from batonpass.errors.verifying import (
+from batonpass.errors.verification import (
     CertificateError,
     ChainError,
     ContentMismatchError,

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from batonpass.clock import Clock, SystemClock
-from batonpass.grants.remembering import Remembered, SeenProofs
-from batonpass.guard.granted import (
+from batonpass.grants.verifier_memory import Remembered, SeenProofs
+from batonpass.guard.grants.call_verification import Permitted, VerificationContext, permit
+from batonpass.guard.grants.grant_chain import (
     ANY_GRANT,
     MOST_HOPS,
     SKEW,
@@ -16,12 +17,11 @@ from batonpass.guard.granted import (
     require_unrevoked,
     verify_chain,
 )
-from batonpass.guard.possession import FRESH_FOR
-from batonpass.guard.revocation import names_in, newer_of, require_good, verify_revocations
-from batonpass.guard.verifying import Asked, Permitted, permit
-from batonpass.model.call import Call
-from batonpass.model.grant import Revocations
-from batonpass.model.ids import PublicKey, RunId
+from batonpass.guard.grants.possession import FRESH_FOR
+from batonpass.guard.grants.revocation import names_in, newer_of, require_good, verify_revocations
+from batonpass.model.base.ids import PublicKey, RunId
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant import Revocations
 from batonpass.signing.ed25519 import is_signed, require_strong
 from batonpass.wire.token import decode_chain, decode_proof, decode_revocations, split_token
 
@@ -95,7 +95,7 @@ class Verifier:
         chain = self._read_chain(chain_text)
         at = self._clock.now()
         self._require_in_force(chain, at)
-        asked = Asked(
+        asked = VerificationContext(
             at=at,
             audience=self._audience,
             run=run,

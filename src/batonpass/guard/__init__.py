@@ -3,17 +3,17 @@
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from batonpass.guard.granted import ToolPolicy
-    from batonpass.guard.verifying import Permitted, verify_call
+    from batonpass.guard.grants.call_verification import Permitted, verify_call
+    from batonpass.guard.grants.grant_chain import ToolPolicy
 
 __all__ = ["Permitted", "ToolPolicy", "verify_call"]
 
 # Imported when they are first used, as the names of `batonpass` are: whoever asks one guard loads none of the others,
 # and what checks signatures is loaded by whoever has some.
 _HOMES: _typing.Final = {
-    "Permitted": "batonpass.guard.verifying",
-    "ToolPolicy": "batonpass.guard.granted",
-    "verify_call": "batonpass.guard.verifying",
+    "Permitted": "batonpass.guard.grants.call_verification",
+    "ToolPolicy": "batonpass.guard.grants.grant_chain",
+    "verify_call": "batonpass.guard.grants.call_verification",
 }
 
 

@@ -19,14 +19,14 @@ import msgspec
 from msgspec import Struct
 
 from batonpass.errors import NotFoundError, RewoundError, StoreUnavailableError
-from batonpass.model.receipt import SignedReceipt
-from batonpass.model.stream import Mark
+from batonpass.model.ledger.receipt import SignedReceipt
+from batonpass.model.ledger.stream import Mark
 from batonpass.store.admission import require_kept
 from batonpass.store.port import LedgerStore, LedgerView
 from batonpass.wire.canonical import digest
 
 if TYPE_CHECKING:
-    from batonpass.model.ids import LedgerId
+    from batonpass.model.base.ids import LedgerId
 
 FILE: Final = "acknowledged.json"
 _WRITTEN_EVERY: Final = 64

@@ -2,13 +2,13 @@
 
 from msgspec import Struct
 
-from batonpass.model.bodies import Body
-from batonpass.model.charge import Within
-from batonpass.model.content import Content
-from batonpass.model.entry import Premise, Touch
-from batonpass.model.ids import Digest, RunId, SessionId, StreamId
-from batonpass.model.key import Signer
-from batonpass.model.receipt import Mode
+from batonpass.model.base.ids import Digest, RunId, SessionId, StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.bodies.body import Body
+from batonpass.model.grants.charge import Within
+from batonpass.model.ledger.content import Content
+from batonpass.model.ledger.entry import Premise, Touch
+from batonpass.model.ledger.key import Signer
 
 
 class Draft(Struct, frozen=True, kw_only=True):

@@ -7,11 +7,11 @@ from batonpass.clock import Clock
 from batonpass.errors import InvalidValueError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger, Recorder, sign_receipt
-from batonpass.model.bodies import ApproverEnrolled, ApproverRevoked, RelayEnrolled, RelayRevoked, RelayRotated
-from batonpass.model.content import Content, new_content
-from batonpass.model.entry import Entry
-from batonpass.model.ids import PrincipalId, PublicKey, RelayId, StreamId, is_user, new_ledger_id
-from batonpass.model.key import Signer
+from batonpass.model.base.ids import PrincipalId, PublicKey, RelayId, StreamId, is_user, new_ledger_id
+from batonpass.model.bodies.body import ApproverEnrolled, ApproverRevoked, RelayEnrolled, RelayRevoked, RelayRotated
+from batonpass.model.ledger.content import Content, new_content
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.key import Signer
 from batonpass.store.port import LedgerInfo, LedgerStore
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from batonpass.clock import Clock
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import Ledger, Recorder
-from batonpass.model.bodies import ContentErased
-from batonpass.model.content import new_content
-from batonpass.model.ids import ContentId, PrincipalId, StreamId
+from batonpass.model.base.ids import ContentId, PrincipalId, StreamId
+from batonpass.model.bodies.body import ContentErased
+from batonpass.model.ledger.content import new_content
 from batonpass.store.port import LedgerStore
 
 

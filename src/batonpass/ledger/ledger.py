@@ -9,14 +9,15 @@ from batonpass.clock import Clock
 from batonpass.errors import FencedError, NotFoundError, RewoundError, StaleHeadError, StreamClosedError
 from batonpass.ledger.acknowledged import Acknowledged
 from batonpass.ledger.draft import Draft
-from batonpass.model.bodies import RunRekeyed
-from batonpass.model.checks import require_utc
-from batonpass.model.entry import Entry
-from batonpass.model.ids import Digest, RelayId, StreamId, new_receipt_id
-from batonpass.model.key import Signer
-from batonpass.model.receipt import Mode, Receipt, SignedReceipt
-from batonpass.model.stream import Mark, Stream, StreamKind, kind_of
-from batonpass.model.trusted import unchecked_maker
+from batonpass.model.base.checks import require_utc
+from batonpass.model.base.ids import Digest, RelayId, StreamId, new_receipt_id
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.trusted import unchecked_maker
+from batonpass.model.bodies.body import RunRekeyed
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.key import Signer
+from batonpass.model.ledger.receipt import Receipt, SignedReceipt
+from batonpass.model.ledger.stream import Mark, Stream, StreamKind, kind_of
 from batonpass.store.port import LedgerStore
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes

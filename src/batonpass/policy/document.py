@@ -10,11 +10,11 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct, field
 
 from batonpass.errors import InvalidValueError, PolicyFileError
-from batonpass.model.checks import shorten
-from batonpass.model.ids import Digest
+from batonpass.model.base.checks import shorten
+from batonpass.model.base.ids import Digest
 from batonpass.policy.file_place import FILE_NAME
-from batonpass.policy.lines import Path as Keys
-from batonpass.policy.lines import find_lines
+from batonpass.policy.line_numbers import Path as Keys
+from batonpass.policy.line_numbers import find_lines
 
 POLICY: Final = "policy"
 HANDOFFS: Final = "handoffs"
@@ -31,7 +31,7 @@ _MOST_BYTES: Final = 1024 * 1024
 Member = TypeVar("Member", bound=StrEnum)
 
 
-class Place(Struct, frozen=True):
+class DocumentPlace(Struct, frozen=True):
     """A value in the file, and the keys that lead to it: whatever is wrong with it is said with its line."""
 
     document: "Document"
@@ -56,21 +56,21 @@ class Place(Struct, frozen=True):
         """Return an error that says what is wrong here."""
         return PolicyFileError(self.document.file, self.line, self.name, problem)
 
-    def table(self, known: Collection[str] | None = None) -> Mapping[str, "Place"]:
+    def table(self, known: Collection[str] | None = None) -> Mapping[str, "DocumentPlace"]:
         """Return the values of a table by key. Raises `PolicyFileError` for a key that nobody knows."""
         if not isinstance(self.value, dict):
             raise self.error(f"is no table; write [{self.name}]")
-        places = {key: Place(self.document, (*self.keys, key), value) for key, value in self.value.items()}
+        places = {key: DocumentPlace(self.document, (*self.keys, key), value) for key, value in self.value.items()}
         for key, place in places.items():
             if known is not None and key not in known:
                 raise place.error(f"there is no such key; there are {', '.join(known)}")
         return places
 
-    def elements(self, what: str) -> list["Place"]:
+    def elements(self, what: str) -> list["DocumentPlace"]:
         """Return the values of an array."""
         if not isinstance(self.value, list):
             raise self.error(f"is no list of {what}; put it in brackets")
-        return [Place(self.document, (*self.keys, number), value) for number, value in enumerate(self.value)]
+        return [DocumentPlace(self.document, (*self.keys, number), value) for number, value in enumerate(self.value)]
 
     def texts(self, what: str) -> tuple[str, ...]:
         """Return an array of texts."""
@@ -110,9 +110,9 @@ class Document(Struct, frozen=True, kw_only=True):
     content: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[Keys, int] = field(default_factory=dict)
 
-    def table(self, name: str) -> Place:
+    def table(self, name: str) -> DocumentPlace:
         """Return a top-level table; an empty one if the file does not have it."""
-        return Place(self, (name,), self.content.get(name, {}))
+        return DocumentPlace(self, (name,), self.content.get(name, {}))
 
 
 def find_document(path: Path) -> Document | None:
@@ -150,17 +150,17 @@ def parse_document(data: bytes, file: str = FILE_NAME) -> Document:
     except (ValueError, RecursionError) as error:
         raise PolicyFileError(file, _line_of(error, text), "", f"is not TOML: {_words_of(error)}") from None
     document = Document(file=file, digest=Digest(sha256(data).hexdigest()), content=content, lines=lines)
-    Place(document, (), content).table(TABLES)
+    DocumentPlace(document, (), content).table(TABLES)
     return document
 
 
-def require_fitting(place: Place, error: InvalidValueError) -> PolicyFileError:
+def require_fitting(place: DocumentPlace, error: InvalidValueError) -> PolicyFileError:
     """Return what a value refused, with the line of the key that it is about."""
     if isinstance(error, PolicyFileError):
         return error  # it knows its line already
     key = error.field.rpartition(".")[2]
     inside = isinstance(place.value, dict) and key in place.value
-    named = Place(place.document, (*place.keys, key), place.value[key]) if inside else place
+    named = DocumentPlace(place.document, (*place.keys, key), place.value[key]) if inside else place
     return named.error(error.problem if inside else f"{error.field}: {error.problem}")
 
 

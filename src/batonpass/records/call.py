@@ -9,7 +9,11 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from batonpass.errors import NotFoundError
-from batonpass.model.bodies import (
+from batonpass.model.base.content_names import ARGUMENTS, RESULT
+from batonpass.model.base.ids import CallId, Digest, RunId, StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.label import Label, Source
+from batonpass.model.bodies.body import (
     Changed,
     Effect,
     Gate,
@@ -24,13 +28,10 @@ from batonpass.model.bodies import (
     ToolHeld,
     ToolRequested,
 )
-from batonpass.model.content import ContentRef
-from batonpass.model.content_names import ARGUMENTS, RESULT
-from batonpass.model.ids import CallId, Digest, RunId, StreamId
-from batonpass.model.label import Label, Source
-from batonpass.model.receipt import Mode, Receipt, StoredReceipt
-from batonpass.model.run import Run, RunState
-from batonpass.model.taint import is_made_of_outside
+from batonpass.model.ledger.content import ContentRef
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.receipt_taint import is_made_of_outside
+from batonpass.model.ledger.run import Run, RunState
 from batonpass.records.text import read_contents, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -42,7 +43,7 @@ Ended: TypeAlias = ToolCompleted | ToolFailed
 Settled: TypeAlias = HandoffSettled | RunSettled
 
 
-class Outcome(StrEnum):
+class CallOutcome(StrEnum):
     """What became of a call."""
 
     COMPLETED = "completed"
@@ -106,24 +107,24 @@ class CallRecord(Struct, frozen=True, kw_only=True):
         return self.given if self.ending is None else self.ending.content.get(RESULT)
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> CallOutcome | None:
         """Return what became of it; None while nobody knows."""
         match self.asked:
             case ToolDenied():
-                return Outcome.DENIED
+                return CallOutcome.DENIED
             case ToolHeld():
-                return Outcome.HELD
+                return CallOutcome.HELD
             case ToolCached():
-                return Outcome.CACHED
+                return CallOutcome.CACHED
             case _:
                 if self.ended is None:
                     return None
-                return Outcome.COMPLETED if isinstance(self.ended, ToolCompleted) else Outcome.FAILED
+                return CallOutcome.COMPLETED if isinstance(self.ended, ToolCompleted) else CallOutcome.FAILED
 
     @property
     def is_finished(self) -> bool:
         """Return whether whoever asks for the very same call again is given its result."""
-        return self.outcome in {Outcome.COMPLETED, Outcome.CACHED}
+        return self.outcome in {CallOutcome.COMPLETED, CallOutcome.CACHED}
 
     @property
     def is_made(self) -> bool:

@@ -6,11 +6,11 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.errors import BatonpassError
-from batonpass.model.bodies import HandoffAccepted, RunStarted
-from batonpass.model.content_names import CREDENTIAL, PERMIT, TERMS
-from batonpass.model.grant import Terms
-from batonpass.model.ids import Digest, PrincipalId, RunId, StreamId
-from batonpass.model.receipt import Receipt
+from batonpass.model.base.content_names import CREDENTIAL, PERMIT, TERMS
+from batonpass.model.base.ids import Digest, PrincipalId, RunId, StreamId
+from batonpass.model.bodies.body import HandoffAccepted, RunStarted
+from batonpass.model.grants.grant import Terms
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import CallRecord
 from batonpass.records.text import Found, read_contents, read_receipt
 from batonpass.store.port import LedgerView
@@ -22,14 +22,14 @@ WOULD_DENY: Final = "would_deny.grant"
 _MAY = " may "
 
 
-class Permitted(Struct, frozen=True, kw_only=True):
+class PermittedHop(Struct, frozen=True, kw_only=True):
     """One hop of a grant, and the permit of it that let a call be made."""
 
     agent: str
     permit: str
 
 
-class Credential(Struct, frozen=True, kw_only=True):
+class UsedCredential(Struct, frozen=True, kw_only=True):
     """With which secret a call acted: never the secret, but what it is called and whose it is."""
 
     key: Digest  # tells whether two calls acted with the same
@@ -71,7 +71,7 @@ def has_grant(view: LedgerView, run: RunId) -> bool:
     return isinstance(body, RunStarted | HandoffAccepted) and body.certificate is not None
 
 
-def read_permits(view: LedgerView, call: CallRecord) -> tuple[Permitted, ...] | None:
+def read_permits(view: LedgerView, call: CallRecord) -> tuple[PermittedHop, ...] | None:
     """Return by which permit of each hop a call was made, its own run's first; None if those words are gone."""
     if PERMIT not in call.content:
         return ()
@@ -79,13 +79,13 @@ def read_permits(view: LedgerView, call: CallRecord) -> tuple[Permitted, ...] | 
     return None if text.words is None else permits_in(text.words)
 
 
-def permits_in(words: str) -> tuple[Permitted, ...]:
+def permits_in(words: str) -> tuple[PermittedHop, ...]:
     """Return the permits that a content names, each line as `AGENT may PERMIT`; no agent has a space in its name."""
     lines = (line.partition(_MAY) for line in words.splitlines())
-    return tuple(Permitted(agent=agent, permit=permit) for agent, _, permit in lines if permit)
+    return tuple(PermittedHop(agent=agent, permit=permit) for agent, _, permit in lines if permit)
 
 
-def read_credential(view: LedgerView, call: CallRecord) -> Credential | None:
+def read_credential(view: LedgerView, call: CallRecord) -> UsedCredential | None:
     """Return with which secret a call acted; None if it acted with none."""
     if call.credential is None:
         return None
@@ -95,12 +95,12 @@ def read_credential(view: LedgerView, call: CallRecord) -> Credential | None:
     return credential_in(call.credential, body)
 
 
-def credential_in(key: Digest, body: bytes | None) -> Credential:
+def credential_in(key: Digest, body: bytes | None) -> UsedCredential:
     """Return a credential by its words, as far as they are there."""
     try:
         document = None if body is None else json.loads(body)
         if document is not None:
-            return Credential(key=key, name=document["name"], identity=document["identity"])
+            return UsedCredential(key=key, name=document["name"], identity=document["identity"])
     except (ValueError, KeyError, TypeError, RecursionError):
         pass  # not as it was recorded; `batonpass ledger verify` says so
-    return Credential(key=key, name=None, identity=None)
+    return UsedCredential(key=key, name=None, identity=None)

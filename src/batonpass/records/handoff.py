@@ -6,7 +6,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from batonpass.model.bodies import (
+from batonpass.model.base.ids import HandoffId, RunId, StreamId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import (
     HandoffCompleted,
     HandoffFailed,
     HandoffInitiated,
@@ -16,11 +18,9 @@ from batonpass.model.bodies import (
     VerificationRepeated,
     VerificationWaived,
 )
-from batonpass.model.ids import HandoffId, RunId, StreamId
-from batonpass.model.lifecycle import State
-from batonpass.model.receipt import Receipt, StoredReceipt
-from batonpass.model.run import Handoff
-from batonpass.records.call import CallRecord, Outcome
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.run import Handoff
+from batonpass.records.call import CallOutcome, CallRecord
 from batonpass.records.hold import HoldRecord, find_handoff_holds
 from batonpass.records.lineage import get_offer
 from batonpass.records.text import read_receipt
@@ -40,7 +40,7 @@ class Standing(StrEnum):
     UNVERIFIED = "unverified"
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class ResultVerdict(Struct, frozen=True, kw_only=True):
     """How somebody judged the result of one attempt."""
 
     receipt: Receipt
@@ -88,10 +88,10 @@ class HandoffRecord(Struct, frozen=True, kw_only=True):
         """Return what names it."""
         return self.handoff.id
 
-    def verdicts(self, attempt: int) -> tuple[Verdict, ...]:
+    def verdicts(self, attempt: int) -> tuple[ResultVerdict, ...]:
         """Return how the result of an attempt was judged, and judged again."""
         return tuple(
-            Verdict(receipt=receipt, body=receipt.body)
+            ResultVerdict(receipt=receipt, body=receipt.body)
             for receipt in self.acts
             if isinstance(receipt.body, Judged) and receipt.body.attempt == attempt
         )
@@ -101,7 +101,7 @@ class HandoffRecord(Struct, frozen=True, kw_only=True):
         return standing_of(self.verdicts(attempt))
 
 
-def standing_of(verdicts: Iterable[Verdict]) -> Standing:
+def standing_of(verdicts: Iterable[ResultVerdict]) -> Standing:
     """Return what verdicts make of a result: the first that says something decides; a later look stands beside it."""
     said = (verdict.standing for verdict in verdicts)
     return next((standing for standing in said if standing is not Standing.UNVERIFIED), Standing.UNVERIFIED)
@@ -132,7 +132,7 @@ def find_answering(view: LedgerView, record: HandoffRecord, call: CallRecord) ->
     for run in view.find_attempts(record.handoff):
         closed = next(_closings(view, run.id), None)
         if closed is not None and run.attempt > own:
-            kept_all = not closed.keeps and call.outcome is Outcome.COMPLETED and 0 < closed.kept == finished
+            kept_all = not closed.keeps and call.outcome is CallOutcome.COMPLETED and 0 < closed.kept == finished
             answering = run.attempt if call.id in closed.keeps or kept_all else answering
         finished += _finished(view, run.id)
     return answering

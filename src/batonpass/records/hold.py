@@ -13,7 +13,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from batonpass.errors import NotFoundError
-from batonpass.model.bodies import (
+from batonpass.model.base.content_names import REASON
+from batonpass.model.base.ids import CallId, Digest, PrincipalId, RunId, StreamId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import (
     HandoffApproved,
     HandoffBacked,
     HandoffDenied,
@@ -26,12 +29,9 @@ from batonpass.model.bodies import (
     ToolRefused,
     ToolRequested,
 )
-from batonpass.model.content_names import REASON
-from batonpass.model.ids import CallId, Digest, PrincipalId, RunId, StreamId
-from batonpass.model.lifecycle import State
-from batonpass.model.receipt import Receipt, StoredReceipt
-from batonpass.model.ruling import Decided, Hold, hold_of_attempt, hold_of_call, hold_of_offer, is_approval
-from batonpass.model.run import Handoff, Run
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.ruling import Decided, Hold, hold_of_attempt, hold_of_call, hold_of_offer, is_approval
+from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord
 from batonpass.records.text import Text, read_contents, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery

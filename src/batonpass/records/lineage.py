@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from batonpass.errors import EditedError, NotFoundError
-from batonpass.model.bodies import HandoffInitiated
-from batonpass.model.content_names import INTENT, TASK
-from batonpass.model.ids import StreamId
-from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff, Run
+from batonpass.model.base.content_names import INTENT, TASK
+from batonpass.model.base.ids import StreamId
+from batonpass.model.bodies.body import HandoffInitiated
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView
 

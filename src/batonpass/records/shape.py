@@ -7,11 +7,11 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 
-from batonpass.model.ids import time_of
-from batonpass.model.label import Label
-from batonpass.model.run import Handoff, Run
+from batonpass.model.base.ids import time_of
+from batonpass.model.base.label import Label
+from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord
-from batonpass.records.handoff import Verdict
+from batonpass.records.handoff import ResultVerdict
 from batonpass.records.hold import Approval, CallLeave, HoldRecord
 from batonpass.records.text import Text
 
@@ -167,7 +167,7 @@ def leave_shape(leave: CallLeave) -> Shape:
     }
 
 
-def verdict_shape(verdict: Verdict) -> Shape:
+def verdict_shape(verdict: ResultVerdict) -> Shape:
     """Return how somebody judged a result."""
     return {
         "receipt": verdict.receipt.id,

@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError
-from batonpass.model.content import StoredContent
-from batonpass.model.content_names import SOURCE
-from batonpass.model.ids import ContentId, StreamId
-from batonpass.model.receipt import Receipt
-from batonpass.model.run import Run
+from batonpass.model.base.content_names import SOURCE
+from batonpass.model.base.ids import ContentId, StreamId
+from batonpass.model.ledger.content import StoredContent
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Run
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView
 

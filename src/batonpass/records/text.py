@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.errors import EditedError, InvalidValueError
-from batonpass.model.content import ContentRef, Place
-from batonpass.model.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.content import ContentRef, Place
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.store.port import LedgerView
 from batonpass.wire.codec import decode_receipt
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.ids import Digest
+from batonpass.model.base.ids import Digest
 
 LISTED: Final = "unexplained"
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-from batonpass.scan.normalise import to_plain
+from batonpass.scan.text_forms import to_plain
 
 _OTHER: Final = re.compile(r"[\W_]+")
 _RUN: Final = re.compile(r"[^\W_]+")

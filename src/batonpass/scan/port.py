@@ -4,7 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from batonpass.model.checks import require_code, require_integer
+from batonpass.model.base.checks import require_code, require_integer
 
 
 class Finding(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from nacl.bindings import (
 )
 
 from batonpass.errors import KeyRefusedError
-from batonpass.model.ids import KeyId, PublicKey
-from batonpass.model.receipt import SIGNATURE_BYTES
+from batonpass.model.base.ids import KeyId, PublicKey
+from batonpass.model.ledger.receipt import SIGNATURE_BYTES
 from batonpass.signing.signature import is_signed as is_signed  # noqa: PLC0414 - one place for all about these keys
 
 SEED_BYTES = 32

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from batonpass.clock import Clock
 from batonpass.errors import InvalidValueError, KeyMissingError, KeyRefusedError
-from batonpass.model.ids import RELAY, RelayId, new_relay_id, require_id
-from batonpass.model.key import Signer
+from batonpass.model.base.ids import RELAY, RelayId, new_relay_id, require_id
+from batonpass.model.ledger.key import Signer
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyfile import read_key, replace_key, write_key
 from batonpass.store.home import prepare_home

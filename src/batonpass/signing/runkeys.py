@@ -9,8 +9,8 @@ once the receipt that names it is durable: of two processes that rekey a run at 
 from pathlib import Path
 
 from batonpass.errors import KeyMissingError, KeyRefusedError
-from batonpass.model.ids import RunId
-from batonpass.model.key import Signer
+from batonpass.model.base.ids import RunId
+from batonpass.model.ledger.key import Signer
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyfile import read_key, replace_key
 from batonpass.store.home import prepare_home

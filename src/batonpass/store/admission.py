@@ -10,16 +10,16 @@ from batonpass.errors import (
     StreamClosedError,
     UnknownApproverError,
 )
-from batonpass.model.bodies import ChildHead
-from batonpass.model.charge import Within
-from batonpass.model.entry import Premise
-from batonpass.model.ids import Digest, KeyId
-from batonpass.model.key import Key, KeyRole, KeyStatus
-from batonpass.model.lifecycle import Event, State, follow
-from batonpass.model.projection import HandoffMoved
-from batonpass.model.receipt import SignedReceipt
-from batonpass.model.run import Handoff
-from batonpass.model.stream import Mark, Stream
+from batonpass.model.base.ids import Digest, KeyId
+from batonpass.model.base.lifecycle import HandoffEvent, State, follow
+from batonpass.model.bodies.body import ChildHead
+from batonpass.model.grants.charge import Within
+from batonpass.model.ledger.entry import Premise
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.projection import HandoffMoved
+from batonpass.model.ledger.receipt import SignedReceipt
+from batonpass.model.ledger.run import Handoff
+from batonpass.model.ledger.stream import Mark, Stream
 
 
 def is_there(stream: Stream | None, signed: SignedReceipt) -> bool:
@@ -79,7 +79,7 @@ def require_approver(key: Key | None, named: KeyId) -> None:
 
 def next_state(handoff: Handoff, moved: HandoffMoved) -> State:
     """Return the state in which an event leaves a handoff. Raises `IllegalTransitionError`."""
-    current = handoff.attempt + (moved.event is Event.ACCEPT)
+    current = handoff.attempt + (moved.event is HandoffEvent.ACCEPT)
     if moved.attempt is not None and moved.attempt != current:
         raise IllegalTransitionError(f"{handoff.state} in attempt {handoff.attempt}", moved.event, handoff.carrier)
     # Whatever happens to a running handoff ends its run, and nothing else does.

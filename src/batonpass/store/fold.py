@@ -10,17 +10,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from batonpass.errors import DuplicateReceiptError, NotFoundError, OfferedAlreadyError
-from batonpass.model.bodies import ChildHead
-from batonpass.model.charge import Charge, Charged, name_of
-from batonpass.model.checks import require_digest
-from batonpass.model.ids import CallId, ContentId, Digest, HandoffId, KeyId, RunId, StreamId
-from batonpass.model.key import Key, KeyRole, KeyStatus
-from batonpass.model.projection import HandoffMoved, KeyChanged, Projection, RunEnded
-from batonpass.model.receipt import Receipt
-from batonpass.model.remark import Remark
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
-from batonpass.model.stream import Stream
-from batonpass.model.trusted import unchecked_maker
+from batonpass.model.base.checks import require_digest
+from batonpass.model.base.ids import CallId, ContentId, Digest, HandoffId, KeyId, RunId, StreamId
+from batonpass.model.base.trusted import unchecked_maker
+from batonpass.model.bodies.body import ChildHead
+from batonpass.model.grants.charge import Charge, Charged, name_of
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.projection import HandoffMoved, KeyChanged, Projection, RunEnded
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.remark import Remark
+from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, Stated
+from batonpass.model.ledger.stream import Stream
 from batonpass.store.admission import next_state, require_anchor, require_approver, require_fence
 
 Name = TypeVar("Name")

@@ -10,22 +10,17 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from batonpass.errors import LeaseLostError, StaleHeadError, UnknownRelayError
-from batonpass.model.charge import name_of
-from batonpass.model.content import Place, StoredContent
-from batonpass.model.entry import Entry
-from batonpass.model.ids import (
-    AgentId,
-    HandoffId,
-    KeyId,
-    StreamId,
-)
-from batonpass.model.key import Key, KeyRole, KeyStatus
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import State
-from batonpass.model.projection import enrols_itself, root_key
-from batonpass.model.receipt import StoredReceipt
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Mark
+from batonpass.model.base.ids import AgentId, HandoffId, KeyId, StreamId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.grants.charge import name_of
+from batonpass.model.ledger.content import Place, StoredContent
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.projection import enrols_itself, root_key
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.seal import Seal
+from batonpass.model.ledger.stream import Mark
 from batonpass.store.admission import is_there, require_kept, require_next, require_premise, require_within
 from batonpass.store.fold import Derived, add_new
 from batonpass.store.memory_view import MAPS, MemoryView, Tables, copied, now

@@ -10,9 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from batonpass.errors import NotALedgerError, NotFoundError
-from batonpass.model.charge import Charged
-from batonpass.model.content import Place, StoredContent
-from batonpass.model.ids import (
+from batonpass.model.base.ids import (
     RECEIPT,
     AgentId,
     CallId,
@@ -26,15 +24,17 @@ from batonpass.model.ids import (
     StreamId,
     first_id,
 )
-from batonpass.model.key import Key
-from batonpass.model.kinds import Kind
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import Event, State, sources
-from batonpass.model.receipt import StoredReceipt
-from batonpass.model.remark import Remark, Said
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Stream
+from batonpass.model.base.kinds import Kind
+from batonpass.model.base.lifecycle import HandoffEvent, State, sources
+from batonpass.model.grants.charge import Charged
+from batonpass.model.ledger.content import Place, StoredContent
+from batonpass.model.ledger.key import Key
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
+from batonpass.model.ledger.seal import Seal
+from batonpass.model.ledger.stream import Stream
 from batonpass.store.fold import get_row
 from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery, Touched
 
@@ -262,7 +262,7 @@ class MemoryView:
             for handoff in sorted(self._tables.handoffs.values(), key=lambda known: (known.deadline or now(), known.id))
             if handoff.deadline is not None
             and handoff.deadline <= now()
-            and handoff.state in sources(Event.EXPIRE, handoff.carrier)
+            and handoff.state in sources(HandoffEvent.EXPIRE, handoff.carrier)
         )
 
     def find_held(self) -> Iterator[Handoff]:
@@ -319,7 +319,7 @@ class MemoryView:
         """Yield what was decided about a call, or about all."""
         return (known for _, known in sorted(self._tables.decided_calls.items()) if call in {None, known.call})
 
-    def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
+    def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
         """Yield what is said about something, the latest first."""
         found = [
             remark

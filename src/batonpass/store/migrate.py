@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from batonpass.errors import NewerSchemaError, SchemaError
-from batonpass.store.package_files import files_of
+from batonpass.store.sql import files_of
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

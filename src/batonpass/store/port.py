@@ -13,10 +13,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from batonpass.model.charge import Charged
-from batonpass.model.content import StoredContent
-from batonpass.model.entry import Entry
-from batonpass.model.ids import (
+from batonpass.model.base.ids import (
     AgentId,
     CallId,
     ContentId,
@@ -29,14 +26,17 @@ from batonpass.model.ids import (
     SessionId,
     StreamId,
 )
-from batonpass.model.key import Key
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import State
-from batonpass.model.receipt import StoredReceipt
-from batonpass.model.remark import Remark, Said
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Stream, genesis
+from batonpass.model.base.lifecycle import State
+from batonpass.model.grants.charge import Charged
+from batonpass.model.ledger.content import StoredContent
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.key import Key
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
+from batonpass.model.ledger.seal import Seal
+from batonpass.model.ledger.stream import Stream, genesis
 from batonpass.store.migrate import AppliedMigration
 
 
@@ -231,7 +231,7 @@ class LedgerView(Protocol):
     def find_decided_calls(self, call: CallId | None = None) -> Iterator[DecidedCall]:
         """Yield what was decided about such a call, or about all, oldest first."""
 
-    def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
+    def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
         """Yield what is said about something, or of a kind, the latest first; or all, in any order.
 
         A name is looked for only together with what is said about it.

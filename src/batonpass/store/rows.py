@@ -12,18 +12,18 @@ from batonpass.errors import (
     InvalidValueError,
     VerificationError,
 )
-from batonpass.model.charge import Charged, Unit
-from batonpass.model.checks import require_digest, require_instance, require_text, shorten
-from batonpass.model.content import Place, StoredContent
-from batonpass.model.ids import CONTENT, RECEIPT, ContentId, ReceiptId, StreamId, require_id
-from batonpass.model.key import Key, KeyRole, KeyStatus
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import StoredReceipt
-from batonpass.model.remark import Remark, Said
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Stream
+from batonpass.model.base.checks import require_digest, require_instance, require_text, shorten
+from batonpass.model.base.ids import CONTENT, RECEIPT, ContentId, ReceiptId, StreamId, require_id
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.grants.charge import Charged, Unit
+from batonpass.model.ledger.content import Place, StoredContent
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
+from batonpass.model.ledger.seal import Seal
+from batonpass.model.ledger.stream import Stream
 from batonpass.store.port import LedgerInfo, Touched
 
 Row: TypeAlias = tuple[Any, ...]
@@ -244,7 +244,7 @@ def charged(row: Row) -> Charged:
 def remark(row: Row) -> Remark:
     """Return a row of remarks."""
     said, name, receipt_id = row
-    return Remark(said=Said(said), name=name, receipt=receipt_id)
+    return Remark(said=RemarkKind(said), name=name, receipt=receipt_id)
 
 
 @_naming("held call")

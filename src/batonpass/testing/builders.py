@@ -6,13 +6,13 @@ from batonpass.clock import Clock, SystemClock
 from batonpass.ledger.enrolment import Enrolment, found_ledger
 from batonpass.ledger.erasure import Erasure
 from batonpass.ledger.ledger import Ledger
-from batonpass.ledger.standing import Working
-from batonpass.model.ids import AgentId, HandoffId, PrincipalId
-from batonpass.model.key import RunKeys, Signer
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import AgentId, HandoffId, PrincipalId
+from batonpass.model.ledger.key import RunKeys, Signer
 from batonpass.signing.keyring import Keyring, RelayIdentity
 from batonpass.signing.runkeys import RunKeysInMemory
 from batonpass.store.port import LedgerStore
-from batonpass.testing.recording import PlainRecording
+from batonpass.testing.plain_acts import PlainRecording
 
 ANA = PrincipalId("user:ana")
 

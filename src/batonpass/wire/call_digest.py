@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.call import Call
-from batonpass.model.checks import LARGEST_INTEGER
-from batonpass.model.ids import Digest
+from batonpass.model.base.checks import LARGEST_INTEGER
+from batonpass.model.base.ids import Digest
+from batonpass.model.grants.call import Call
 from batonpass.wire.canonical import digest, encode_typed
 
 _LAST_OF_BMP: Final = "\uffff"

@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.checks import LARGEST_INTEGER
-from batonpass.model.ids import Digest
+from batonpass.model.base.checks import LARGEST_INTEGER
+from batonpass.model.base.ids import Digest
 
 _LAST_OF_BMP: Final = "\uffff"
 _DEEPEST: Final = 100

@@ -12,10 +12,11 @@ from typing import Any, Final, get_args
 import msgspec
 
 from batonpass.errors import InvalidValueError, UnknownFieldError
-from batonpass.model.bodies import Body, UnknownBody
-from batonpass.model.content import ContentRef
-from batonpass.model.ids import Digest, KeyId, ReceiptId, RelayId, RunId, SessionId, StreamId
-from batonpass.model.receipt import SIGNATURE_BYTES, Mode, Receipt, SignedReceipt, StoredReceipt
+from batonpass.model.base.ids import Digest, KeyId, ReceiptId, RelayId, RunId, SessionId, StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.bodies.body import Body, UnknownBody
+from batonpass.model.ledger.content import ContentRef
+from batonpass.model.ledger.receipt import SIGNATURE_BYTES, Receipt, SignedReceipt, StoredReceipt
 from batonpass.wire.canonical import digest, encode_typed, read_base64, write_base64
 from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE, require_known_version
 

@@ -7,12 +7,12 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from batonpass.errors import InvalidValueError, UnknownFieldError
-from batonpass.model.baton import Brief
-from batonpass.model.checks import require_utc, shorten
-from batonpass.model.ids import PrincipalId, require_principal
-from batonpass.model.items import VALUE_TYPES, ItemValue, Report
-from batonpass.model.parts import defaults_of, parts_of
-from batonpass.model.reasoning import ReasoningPlace
+from batonpass.model.base.checks import require_utc, shorten
+from batonpass.model.base.ids import PrincipalId, require_principal
+from batonpass.model.base.value import defaults_of, parts_of
+from batonpass.model.baton.baton import Brief
+from batonpass.model.baton.items import VALUE_TYPES, ItemValue, Report
+from batonpass.model.bodies.reasoning import ReasoningPlace
 from batonpass.wire.canonical import encode, encode_typed
 
 JSON: Final = "application/json"

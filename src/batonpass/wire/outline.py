@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.ids import ContentId, Digest, PublicKey, ReceiptId, RunId, StreamId
+from batonpass.model.base.ids import ContentId, Digest, PublicKey, ReceiptId, RunId, StreamId
 from batonpass.wire.versions import require_known_version
 
 

@@ -17,10 +17,19 @@ from hashlib import sha256
 from typing import Any, Final
 
 from batonpass.errors import GrantMalformedError, GrantTooLargeError
-from batonpass.model.grant import Certificate, Chain, Proof, RelayEnrolment, Revocations, Signed, Statement, Terms
-from batonpass.model.receipt import SIGNATURE_BYTES
+from batonpass.model.grants.grant import (
+    Certificate,
+    Chain,
+    Proof,
+    RelayEnrolment,
+    Revocations,
+    Signed,
+    Statement,
+    Terms,
+)
+from batonpass.model.ledger.receipt import SIGNATURE_BYTES
 from batonpass.wire.canonical import digest
-from batonpass.wire.statements import Kind, decode_statement, kind_of
+from batonpass.wire.grant_statements import Kind, decode_statement, kind_of
 
 HEADER: Final = "Batonpass-Grant"
 LONGEST_TOKEN: Final = 8_000  # characters; servers take 8 KiB for one header, its name included

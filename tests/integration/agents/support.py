@@ -18,7 +18,7 @@ from batonpass.agents import (
     ToolRegistry,
     create_handoff_tool,
 )
-from batonpass.agents.tools import ToolDefinition
+from batonpass.agents.agent_tools import ToolDefinition
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from tests.integration.agents.messages_api import MessagesApi

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from batonpass.agents import AgentDefinition, HandoffPolicy
-from batonpass.model.lifecycle import State
+from batonpass.model.base.lifecycle import State
 from tests.integration.agents.messages_api import Asked, Said, Silence, Text, Use, serving
 from tests.integration.agents.support import PATIENCE, House, run_async
 

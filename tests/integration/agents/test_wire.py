@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from batonpass.agents import HandoffPolicy
-from batonpass.model.items import Constraint
+from batonpass.model.baton.items import Constraint
 from tests.integration.agents.messages_api import Asked, MessagesApi, Said, Script, Text, Use, serving
 from tests.integration.agents.support import KEY, House, run_async
 

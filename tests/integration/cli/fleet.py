@@ -12,10 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.model.ids import HandoffId, StreamId
-from batonpass.model.lifecycle import Carrier
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.model.base.ids import HandoffId, StreamId
+from batonpass.model.base.lifecycle import Carrier
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from tests.integration.cli.shell import PATIENCE, PROGRAM, surroundings

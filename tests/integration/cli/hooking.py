@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks import client
 from batonpass.adapters.claude_code.hooks.spool import find_spooled
-from batonpass.model.bodies import RunGap, ToolCompleted, ToolDenied, ToolRequested
+from batonpass.model.bodies.body import RunGap, ToolCompleted, ToolDenied, ToolRequested
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt

@@ -11,13 +11,13 @@ import pytest
 from nacl.pwhash import argon2id
 
 from batonpass.errors import CallSuspendedError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.model.bodies import Body
-from batonpass.model.ids import PrincipalId
-from batonpass.model.lifecycle import State
+from batonpass.handoff.live.faces import LiveHandoff
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import PrincipalId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import Body
 from batonpass.relay import Relay
-from batonpass.signing.approver import Cost, make_approver
+from batonpass.signing.approver_key import Cost, make_approver
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.integration.cli.shell import batonpass_in

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.demo.tampering import delete_tree
+from batonpass.demo.tampered_copy import delete_tree
 from batonpass.ledger.note import from_trailer
-from batonpass.model.ids import RunId
+from batonpass.model.base.ids import RunId
 from tests.integration.cli.clones import Clone, a_clone
 from tests.integration.cli.shell import batonpass_in
 from tests.unit.cli.desk import record_in, record_tree

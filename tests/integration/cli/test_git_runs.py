@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.handoff.run import LiveRun
+from batonpass.handoff.live.faces import LiveRun
 from batonpass.relay import Relay
 from tests.integration.cli.clones import Clone, a_clone
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.adapters.claude_code.hooks import client
-from batonpass.model.bodies import HandoffInitiated
+from batonpass.model.bodies.body import HandoffInitiated
 from batonpass.relay import Relay
 from tests.integration.cli.hooking import Hooked
 from tests.integration.cli.shell import batonpass_in

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.handoff.calls.tools import tool
+from batonpass.handoff.tools.declaration import tool
 from batonpass.relay import Relay
 from tests.integration.cli.shell import PATIENCE, PROGRAM, batonpass_in, surroundings
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from batonpass.model.ids import AgentId
-from batonpass.testing.recording import plainly
+from batonpass.model.base.ids import AgentId
+from batonpass.testing.plain_acts import plainly
 from tests.integration.cli.shell import PATIENCE, PROGRAM, batonpass_in, on_terminal, surroundings
 from tests.unit.cli.desk import ANA, Desk, record_in
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.model.lifecycle import State
+from batonpass.model.base.lifecycle import State
 from tests.integration.cli.fleet import LEASE, Fleet, a_fleet, stop, until
 from tests.integration.cli.shell import PATIENCE
 

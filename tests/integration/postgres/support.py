@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import psycopg
 from msgspec.structs import replace
 
-from batonpass.ledger.standing import Working
-from batonpass.model.entry import Entry
-from batonpass.model.ids import Digest, StreamId
-from batonpass.model.stream import Stream
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import Digest, StreamId
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.stream import Stream
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing import Scribe
 from batonpass.testing.conformance.support import an_entry

@@ -14,10 +14,10 @@ from batonpass.errors import (
     StoreError,
     StoreFullError,
 )
-from batonpass.ledger.standing import Working
-from batonpass.model.content import new_content
-from batonpass.model.entry import Entry
-from batonpass.model.ids import StreamId
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import StreamId
+from batonpass.model.ledger.content import new_content
+from batonpass.model.ledger.entry import Entry
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe

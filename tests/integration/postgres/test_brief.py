@@ -11,17 +11,17 @@ import pytest
 
 from batonpass.dispatch.worker import Worker
 from batonpass.errors import HandoffEndedError, NotFoundError, StaleHeadError
-from batonpass.handoff.transfer.read_offer import read_offer
-from batonpass.ledger.standing import standing
-from batonpass.model.ids import AgentId, HandoffId, StreamId
-from batonpass.model.items import Decision
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import State
+from batonpass.handoff.history.offers import read_offer
+from batonpass.ledger.position import standing
+from batonpass.model.base.ids import AgentId, HandoffId, StreamId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import Decision
+from batonpass.model.ledger.lease import Lease
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerView
-from batonpass.store.postgres import brief
-from batonpass.store.postgres.leasing import claiming
-from batonpass.store.postgres.statements import Channel
+from batonpass.store.postgres import claim_brief
+from batonpass.store.postgres.leases import claiming
+from batonpass.store.postgres.prepared_statements import Channel
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.wire.codec import decode_receipt
 from tests.integration.postgres.support import database_of
@@ -190,7 +190,7 @@ def test_what_came_along_is_told_once_and_only_while_it_is_fresh(
     store = relay.store
     counts = []
     for seconds in (1.0, 0.0):
-        monkeypatch.setattr(brief, "_FRESH_SECONDS", seconds)
+        monkeypatch.setattr(claim_brief, "_FRESH_SECONDS", seconds)
         lease = claim(relay)
         for _ in range(2):
             trips.clear()

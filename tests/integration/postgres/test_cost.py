@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from batonpass.model.ids import AgentId, HandoffId, RunId, SessionId
-from batonpass.model.lifecycle import State
-from batonpass.model.run import RunState
+from batonpass.model.base.ids import AgentId, HandoffId, RunId, SessionId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.ledger.run import RunState
 from batonpass.store.port import LedgerView
 from batonpass.store.postgres.connections import QUERIES
 from batonpass.store.postgres.store import PostgresStore

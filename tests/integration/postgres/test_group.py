@@ -10,17 +10,17 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.dispatch.worker import Worker
 from batonpass.errors import StaleHeadError
-from batonpass.model.entry import Entry
-from batonpass.model.ids import RunId
-from batonpass.model.items import Decision
-from batonpass.model.lifecycle import State
-from batonpass.model.run import Handoff
+from batonpass.model.base.ids import RunId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import Decision
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.run import Handoff
 from batonpass.relay import Relay
-from batonpass.store.postgres import appending, group
-from batonpass.store.postgres.appending import write_each, write_together
+from batonpass.store.postgres import append, group_commit
+from batonpass.store.postgres.append import write_each, write_together
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_scribe
 from batonpass.testing.conformance.support import an_entry, head_of
@@ -47,15 +47,15 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(entries))
         return write_each(connection, entries)
 
-    monkeypatch.setattr(group, "write_each", counted)
+    monkeypatch.setattr(group_commit, "write_each", counted)
     return sizes
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let one be at the server at once, and the others wait until they are told: a test decides who shares."""
-    monkeypatch.setattr(group, "_AT_ONCE", 1)
-    monkeypatch.setattr(group, "_COMPANY_SECONDS", 60.0)
+    monkeypatch.setattr(group_commit, "_AT_ONCE", 1)
+    monkeypatch.setattr(group_commit, "_COMPANY_SECONDS", 60.0)
 
 
 def appended(store: PostgresStore, pool: ThreadPoolExecutor, entries: Sequence[Entry]) -> list[Future[None]]:
@@ -145,7 +145,7 @@ def test_one_statement_writes_for_all_unless_something_is_in_the_way(
         outcomes.append(write_together(connection, entries))
         return outcomes[-1]
 
-    monkeypatch.setattr(group, "write_together", noted)
+    monkeypatch.setattr(group_commit, "write_together", noted)
     for stale in (False, True):
         leads = [scribe.start() for _ in range(5)]
         entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in leads]
@@ -168,7 +168,7 @@ def test_a_whole_life_is_written_by_one_statement_for_each_act(
 ) -> None:
     """Offers, acceptances and ends of both carriers: only what gives a lease back is left to the other way."""
     ways: list[tuple[str, bool]] = []
-    write = appending.write
+    write = append.write
 
     def as_group(connection: psycopg.Connection, entries: Sequence[Entry]) -> None:
         ways.append((entries[0].signed.receipt.kind, write_together(connection, entries)))
@@ -178,7 +178,7 @@ def test_a_whole_life_is_written_by_one_statement_for_each_act(
     with Relay.open(postgres_url, home=tmp_path) as relay:
         relay.register("editor", lambda _: "edited")
         relay.start("Begin", by="user:ana").close()
-        monkeypatch.setattr(appending, "write", as_group)
+        monkeypatch.setattr(append, "write", as_group)
         lead = relay.start("Fix it", by="user:ana")
         lead.record(Decision("round half-even", why="tax office"))
         with lead.hand_off("editor", "Edit a.py"):
@@ -242,7 +242,7 @@ def test_a_group_whose_wire_breaks_is_asked_for_one_by_one(
             entries = [an_entry(scribe, lead, head_of(store, lead)) for lead in leads]
             leading = store._group._lead
 
-            def break_then_lead(members: Sequence[group._Member]) -> None:
+            def break_then_lead(members: Sequence[group_commit._Member]) -> None:
                 if len(members) > 1:
                     proxy.lose(lost)
                 leading(members)

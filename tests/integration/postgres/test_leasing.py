@@ -9,15 +9,15 @@ import pytest
 from batonpass.errors import LeaseLostError, OfferedAlreadyError
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
-from batonpass.model.bodies import ErrorType, HandoffAsked, HandoffCancelled, HandoffInitiated
-from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId, Digest, HandoffId, StreamId, new_handoff_id
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.store.postgres.appending import write
-from batonpass.store.postgres.leasing import claiming, seizing
+from batonpass.model.base.ids import AgentId, Digest, HandoffId, StreamId, new_handoff_id
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.bodies.body import ErrorType, HandoffAsked, HandoffCancelled, HandoffInitiated
+from batonpass.model.ledger.entry import Entry
+from batonpass.store.postgres.append import write
+from batonpass.store.postgres.leases import claiming, seizing
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe
-from batonpass.testing.conformance.leasing import (
+from batonpass.testing.conformance.leases import (
     A_WHILE,
     AT_ONCE,
     claimed,
@@ -27,7 +27,7 @@ from batonpass.testing.conformance.leasing import (
     taken,
     waiting,
 )
-from batonpass.testing.conformance.offering import KEY, offered
+from batonpass.testing.conformance.offers import KEY, offered
 from batonpass.testing.conformance.support import NOW, head_of
 from tests.integration.postgres.proxy import Lost, Proxy
 from tests.integration.postgres.support import (

@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreUnavailableError
-from batonpass.ledger.standing import Working
-from batonpass.model.stream import Stream
+from batonpass.ledger.position import Working
+from batonpass.model.ledger.stream import Stream
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres.connections import STATEMENTS
-from batonpass.store.postgres.statements import Channel, Statement, ask, ask_all
+from batonpass.store.postgres.prepared_statements import Channel, PreparedStatement, ask, ask_all
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_scribe
 from batonpass.testing.conformance.support import all_receipts, an_entry, head_of
@@ -302,7 +302,7 @@ def test_who_is_interrupted_in_the_middle_of_an_answer_gives_the_connection_up(
         with monkeypatch.context() as patch:
             patch.setattr(Channel, "_next", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                ask(connection, Statement("SELECT 1"))
+                ask(connection, PreparedStatement("SELECT 1"))
 
         assert connection.closed
 
@@ -310,7 +310,7 @@ def test_who_is_interrupted_in_the_middle_of_an_answer_gives_the_connection_up(
 def test_what_is_larger_than_the_wire_goes_both_ways_at_once(postgres_url: str) -> None:
     """Neither side waits for the other to read first."""
     large = bytes(8_000_000)
-    repeated = Statement("SELECT %(given)b::bytea")
+    repeated = PreparedStatement("SELECT %(given)b::bytea")
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         answers = ask_all(connection, [(repeated, {"given": large})] * 4)
 

@@ -4,15 +4,15 @@ from contextlib import closing
 
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import SchemaError
-from batonpass.model.ids import SessionId
-from batonpass.model.remark import Said
+from batonpass.model.base.ids import SessionId
+from batonpass.model.ledger.remark import RemarkKind
 from batonpass.signing.ed25519 import Ed25519Signer
-from batonpass.store.postgres.appending import write_together
+from batonpass.store.postgres.append import write_together
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing.builders import ANA, Scribe, a_small_tree
-from batonpass.testing.conformance.deciding import decided, held
+from batonpass.testing.conformance.decided_calls import decided, held
 from batonpass.testing.conformance.remarks import endorsed, remarks
 from batonpass.testing.conformance.support import an_entry, head_of
 from tests.integration.postgres.support import database_of
@@ -101,7 +101,7 @@ def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(
     store = PostgresStore(postgres_url)
     store.migrate()
 
-    assert 1 == len(remarks(store, Said.ENDORSED))
+    assert 1 == len(remarks(store, RemarkKind.ENDORSED))
     verify_ledger(store)
     store.close()
 

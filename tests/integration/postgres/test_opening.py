@@ -20,8 +20,8 @@ from batonpass.errors import (
     StoreShutError,
     StoreUnavailableError,
 )
+from batonpass.store.factory import open_store
 from batonpass.store.migrate import AppliedMigration, Migration
-from batonpass.store.opening import open_store
 from batonpass.store.postgres import schema
 from batonpass.store.postgres.address import parse_address
 from batonpass.store.postgres.store import PostgresStore

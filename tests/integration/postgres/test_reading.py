@@ -2,10 +2,10 @@
 
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import DerivedStateError, MissingError, NotALedgerError, NotFoundError
-from batonpass.model.ids import AgentId, StreamId
-from batonpass.model.lifecycle import State
+from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.model.base.lifecycle import State
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_small_tree

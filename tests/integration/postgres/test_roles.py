@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from batonpass.errors import CallSuspendedError, ConstraintViolatedError, StoreError
-from batonpass.handoff.calls.tools import tool
-from batonpass.model.ids import CallId
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import CallId
 from batonpass.relay import Relay
 from batonpass.store.port import Wake
 from batonpass.store.postgres.store import PostgresStore

@@ -4,9 +4,9 @@ from typing import Final
 
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import SchemaAlteredError
-from batonpass.store.postgres.parts import EXPECTED, read_parts
+from batonpass.store.postgres.schema import EXPECTED, read_parts
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe
 from batonpass.testing.builders import a_small_tree

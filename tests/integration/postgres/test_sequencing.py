@@ -2,9 +2,9 @@
 
 import pytest
 
-from batonpass.model.ids import ReceiptId
+from batonpass.model.base.ids import ReceiptId
 from batonpass.store.port import ReceiptQuery
-from batonpass.store.postgres.appending import write
+from batonpass.store.postgres.append import write
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe, a_small_tree
 from batonpass.testing.conformance.support import all_receipts, an_entry, head_of

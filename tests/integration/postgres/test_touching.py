@@ -7,7 +7,7 @@ from batonpass.errors import DerivedStateError
 from batonpass.store.postgres.connections import QUERIES
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing.builders import ANA, Scribe
-from batonpass.testing.conformance.touching import changed
+from batonpass.testing.conformance.touched_paths import changed
 from tests.integration.postgres.support import database_of
 from tests.postgres_server import Server
 

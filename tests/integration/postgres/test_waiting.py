@@ -9,14 +9,14 @@ import pytest
 
 from batonpass.errors import IllegalTransitionError, StaleHeadError, StoreBusyError, UnknownRelayError
 from batonpass.ledger.draft import Draft
-from batonpass.ledger.standing import child_head
-from batonpass.model.bodies import GrantRevoked, HandoffLapsed
-from batonpass.model.ids import AgentId, StreamId
-from batonpass.model.key import KeyStatus
-from batonpass.model.lifecycle import Carrier
+from batonpass.ledger.position import child_head
+from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.model.base.lifecycle import Carrier
+from batonpass.model.bodies.body import GrantRevoked, HandoffLapsed
+from batonpass.model.ledger.key import KeyStatus
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.postgres import connections
-from batonpass.store.postgres.appending import write
+from batonpass.store.postgres.append import write
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe
 from batonpass.testing.builders import ANA

@@ -14,15 +14,15 @@ import pytest
 
 from batonpass.dispatch import worker as dispatch
 from batonpass.dispatch.worker import Worker
-from batonpass.handoff.run import LiveRun
-from batonpass.model.ids import AgentId
-from batonpass.model.lifecycle import State
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.ids import AgentId
+from batonpass.model.base.lifecycle import State
 from batonpass.relay import Relay
 from batonpass.store.port import Wake
-from batonpass.store.postgres import waiting
+from batonpass.store.postgres import notifications
 from batonpass.store.postgres.store import PostgresStore
 from batonpass.testing import Scribe
-from batonpass.testing.conformance.leasing import waiting as offered
+from batonpass.testing.conformance.leases import waiting as offered
 from tests.integration.postgres.support import database_of, eventually, meanwhile
 from tests.postgres_server import Server
 
@@ -58,7 +58,7 @@ def relay(postgres_url: str, tmp_path: Path) -> Iterator[Relay]:
 @pytest.fixture
 def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let whoever waits learn of nothing by looking."""
-    monkeypatch.setattr(waiting, "_SECOND_LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(notifications, "_SECOND_LOOK_SECONDS", 3600.0)
     monkeypatch.setattr(dispatch, "TOLD_POLL", AN_HOUR)
 
 
@@ -143,7 +143,7 @@ def test_who_stops_passes_on_what_it_was_told(
     postgres: Server, postgres_url: str, store: PostgresStore, scribe: Scribe
 ) -> None:
     """A worker that is told in the moment in which it stops does not keep it from the others."""
-    leaving, staying = (waiting._Listener(store._connections.new()) for _ in range(2))
+    leaving, staying = (notifications._Listener(store._connections.new()) for _ in range(2))
     for listener in (leaving, staying):
         listener.register([EDITOR], 3600)
         offered(scribe) if listener is leaving else None

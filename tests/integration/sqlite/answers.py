@@ -3,9 +3,9 @@
 import msgspec
 from msgspec.structs import replace
 
-from batonpass.model.lifecycle import State
-from batonpass.model.receipt import StoredReceipt
-from batonpass.model.run import RunState
+from batonpass.model.base.lifecycle import State
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.run import RunState
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 

@@ -11,7 +11,7 @@ from typing import Final, Self
 import apsw
 
 from batonpass.errors import StoreBusyError
-from batonpass.store.sqlite.commit import GroupCommit
+from batonpass.store.sqlite.group_commit import GroupCommit
 
 SOON: Final = 10.0  # how long a test waits for what must happen; nothing here takes that long
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import ContentMismatchError, DuplicateReceiptError, StaleHeadError
-from batonpass.ledger.standing import Working
-from batonpass.model.content import Content, Place, new_content
-from batonpass.model.entry import Entry
-from batonpass.model.ids import ContentId
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import ContentId
+from batonpass.model.ledger.content import Content, Place, new_content
+from batonpass.model.ledger.entry import Entry
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import Scribe, a_scribe
 from batonpass.testing.clock import NOON

@@ -10,10 +10,10 @@ from typing import Any, Final
 import apsw
 import pytest
 
-from batonpass.audit import verify
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification import verify
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import BatonpassError
-from batonpass.ledger.sealing import Sealing
+from batonpass.ledger.seals import Sealing
 from batonpass.store.migrate import find_migrations
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore

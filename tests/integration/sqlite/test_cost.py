@@ -8,12 +8,12 @@ from typing import Any, Final
 import apsw
 import pytest
 
-from batonpass.ledger.standing import Working
-from batonpass.model.bodies import Outcome
-from batonpass.model.ids import AgentId
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import AgentId
+from batonpass.model.bodies.body import Outcome
 from batonpass.relay import Relay
 from batonpass.store.sqlite.store import SqliteStore
-from batonpass.testing.recording import PlainRecording, plainly
+from batonpass.testing.plain_acts import PlainRecording, plainly
 from tests.integration.sqlite.tails import settle
 from tests.unit.cli.desk import ANA, Desk, record_tree
 

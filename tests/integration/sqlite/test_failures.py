@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import (
     NewerSchemaError,
     NotALedgerError,
@@ -19,7 +19,7 @@ from batonpass.errors import (
     StoreShutError,
     StoreUnavailableError,
 )
-from batonpass.store.opening import open_store
+from batonpass.store.factory import open_store
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import Scribe, a_scribe, a_small_tree
 from tests.integration.sqlite.places import a_public_place, a_small_disk, as_nobody, filled, publish

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import NotALedgerError
 from batonpass.store.port import ReceiptQuery
 from batonpass.store.sqlite.connection import open_writer
@@ -19,7 +19,7 @@ from tests.children import run_at_once
 RECORD = """
 from pathlib import Path
 from batonpass.relay import Relay
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 with Relay.open(f"sqlite:///{sys.argv[1]}", home=Path(sys.argv[2])) as relay:
     for number in range(5):
         working = relay.recording.start("begun", agent="lead", by="user:ana")

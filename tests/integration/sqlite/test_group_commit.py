@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from batonpass.errors import InvalidValueError, StaleHeadError, StoreBusyError, StoreShutError, StoreUnavailableError
-from batonpass.store.sqlite import commit
+from batonpass.store.sqlite import group_commit
 from tests.integration.sqlite.commits import SOON, Desk, InterruptAt, until
 
 REFUSAL = StaleHeadError("run_x", 7)
@@ -135,7 +135,7 @@ def test_an_interrupt_anywhere_hangs_nobody_and_doubles_nothing() -> None:
     troubles = {}
     for number in count():
         desk = Desk(wait_for=0.5)
-        interrupt = InterruptAt(commit.__file__, number)
+        interrupt = InterruptAt(group_commit.__file__, number)
         trouble = _lead_interrupted(desk, interrupt)
         if interrupt.struck is None:
             break

@@ -12,7 +12,7 @@ from batonpass.errors import StoreBusyError
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.store.sqlite.turnstile import Turnstile
 from batonpass.testing import Scribe, a_scribe
-from batonpass.testing.conformance.leasing import A_WHILE, claimed, leases_of, taken, waiting
+from batonpass.testing.conformance.leases import A_WHILE, claimed, leases_of, taken, waiting
 
 
 @pytest.fixture

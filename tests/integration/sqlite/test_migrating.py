@@ -5,14 +5,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import EditedError, StoreAlteredError
-from batonpass.model.ids import SessionId
-from batonpass.model.remark import Said
-from batonpass.model.run import RunState
+from batonpass.model.base.ids import SessionId
+from batonpass.model.ledger.remark import RemarkKind
+from batonpass.model.ledger.run import RunState
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, a_scribe, a_small_tree
-from batonpass.testing.conformance.deciding import decided, held
+from batonpass.testing.conformance.decided_calls import decided, held
 from batonpass.testing.conformance.remarks import endorsed, remarks
 from tests.integration.full_ledger import record_everything
 from tests.integration.sqlite.answers import everything_in
@@ -87,7 +87,7 @@ def test_endorsements_are_found_in_a_ledger_that_is_older_than_remarks(tmp_path:
     make_earlier(path, 5)
     opened = SqliteStore(path)
 
-    assert 1 == len(remarks(opened, Said.ENDORSED))
+    assert 1 == len(remarks(opened, RemarkKind.ENDORSED))
     verify_ledger(opened)
     opened.close()
 

@@ -8,7 +8,7 @@ from typing import Final
 import apsw
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import SchemaAlteredError, StoreAlteredError
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import Scribe, a_scribe, a_small_tree

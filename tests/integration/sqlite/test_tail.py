@@ -10,19 +10,19 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import (
     DuplicateReceiptError,
     StaleHeadError,
     StoreAlteredError,
     VerificationError,
 )
-from batonpass.store.sqlite import tail, writing
+from batonpass.store.sqlite import append, tail
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import a_scribe, a_small_tree
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.conformance.support import an_entry, append_at_once, head_of
-from batonpass.testing.conformance.touching import a_change, a_changing_call
+from batonpass.testing.conformance.touched_paths import a_change, a_changing_call
 from tests.integration.full_ledger import record_everything
 from tests.integration.sqlite.answers import everything_in
 from tests.integration.sqlite.tails import settle
@@ -49,7 +49,7 @@ def late(store: SqliteStore) -> list[int]:
 
 def never(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody settle anything."""
-    monkeypatch.setattr(writing, "LONGEST", 1_000_000)
+    monkeypatch.setattr(append, "LONGEST", 1_000_000)
 
 
 def test_every_question_has_the_same_answer_before_and_after(
@@ -208,7 +208,7 @@ def test_what_a_killed_process_left_in_the_tail_is_found_by_the_next(
         verify_ledger(copy)
         before = everything_in(copy)
         again = a_scribe(copy, identity=scribe.identity, root=scribe.root)
-        monkeypatch.setattr(writing, "LONGEST", 1)
+        monkeypatch.setattr(append, "LONGEST", 1)
         a_small_tree(again)
         verify_ledger(copy)
         left = late(copy)

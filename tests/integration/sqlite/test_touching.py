@@ -9,7 +9,7 @@ import pytest
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.store.sqlite.tail import QUERIES
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree
-from batonpass.testing.conformance.touching import changed
+from batonpass.testing.conformance.touched_paths import changed
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.clock import SystemClock
 from batonpass.errors import ForkedError, StoreBusyError
 from batonpass.signing.keyring import Keyring

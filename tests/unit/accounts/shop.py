@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from batonpass.accounts.blame import AskedFile, Lines, blame_file, read_file
-from batonpass.accounts.blame_changes import place_of
-from batonpass.accounts.blame_values import Blame, Line, Maker
-from batonpass.handoff.run import LiveRun
+from batonpass.accounts.blame.blame_values import Blame, BlamedLine, Maker
+from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file, read_file
+from batonpass.accounts.blame.file_changes import place_of
+from batonpass.handoff.live.faces import LiveRun
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerView
 from batonpass.testing.clock import FrozenClock
@@ -72,7 +72,7 @@ class Shop:
         (call,) = blame.lines[0].calls
         return blame.makers[call]
 
-    def line(self, number: int, name: str = "a.py") -> Line:
+    def line(self, number: int, name: str = "a.py") -> BlamedLine:
         """Return what is known of a line."""
         return self.blame(name, number).lines[0]
 

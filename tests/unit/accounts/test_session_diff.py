@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from batonpass.accounts.session_diff import Change, Topic, Turn, compare_states
-from batonpass.model.ids import PrincipalId
-from batonpass.model.items import Constraint, Decision, Exclusion, ItemValue, OpenQuestion, RejectedPath, WorkItem
-from batonpass.model.session import Kept, Revisit, Said, SessionState
+from batonpass.accounts.session_diff import Change, SessionTurn, Topic, compare_states
+from batonpass.model.base.ids import PrincipalId
+from batonpass.model.baton.items import Constraint, Decision, Exclusion, ItemValue, OpenQuestion, RejectedPath, WorkItem
+from batonpass.model.baton.session import Kept, Revisit, Said, SessionState
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 THREE = Constraint(key="threshold", operator="<=", value="3", unit="sigma")
@@ -77,7 +77,7 @@ def test_each_topic_is_compared(
 ) -> None:
     """What is called the same and says something else has changed."""
     topic, turn, what, old, new = expected
-    change = Change(topic=Topic(topic), turn=Turn(turn), what=what, before=old, after=new)
+    change = Change(topic=Topic(topic), turn=SessionTurn(turn), what=what, before=old, after=new)
 
     assert (change,) == compare_states(state(*before), state(*after))
 
@@ -95,7 +95,7 @@ def test_a_decision_that_became_a_question_is_told_once() -> None:
     question = reopened(decision, "it was good until May").question
     change = Change(
         topic=Topic.DECISION,
-        turn=Turn.REOPENED,
+        turn=SessionTurn.REOPENED,
         what="d",
         before="because w",
         after="it was good until May (it was decided because: w)",
@@ -109,7 +109,7 @@ def test_a_decision_that_does_not_hold_now_is_told_as_well() -> None:
     decision = Decision("d", why="w")
     (change,) = compare_states(state(decision), state(revisit=(reopened(decision, "one", "two"),)))
 
-    assert (Turn.REOPENED, "one; two") == (change.turn, change.after)
+    assert (SessionTurn.REOPENED, "one; two") == (change.turn, change.after)
 
 
 def test_two_limits_of_one_thing_are_told_together() -> None:

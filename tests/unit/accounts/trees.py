@@ -4,15 +4,15 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from batonpass.accounts.trail import read_trail
-from batonpass.accounts.trail_text import render_text
-from batonpass.accounts.trail_values import Called, Happened, RunTold, Trail
-from batonpass.accounts.why import explain
-from batonpass.accounts.why_values import Why
+from batonpass.accounts.trail.trail import read_trail
+from batonpass.accounts.trail.trail_text import render_text
+from batonpass.accounts.trail.trail_values import Called, Happened, RunTold, Trail
+from batonpass.accounts.why.why import explain
+from batonpass.accounts.why.why_values import Why
 from batonpass.errors import BatonpassError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.ids import RunId
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import RunId
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from batonpass.accounts.reasoning import Reasoning, read_reasoning
+from batonpass.accounts.handoff.reasoning import Reasoning, read_reasoning
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.unit.agents.house import House

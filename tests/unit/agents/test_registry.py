@@ -24,7 +24,7 @@ from batonpass.agents import (
     ToolRegistry,
     create_handoff_tool,
 )
-from batonpass.agents.extra import require_extra
+from batonpass.agents.framework.extra import require_extra
 from batonpass.errors import InvalidValueError, MissingExtraError, NotFoundError
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
@@ -186,7 +186,7 @@ def test_without_the_extra_a_run_says_what_to_install() -> None:
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "import importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'pydantic_ai' else find(name, *rest)\n"
-        "import batonpass.agents.extra as extra; extra.find_spec = u.find_spec\n"
+        "import batonpass.agents.framework.extra as extra; extra.find_spec = u.find_spec\n"
         "import asyncio\n"
         "from batonpass.agents import AgentDefinition, AgentRunner, AnthropicClient\n"
         "try:\n"

@@ -8,17 +8,17 @@ import pytest
 
 from batonpass.agents import AgentMemory, AgentRunner, Crew, ScriptedClient, SourceType
 from batonpass.agents.definition import AgentDefinition
-from batonpass.agents.engine import read_history
+from batonpass.agents.framework.engine import read_history
 from batonpass.aio import AsyncRelay
 from batonpass.errors import InvalidValueError, NotFoundError, StoreFullError
-from batonpass.handoff.calls.context import current_call
-from batonpass.handoff.calls.tools import tool
-from batonpass.model.kinds import Kind
+from batonpass.handoff.tools.call_context import current_call
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.kinds import Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 from tests.unit.agents.house import House, run_async
-from tests.unit.aio.test_cancelling import Gate, cancelled_at_the_gate
+from tests.unit.aio.test_cancellation import Gate, cancelled_at_the_gate
 
 
 def test_an_answer_is_the_report_of_a_root_run() -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from batonpass.aio import AsyncRelay
-from batonpass.model.bodies import ToolFailed
-from batonpass.model.ids import RunId, StreamId
+from batonpass.model.base.ids import RunId, StreamId
+from batonpass.model.bodies.body import ToolFailed
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery

@@ -3,8 +3,8 @@
 import asyncio
 from datetime import timedelta
 
-from batonpass.handoff.calls.tools import tool
-from batonpass.model.items import Decision, OpenQuestion
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.baton.items import Decision, OpenQuestion
 from tests.unit.aio.faces import a_relay, a_start, run_async
 
 

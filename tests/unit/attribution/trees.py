@@ -7,8 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from batonpass.attribution.differing import Difference
-from batonpass.attribution.worktree import WorkTree
+from batonpass.attribution.worktree.tree import WorkTree
+from batonpass.attribution.worktree.tree_difference import Difference
 
 ENVIRONMENT: Final = MappingProxyType(
     {

@@ -10,22 +10,22 @@ from msgspec.structs import replace
 
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
-from batonpass.model.bodies import Body
-from batonpass.model.ids import HandoffId, RunId, StreamId
-from batonpass.model.key import Signer
-from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Receipt, SignedReceipt, StoredReceipt
-from batonpass.model.stream import Stream
+from batonpass.model.base.ids import HandoffId, RunId, StreamId
+from batonpass.model.bodies.body import Body
+from batonpass.model.ledger.key import Signer
+from batonpass.model.ledger.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Receipt, SignedReceipt, StoredReceipt
+from batonpass.model.ledger.stream import Stream
 from batonpass.signing.keyring import RelayIdentity
 from batonpass.signing.runkeys import RunKeysInMemory
 from batonpass.store.memory import MemoryStore
 from batonpass.testing import FrozenClock
 from batonpass.testing.builders import Scribe, a_scribe
 from batonpass.testing.clock import NOON
-from batonpass.testing.recording import PlainRecording
+from batonpass.testing.plain_acts import PlainRecording
 from batonpass.wire.codec import decode_receipt, encode_receipt, signing_bytes
 
 if TYPE_CHECKING:
-    from batonpass.ledger.standing import Working
+    from batonpass.ledger.position import Working
 
 
 class KeptKeys(RunKeysInMemory):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from batonpass.audit.bundle import export_bundle, import_bundle, read_bundle, verify_bundle
-from batonpass.audit.evidence import Evidence
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.evidence import Evidence
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import (
     BatonpassError,
     ChainError,
@@ -26,7 +26,7 @@ from batonpass.errors import (
     UnlinkedError,
     VerificationError,
 )
-from batonpass.model.ids import RunId
+from batonpass.model.base.ids import RunId
 from batonpass.relay import Relay
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.memory import MemoryStore

@@ -5,19 +5,18 @@ from collections.abc import Callable, Iterator
 import pytest
 from msgspec.structs import replace
 
-from batonpass.audit.carriage import Carriage, Fault, Words, prove_carriage
+from batonpass.audit.carriage import Carriage, CarriageFault, CarriedWords, prove_carriage
 from batonpass.errors import EditedError
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.handoff.transfer.receipts import Acceptance
-from batonpass.model.bodies import Carried, HandoffInitiated, Part, RunRelaxed
-from batonpass.model.content import new_content
-from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, new_content_id, new_handoff_id
-from batonpass.model.items import Constraint
-from batonpass.model.lifecycle import Carrier, State
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.transfer.attempt_receipts import Acceptance
+from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, new_content_id, new_handoff_id
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.baton.items import Constraint
+from batonpass.model.bodies.body import Carried, HandoffInitiated, Part, RunRelaxed
+from batonpass.model.ledger.content import new_content
 from batonpass.relay import Relay
 from batonpass.testing.clock import NOON
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 
 INTENT = "Fix invoice rounding — “half-even”, naïve 漢字\r\n\tplease "
 API = "never touch the API"
@@ -88,7 +87,7 @@ def forge(relay: Relay, run: LiveRun, carries: tuple[Carried, ...]) -> HandoffId
     return handoff
 
 
-def faults(carriage: Carriage) -> list[tuple[Fault, int, Part | None]]:
+def faults(carriage: Carriage) -> list[tuple[CarriageFault, int, Part | None]]:
     return [(found.fault, found.hop, None if found.ref is None else found.ref.part) for found in carriage.findings]
 
 
@@ -116,7 +115,7 @@ def test_the_words_are_the_human_s_own(relay: Relay) -> None:
     baton = last.baton()
     intent = prove(relay, last.id).items[0]
 
-    assert (INTENT, INTENT.encode(), Words.KEPT, True) == (
+    assert (INTENT, INTENT.encode(), CarriedWords.KEPT, True) == (
         baton.intent[0].text,
         intent.body,
         intent.words,
@@ -139,7 +138,7 @@ def test_a_forged_offer_that_drops_something_is_found(relay: Relay, part: Part) 
     run = a_lead(relay).hand_off("planner", "plan").accept()
     carriage = prove(relay, forge(relay, run, carried_by(relay, run, without=part)))
 
-    assert (False, [(Fault.LOST, 2, part)], 2) == (carriage.whole, faults(carriage), carriage.hops[1].same)
+    assert (False, [(CarriageFault.LOST, 2, part)], 2) == (carriage.whole, faults(carriage), carriage.hops[1].same)
 
 
 def test_what_was_lost_is_said_where_it_was_lost(relay: Relay) -> None:
@@ -148,7 +147,7 @@ def test_what_was_lost_is_said_where_it_was_lost(relay: Relay) -> None:
     forged = relay.handoff(forge(relay, run, carried_by(relay, run, without=Part.CONSTRAINT)))
     deeper = forged.accept().hand_off("drafter", "draft")
 
-    assert [(Fault.LOST, 2, Part.CONSTRAINT)] == faults(prove(relay, deeper.id))
+    assert [(CarriageFault.LOST, 2, Part.CONSTRAINT)] == faults(prove(relay, deeper.id))
 
 
 def test_another_digest_is_not_the_same_item(relay: Relay) -> None:
@@ -157,7 +156,7 @@ def test_another_digest_is_not_the_same_item(relay: Relay) -> None:
     first, *rest = carried_by(relay, run)
     carriage = prove(relay, forge(relay, run, (replace(first, digest=Digest("0" * 64)), *rest)))
 
-    assert [(Fault.CHANGED, 1, Part.INTENT)] == faults(carriage)
+    assert [(CarriageFault.CHANGED, 1, Part.INTENT)] == faults(carriage)
 
 
 def test_a_constraint_that_becomes_a_decision_was_changed(relay: Relay) -> None:
@@ -166,7 +165,7 @@ def test_a_constraint_that_becomes_a_decision_was_changed(relay: Relay) -> None:
     items = carried_by(relay, run)
     turned = tuple(replace(item, part=Part.DECISION) if item.part is Part.CONSTRAINT else item for item in items)
 
-    assert [(Fault.CHANGED, 1, Part.CONSTRAINT)] == faults(prove(relay, forge(relay, run, turned)))
+    assert [(CarriageFault.CHANGED, 1, Part.CONSTRAINT)] == faults(prove(relay, forge(relay, run, turned)))
 
 
 def test_an_item_that_nobody_recorded_is_found(relay: Relay) -> None:
@@ -175,8 +174,8 @@ def test_an_item_that_nobody_recorded_is_found(relay: Relay) -> None:
     invented = Carried(item=new_content_id(NOON), digest=Digest("0" * 64), part=Part.INTENT)
     carriage = prove(relay, forge(relay, run, (*carried_by(relay, run), invented)))
 
-    assert [(Fault.UNRECORDED, 1, Part.INTENT)] == faults(carriage)
-    assert (None, Words.ABSENT) == (carriage.items[-1].origin, carriage.items[-1].words)
+    assert [(CarriageFault.UNRECORDED, 1, Part.INTENT)] == faults(carriage)
+    assert (None, CarriedWords.ABSENT) == (carriage.items[-1].origin, carriage.items[-1].words)
 
 
 def test_words_of_another_tree_are_not_recorded_here(relay: Relay) -> None:
@@ -184,7 +183,7 @@ def test_words_of_another_tree_are_not_recorded_here(relay: Relay) -> None:
     (foreign, *_), run = carried_by(relay, relay.start("Something else", by="user:bob")), a_lead(relay)
     carriage = prove(relay, forge(relay, run, (*carried_by(relay, run), foreign)))
 
-    assert [(Fault.UNRECORDED, 1, Part.INTENT)] == faults(carriage)
+    assert [(CarriageFault.UNRECORDED, 1, Part.INTENT)] == faults(carriage)
 
 
 def test_what_is_added_on_the_way_says_where(relay: Relay) -> None:
@@ -206,7 +205,7 @@ def test_a_recorded_constraint_that_is_not_handed_on_is_lost(relay: Relay) -> No
     items = carried_by(relay, run)
     run.record(Constraint("no new dependency"))
 
-    assert [(Fault.LOST, 1, Part.CONSTRAINT)] == faults(prove(relay, forge(relay, run, items)))
+    assert [(CarriageFault.LOST, 1, Part.CONSTRAINT)] == faults(prove(relay, forge(relay, run, items)))
 
 
 def test_relaxing_with_authority_shows(relay: Relay) -> None:
@@ -236,7 +235,7 @@ def test_relaxing_without_authority_is_found(relay: Relay) -> None:
     relay.recording.record(planner._holding.working, body)
     carriage = prove(relay, forge(relay, planner, carried_by(relay, planner, without=Part.CONSTRAINT)))
 
-    assert [(Fault.NOT_ENTITLED, 2, Part.CONSTRAINT)] == faults(carriage)
+    assert [(CarriageFault.NOT_ENTITLED, 2, Part.CONSTRAINT)] == faults(carriage)
 
 
 def test_an_author_may_relax_its_own(relay: Relay) -> None:
@@ -281,7 +280,7 @@ def test_erased_words_leave_the_proof(relay: Relay) -> None:
     relay.erase([prove(relay, last.id).items[0].ref.item], by="user:ana", reason="privacy")
     carriage = prove(relay, last.id)
 
-    assert (True, Words.ERASED, None, True) == (
+    assert (True, CarriedWords.ERASED, None, True) == (
         carriage.whole,
         carriage.items[0].words,
         carriage.items[0].body,
@@ -305,7 +304,7 @@ def test_altered_words_are_found(relay: Relay) -> None:
 
     carriage = tampered(relay, alter)
 
-    assert ([(Fault.ALTERED, 1, Part.INTENT)], None) == (faults(carriage), carriage.items[0].body)
+    assert ([(CarriageFault.ALTERED, 1, Part.INTENT)], None) == (faults(carriage), carriage.items[0].body)
 
 
 def test_words_that_are_not_here_break_nothing(relay: Relay) -> None:
@@ -316,7 +315,7 @@ def test_words_that_are_not_here_break_nothing(relay: Relay) -> None:
 
     carriage = tampered(relay, remove)
 
-    assert (True, Words.ABSENT) == (carriage.whole, carriage.items[0].words)
+    assert (True, CarriedWords.ABSENT) == (carriage.whole, carriage.items[0].words)
 
 
 def test_an_answer_is_a_revision_of_the_same_baton(relay: Relay) -> None:
@@ -335,7 +334,7 @@ def test_an_acceptance_of_another_baton_is_found(relay: Relay) -> None:
     handoff = a_lead(relay).hand_off("planner", "plan")
     plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
 
-    assert [(Fault.OTHER_BATON, 1, None)] == faults(prove(relay, handoff.id))
+    assert [(CarriageFault.OTHER_BATON, 1, None)] == faults(prove(relay, handoff.id))
 
 
 def test_an_acceptance_may_countersign_nothing(relay: Relay) -> None:

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from batonpass.audit.grep import Match, Pattern, find_matches
-from batonpass.audit.meant import find_erasable
+from batonpass.audit.grep import Match, SearchPattern, find_matches
+from batonpass.audit.meant_ids import find_erasable
 from batonpass.errors import InvalidValueError
-from batonpass.model.ids import AgentId
+from batonpass.model.base.ids import AgentId
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing import Scribe, a_scribe
@@ -30,7 +30,7 @@ def search(
     scribe: Scribe, pattern: str, query: ReceiptQuery | None = None, *, ignore_case: bool = False
 ) -> list[Match]:
     with scribe.store.view() as view:
-        return list(find_matches(view, Pattern(pattern, ignore_case=ignore_case), query or ReceiptQuery()))
+        return list(find_matches(view, SearchPattern(pattern, ignore_case=ignore_case), query or ReceiptQuery()))
 
 
 def places(matches: list[Match]) -> list[tuple[str, str, str]]:
@@ -112,4 +112,4 @@ def test_bytes_that_are_not_text_can_be_searched(scribe: Scribe) -> None:
 def test_a_pattern_that_is_none_is_refused() -> None:
     """What RE2 cannot read is said in its words."""
     with pytest.raises(InvalidValueError, match=r"^pattern: .*missing \)"):
-        Pattern("(a")
+        SearchPattern("(a")

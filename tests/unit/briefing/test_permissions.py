@@ -8,9 +8,9 @@ import pytest
 from batonpass.briefing.permissions import describe_grant
 from batonpass.briefing.render import brief
 from batonpass.errors import InvalidValueError
-from batonpass.model.effective_grant import EffectiveGrant, GrantStep, LimitLeft, PermitLeft, Standing
-from batonpass.model.ids import AgentId, PrincipalId
-from batonpass.model.receipt import Mode
+from batonpass.model.base.ids import AgentId, PrincipalId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.grants.effective_grant import EffectiveGrant, GrantStanding, GrantStep, LimitLeft, PermitLeft
 from tests.unit.guard.batons import a_baton, a_brief
 
 NOON = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -84,7 +84,7 @@ def test_a_grant_in_words() -> None:
             id="enforced, without a grant",
         ),
         pytest.param(
-            a_grant(may=(), standing=Standing.REVOKED),
+            a_grant(may=(), standing=GrantStanding.REVOKED),
             "Your grant was revoked. Stop, and say what is done and what is not.",
             id="revoked",
         ),

@@ -3,11 +3,11 @@
 from hypothesis import given
 from msgspec.structs import replace
 
-from batonpass.briefing.hops import compare, describe_difference
+from batonpass.briefing.baton_difference import compare, describe_difference
 from batonpass.briefing.person import describe, escaped
-from batonpass.model.baton import Answer, Baton, Budget
-from batonpass.model.items import Constraint, Decision, OpenQuestion, Statement
-from batonpass.model.kinds import Part
+from batonpass.model.base.kinds import Part
+from batonpass.model.baton.baton import Answer, Baton, Budget
+from batonpass.model.baton.items import Constraint, Decision, OpenQuestion, Statement
 from tests.unit.guard.batons import ANA, NOON, a_baton, a_brief, an_artifact, erased
 from tests.unit.guard.strategies import batons, texts
 

@@ -5,8 +5,8 @@ import pytest
 from batonpass.briefing.references import read_reference, show_excerpt
 from batonpass.briefing.render import brief
 from batonpass.errors import InvalidValueError
-from batonpass.model.ids import ContentId
-from batonpass.model.items import Decision, Report, WorkItem
+from batonpass.model.base.ids import ContentId
+from batonpass.model.baton.items import Decision, Report, WorkItem
 from tests.unit.guard.batons import a_baton, an_artifact, body_id
 
 BODY = "line\n" * 10_000

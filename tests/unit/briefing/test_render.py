@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from batonpass.briefing.render import Earlier, attach, brief
 from batonpass.errors import InvalidValueError
-from batonpass.model.baton import Answer, Baton, Budget
-from batonpass.model.items import (
+from batonpass.model.base.kinds import Part, Relation
+from batonpass.model.baton.baton import Answer, Baton, Budget
+from batonpass.model.baton.items import (
     Assumption,
     Claim,
     Constraint,
@@ -22,7 +23,6 @@ from batonpass.model.items import (
     Statement,
     WorkItem,
 )
-from batonpass.model.kinds import Part, Relation
 from tests.unit.guard.batons import ANA, NOON, a_baton, a_brief, an_artifact, body_id, erased, items_of
 from tests.unit.guard.strategies import batons, texts
 

@@ -8,15 +8,7 @@ from hypothesis import strategies as st
 
 from batonpass.briefing.reports import SCHEMA, gaps_of, plain_report, read_report
 from batonpass.errors import InvalidValueError
-from batonpass.model.items import (
-    Assumption,
-    Claim,
-    Decision,
-    OpenQuestion,
-    RejectedPath,
-    Report,
-    WorkItem,
-)
+from batonpass.model.baton.items import Assumption, Claim, Decision, OpenQuestion, RejectedPath, Report, WorkItem
 
 
 def test_a_whole_report_is_read() -> None:

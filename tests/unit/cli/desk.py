@@ -7,12 +7,12 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from batonpass.cli.door import cli
-from batonpass.ledger.recording import Recording
-from batonpass.ledger.standing import Working
-from batonpass.model.ids import AgentId, PrincipalId
+from batonpass.cli.nouns import cli
+from batonpass.ledger.act_receipts import Recording
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import AgentId, PrincipalId
 from batonpass.relay import Relay
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 
 ANA = PrincipalId("user:ana")
 

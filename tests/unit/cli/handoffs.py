@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from batonpass.handoff.calls.begin import begin_call
-from batonpass.handoff.calls.tools import ToolCall, declared_of, tool
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import Decision, OpenQuestion
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.model.baton.items import Decision, OpenQuestion
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
 
@@ -78,5 +77,5 @@ def a_desk(directory: Path) -> Desk:
 
 def look_at_screen(monkeypatch: pytest.MonkeyPatch, columns: int = 100) -> None:
     """Let sheets be made for a screen of so many columns, as if somebody looked at one."""
-    for command in ("handoff_account", "handoff_acting", "handoff_proving"):
+    for command in ("handoff.show", "handoff.person_acts", "handoff.carriage_proof"):
         monkeypatch.setattr(f"batonpass.cli.{command}.room", lambda: columns)

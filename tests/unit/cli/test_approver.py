@@ -8,7 +8,7 @@ from nacl.pwhash import argon2id
 
 from batonpass.cli import approver as noun
 from batonpass.relay import Relay
-from batonpass.signing import approver as signing
+from batonpass.signing import approver_key as signing
 from batonpass.signing.ed25519 import Ed25519Signer
 from tests.unit.cli.desk import Desk
 

@@ -7,12 +7,12 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from batonpass.cli.door import cli
-from batonpass.cli.ids import IdType
+from batonpass.cli.input.id_types import IdType
+from batonpass.cli.nouns import cli
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk, tell
-from tests.unit.cli.test_ids import COMMANDS
+from tests.unit.cli.input.test_id_types import COMMANDS
 
 
 @pytest.fixture

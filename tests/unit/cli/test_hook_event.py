@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from batonpass.adapters.claude_code.hooks.client import Call
+from batonpass.adapters.claude_code.hooks.client import HookInvocation
 from batonpass.cli import hook_event
-from batonpass.cli.door import cli
+from batonpass.cli.nouns import cli
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_the_answer_is_printed(shop: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """With whatever the hook command would have been told."""
     told: list[tuple[bool, str | None, bytes]] = []
 
-    def ask(call: Call, event: bytes) -> bytes:
+    def ask(call: HookInvocation, event: bytes) -> bytes:
         told.append((call.enforce, call.told, event))
         return b'{"a": 1}'
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from batonpass.cli.door import cli
+from batonpass.cli.nouns import cli
 from tests.house.test_reference import our_commands
 from tests.house.tree import PACKAGE, document, parsed
 from tests.unit.cli.desk import Desk
@@ -59,7 +59,7 @@ COMMANDS = {
     "blame": ("--artifact", "rates.csv"),
 }
 ELSEWHERE = {"import claude-code", "worker"}  # they take more than a ledger; a worker prints lines
-LINES = {"worker", "live", "handoff_watch"}  # the modules of what goes on: `worker`, `--follow` and `--watch`
+LINES = {"worker", "live_events", "watch"}  # the modules of what goes on: `worker`, `--follow` and `--watch`
 
 
 @pytest.fixture

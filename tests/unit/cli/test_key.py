@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.relay import Relay
-from batonpass.store.opening import open_store
+from batonpass.store.factory import open_store
 from tests.unit.cli.desk import Desk
 
 

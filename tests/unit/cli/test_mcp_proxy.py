@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batonpass.cli import mcp_proxy
-from batonpass.cli.door import cli
 from batonpass.cli.mcp_proxy import _name_of
+from batonpass.cli.nouns import cli
 
 
 def proxy(*words: str) -> Result:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from batonpass.cli.door import cli
-from batonpass.handoff.calls.tools import tool
+from batonpass.cli.nouns import cli
+from batonpass.handoff.tools.declaration import tool
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
 

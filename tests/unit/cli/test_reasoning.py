@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.model.ids import Digest
-from batonpass.model.reasoning import ReasoningPlace
+from batonpass.model.base.ids import Digest
+from batonpass.model.bodies.reasoning import ReasoningPlace
 from tests.unit.accounts.shop import AFTER, ANA, write_file
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.transcripts import a_bare_desk

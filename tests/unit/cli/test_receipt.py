@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.ledger.proof import parse_proof, verify_proof
-from batonpass.model.ids import AgentId
-from batonpass.testing.recording import plainly
+from batonpass.ledger.seal_proof import parse_proof, verify_proof
+from batonpass.model.base.ids import AgentId
+from batonpass.testing.plain_acts import plainly
 from batonpass.wire.codec import decode_envelope
 from tests.unit.cli.desk import ANA, Desk
 

@@ -2,9 +2,9 @@
 
 import re
 
-from batonpass.model.ids import AgentId
+from batonpass.model.base.ids import AgentId
 from batonpass.store.port import ReceiptQuery
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 from tests.unit.cli.desk import ANA, Desk, record_tree
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[2Jdone \u202e"

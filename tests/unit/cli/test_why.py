@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from batonpass.errors import OutsideGrantError
-from batonpass.model.bodies import Kind
-from batonpass.model.items import Constraint
+from batonpass.model.baton.items import Constraint
+from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
 from tests.unit.accounts.trees import find, tried
 from tests.unit.cli.desk import Desk
@@ -114,7 +114,7 @@ def test_what_is_not_there_leads_to_what_is(desk: Desk, command: str) -> None:
 
 def test_a_narrow_terminal_gets_every_word(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer, what it rests on and each hop go on in the next line; a word that has no room is broken."""
-    monkeypatch.setattr("batonpass.cli.printing.is_terminal", lambda: True)
+    monkeypatch.setattr("batonpass.cli.output.terminal.is_terminal", lambda: True)
     lead = relay.start(
         "Find what is off in the books of the north", by="user:ana", mode="enforced", constraints=[SIGMA]
     )

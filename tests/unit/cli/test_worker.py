@@ -9,8 +9,8 @@ from textwrap import dedent
 import pytest
 from click.testing import CliRunner, Result
 
-from batonpass.cli.door import cli
-from batonpass.model.lifecycle import Carrier, State
+from batonpass.cli.nouns import cli
+from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.relay import Relay
 
 APP = """

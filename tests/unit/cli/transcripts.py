@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from batonpass.cli.door import cli
+from batonpass.cli.nouns import cli
 from tests.unit.accounts.shop import AFTER, BEFORE
 from tests.unit.adapters.claude_code.histories import History
 from tests.unit.cli.desk import Desk

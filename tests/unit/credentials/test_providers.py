@@ -19,7 +19,7 @@ from batonpass.credentials import (
     Secret,
 )
 from batonpass.errors import BatonpassError, CredentialError, InvalidValueError
-from batonpass.model.ids import AgentId, PrincipalId
+from batonpass.model.base.ids import AgentId, PrincipalId
 from tests.unit.model.examples import CHILD
 
 REQUEST = CredentialRequest(

@@ -8,12 +8,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from batonpass.dispatch.worker import Worked, Worker
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.handoff.running import Runner
-from batonpass.model.ids import HandoffId, StreamId
-from batonpass.model.lifecycle import Carrier
-from batonpass.model.policy import HandoffPolicy
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.programs.runners import Runner
+from batonpass.model.base.ids import HandoffId, StreamId
+from batonpass.model.base.lifecycle import Carrier
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery

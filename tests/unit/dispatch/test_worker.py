@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from batonpass.dispatch.worker import Worker
 from batonpass.errors import InvalidValueError, LeaseLostError, StoreBusyError, StoreFullError
-from batonpass.handoff.run import LiveRun
-from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import State
-from batonpass.model.policy import HandoffPolicy
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.ids import AgentId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.store.memory import MemoryStore
 from tests.unit.dispatch.fleets import MOMENT, a_fleet, in_background, until
 

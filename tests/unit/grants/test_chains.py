@@ -20,10 +20,10 @@ from batonpass.errors import (
     GrantRootError,
     GrantVersionError,
 )
-from batonpass.guard.authority import authorise
-from batonpass.guard.narrowing import narrow
-from batonpass.model.call import Call
-from batonpass.model.grant import Chain, Grant, Signed, Statement, Terms
+from batonpass.guard.grants.authority import authorise
+from batonpass.guard.grants.narrower_terms import narrow
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant import Chain, Grant, Signed, Statement, Terms
 from batonpass.wire.token import decode_chain, decode_proof, encode_chain, encode_proof, join_token, split_token
 from tests.unit.grants.world import WRITE, World, may
 from tests.unit.model.scopes import NOON, PLAIN_CALLS, argued_scopes, plain_scopes

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from batonpass.errors import BatonpassError
-from batonpass.guard.authority import authorise
-from batonpass.model.call import Call
-from batonpass.model.grant_toml import read_grants
-from batonpass.model.resource import read_resource
-from batonpass.model.scope_text import read_limits, read_permit, read_scope
+from batonpass.guard.grants.authority import authorise
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant_toml import read_grants
+from batonpass.model.grants.resource import read_resource
+from batonpass.model.grants.scope_text import read_limits, read_permit, read_scope
 from batonpass.wire.call_digest import digest_call
-from batonpass.wire.statements import decode_statement, kind_of
+from batonpass.wire.grant_statements import decode_statement, kind_of
 from batonpass.wire.token import decode_chain, decode_proof, decode_revocations, split_token
 from tests.unit.grants.world import World
 

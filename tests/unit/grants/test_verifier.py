@@ -20,14 +20,14 @@ from batonpass.errors import (
     InvalidValueError,
     KeyRefusedError,
 )
-from batonpass.grants.issuing import enrol, prove, sign
+from batonpass.grants.issuer import enrol, prove, sign
 from batonpass.grants.verifier import Verifier
 from batonpass.guard import Permitted, ToolPolicy
-from batonpass.model.call import Call
-from batonpass.model.grant import Grant
-from batonpass.model.ids import AgentId, LedgerId, PublicKey, RelayId
-from batonpass.model.limits import Limits
-from batonpass.model.scope_text import read_permit, read_scope
+from batonpass.model.base.ids import AgentId, LedgerId, PublicKey, RelayId
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant import Grant
+from batonpass.model.grants.limits import Limits
+from batonpass.model.grants.scope_text import read_permit, read_scope
 from batonpass.wire.token import encode_chain, encode_proof, join_token
 from tests.unit.grants.world import (
     ANA,

@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from batonpass.errors import GrantError
-from batonpass.grants.issuing import Issuer, enrol, prove, revoke, sign
+from batonpass.grants.issuer import Issuer, enrol, prove, revoke, sign
 from batonpass.grants.verifier import Verifier
-from batonpass.guard.granted import ANY_GRANT, ToolPolicy
-from batonpass.model.call import Call
-from batonpass.model.grant import Certificate, Chain, Grant, RelayEnrolment, Revocations, Signed, Terms
-from batonpass.model.ids import AgentId, Digest, HandoffId, KeyId, LedgerId, PrincipalId, RelayId, RunId
-from batonpass.model.key import Signer
-from batonpass.model.scope_text import read_scope
+from batonpass.guard.grants.grant_chain import ANY_GRANT, ToolPolicy
+from batonpass.model.base.ids import AgentId, Digest, HandoffId, KeyId, LedgerId, PrincipalId, RelayId, RunId
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant import Certificate, Chain, Grant, RelayEnrolment, Revocations, Signed, Terms
+from batonpass.model.grants.scope_text import read_scope
+from batonpass.model.ledger.key import Signer
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.testing import FrozenClock
 from batonpass.wire.token import encode_chain, encode_proof, encode_revocations, join_token

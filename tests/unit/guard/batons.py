@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from batonpass.guard.known import Kept, Known
-from batonpass.guard.problem import Problem, Whom
-from batonpass.model.baton import Baton, Brief
-from batonpass.model.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, RunId
-from batonpass.model.items import Artifact, Item, ItemValue, part_of
-from batonpass.model.kinds import ErrorType, Part, Relation
-from batonpass.model.policy import HandoffPolicy
+from batonpass.guard.baton.known_facts import KeptContent, KnownFacts
+from batonpass.guard.baton.problem import Problem, Whom
+from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, RunId
+from batonpass.model.base.kinds import ErrorType, Part, Relation
+from batonpass.model.baton.baton import Baton, Brief
+from batonpass.model.baton.items import Artifact, Item, ItemValue, part_of
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 
 NOON: Final = datetime(2026, 1, 2, 12, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
@@ -44,15 +44,17 @@ def an_artifact(name: str = "rows.csv", *, number: int = 1, data: bytes = ROWS, 
     return replace(plain, **changes)
 
 
-def kept(data: bytes = ROWS, **changes: Any) -> Kept:  # noqa: ANN401
+def kept(data: bytes = ROWS, **changes: Any) -> KeptContent:  # noqa: ANN401
     """Return what is kept of some data, intact."""
-    plain = Kept(size=len(data), sha256=Digest(sha256(data).hexdigest()), digest_ok=True)
+    plain = KeptContent(size=len(data), sha256=Digest(sha256(data).hexdigest()), digest_ok=True)
     return replace(plain, **changes)
 
 
-def known(*contents: Kept, **changes: Any) -> Known:  # noqa: ANN401
+def known(*contents: KeptContent, **changes: Any) -> KnownFacts:  # noqa: ANN401
     """Return a knowledge of noon, with contents for the artifacts that have the numbers 1, 2, 3."""
-    plain = Known(now=NOON, contents={body_id(number): content for number, content in enumerate(contents, start=1)})
+    plain = KnownFacts(
+        now=NOON, contents={body_id(number): content for number, content in enumerate(contents, start=1)}
+    )
     return replace(plain, **changes)
 
 

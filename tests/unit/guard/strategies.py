@@ -5,11 +5,12 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from batonpass.guard.known import Kept, Known
-from batonpass.model.baton import Answer, Baton, Brief, Budget
-from batonpass.model.card import Card
-from batonpass.model.ids import AgentId, Digest
-from batonpass.model.items import (
+from batonpass.guard.baton.known_facts import KeptContent, KnownFacts
+from batonpass.model.base.ids import AgentId, Digest
+from batonpass.model.base.kinds import Part, Relation
+from batonpass.model.baton.baton import Answer, Baton, Brief, Budget
+from batonpass.model.baton.card import Card
+from batonpass.model.baton.items import (
     Artifact,
     Assumption,
     Claim,
@@ -25,8 +26,7 @@ from batonpass.model.items import (
     WorkItem,
     part_of,
 )
-from batonpass.model.kinds import Part, Relation
-from batonpass.model.policy import HandoffPolicy
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from tests.unit.guard.batons import ANA, LONG, a_baton, body_id, content_id
 
 NUMBERS: Final = ["0", "-0", "3", "3.0", "1e3", "1e999999999", "-1e-999999999999999999999", "nan", "-inf", "1_000", "٣"]
@@ -131,14 +131,14 @@ batons: st.SearchStrategy[Baton] = st.builds(
     deadline=st.none() | times,
 )
 keeps = st.builds(
-    Kept,
+    KeptContent,
     size=sizes,
     sha256=digests,
     digest_ok=st.booleans(),
     media_type=st.none() | MEDIA_TYPES,
 )
 knowledge = st.builds(
-    Known,
+    KnownFacts,
     now=times,
     depth=st.integers(0, 3),
     contents=st.dictionaries(bodies | st.integers(0, 9).map(content_id), keeps, max_size=6),

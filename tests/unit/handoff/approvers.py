@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import pytest
 
 from batonpass.errors import CallSuspendedError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.model.ids import CallId, PrincipalId
-from batonpass.model.rules import Policy
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import CallId, PrincipalId
+from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
-from batonpass.signing.approver import Approver
+from batonpass.signing.approver_key import Approver
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.memory import MemoryStore
 

@@ -3,9 +3,9 @@
 from hashlib import sha256
 from typing import Final
 
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import Constraint, Decision, ItemValue
-from batonpass.model.session import SessionState
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.baton.items import Constraint, Decision, ItemValue
+from batonpass.model.baton.session import SessionState
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA
 

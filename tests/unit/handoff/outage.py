@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from batonpass.errors import StoreFullError, StoreUnavailableError
-from batonpass.model.entry import Entry
-from batonpass.model.ids import HandoffId
+from batonpass.model.base.ids import HandoffId
+from batonpass.model.ledger.entry import Entry
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerView
 

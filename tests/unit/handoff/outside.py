@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.run import LiveRun
-from batonpass.model.rules import Policy
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
-from batonpass.store.opening import open_store
+from batonpass.store.factory import open_store
 from tests.unit.handoff.places import ANA
 
 ACCOUNT: Final = "DE89370400440532013000"

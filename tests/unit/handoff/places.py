@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from batonpass.clock import Clock
 from batonpass.handoff.calls.begin import begin_call
-from batonpass.handoff.calls.tools import ToolCall, declared_of, tool
-from batonpass.handoff.holding import Holding
-from batonpass.handoff.run import LiveRun
-from batonpass.model.bodies import Body, Kind, ToolDenied
-from batonpass.model.ids import CallId
-from batonpass.model.policy import HandoffPolicy
-from batonpass.model.receipt import Receipt
-from batonpass.model.rules import Policy
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
+from batonpass.model.base.ids import CallId
+from batonpass.model.bodies.body import Body, Kind, ToolDenied
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.policy.handoff_policy import HandoffPolicy
+from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery

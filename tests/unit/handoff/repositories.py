@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from batonpass.handoff.calls.tools import tool
+from batonpass.handoff.tools.declaration import tool
 
 _AS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 

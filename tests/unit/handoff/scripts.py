@@ -8,9 +8,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final
 
-from batonpass.handoff.handoff import Result
-from batonpass.handoff.programs import Program
-from batonpass.handoff.run import LiveRun
+from batonpass.handoff.live.faces import LiveRun, Result
+from batonpass.handoff.programs.program import Program
 from batonpass.relay import Relay
 
 # Asks, and writes every answer to stderr, from where `answers` fetches them.

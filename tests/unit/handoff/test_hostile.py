@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.run import LiveRun
-from batonpass.model.items import (
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.model.base.lifecycle import Carrier
+from batonpass.model.baton.items import (
     Assumption,
     Claim,
     Constraint,
@@ -17,7 +18,6 @@ from batonpass.model.items import (
     Statement,
     WorkItem,
 )
-from batonpass.model.lifecycle import Carrier
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, LONG, NASTY, Places, kinds, receipts, words
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from batonpass.model.bodies import Kind
-from batonpass.model.ids import SessionId
-from batonpass.model.lifecycle import Carrier
-from batonpass.model.receipt import Mode
+from batonpass.model.base.ids import SessionId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.lifecycle import Carrier
+from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, AT_ONCE, Places, begin_only, receipts, worker
 from tests.unit.model.examples import SESSION

@@ -1,9 +1,9 @@
 """What a store holds about one stream, as the tests of recording read it."""
 
-from batonpass.model.bodies import ChildHead
-from batonpass.model.ids import HandoffId, RunId, StreamId
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import Receipt
+from batonpass.model.base.ids import HandoffId, RunId, StreamId
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.bodies.body import ChildHead
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import Scribe
 from batonpass.wire.codec import decode_receipt

@@ -4,8 +4,8 @@ import copy
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from batonpass.model.entry import Entry
-from batonpass.model.seal import Seal
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.seal import Seal
 from batonpass.store.memory import MemoryStore
 from batonpass.testing.builders import Scribe, a_scribe
 

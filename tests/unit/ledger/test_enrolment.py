@@ -3,13 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import DuplicateReceiptError, KeyRefusedError, NotFoundError, UnknownKeyError, UnknownRelayError
 from batonpass.ledger.enrolment import found_ledger
-from batonpass.model.bodies import Kind, RelayEnrolled, RelayRevoked, RelayRotated
-from batonpass.model.ids import StreamId, new_relay_id
-from batonpass.model.key import KeyRole, KeyStatus
-from batonpass.model.receipt import Receipt
+from batonpass.model.base.ids import StreamId, new_relay_id
+from batonpass.model.bodies.body import Kind, RelayEnrolled, RelayRevoked, RelayRotated
+from batonpass.model.ledger.key import KeyRole, KeyStatus
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.relay import Relay
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyring import RelayIdentity

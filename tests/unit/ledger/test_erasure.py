@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from batonpass.audit.bundle import export_bundle, verify_bundle
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import NotFoundError
-from batonpass.model.bodies import ContentErased
-from batonpass.model.content import Place
-from batonpass.model.ids import ContentId, StreamId
+from batonpass.model.base.ids import ContentId, StreamId
+from batonpass.model.bodies.body import ContentErased
+from batonpass.model.ledger.content import Place
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree

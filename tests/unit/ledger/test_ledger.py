@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from batonpass.audit.verify import verify_ledger
+from batonpass.audit.verification.verify import verify_ledger
 from batonpass.errors import (
     FencedError,
     NotFoundError,
@@ -16,11 +16,11 @@ from batonpass.errors import (
     UnknownRelayError,
 )
 from batonpass.ledger.draft import Draft
-from batonpass.ledger.standing import Working
-from batonpass.model.bodies import Kind, ToolRequested
-from batonpass.model.entry import Entry
-from batonpass.model.ids import ContentId, Digest, HandoffId, StreamId, new_call_id
-from batonpass.model.lifecycle import Carrier
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import ContentId, Digest, HandoffId, StreamId, new_call_id
+from batonpass.model.base.lifecycle import Carrier
+from batonpass.model.bodies.body import Kind, ToolRequested
+from batonpass.model.ledger.entry import Entry
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import ANA, Scribe, a_scribe, a_small_tree

@@ -6,7 +6,25 @@ from typing import Any, Final
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from batonpass.model.bodies import (
+from batonpass.model.base.ids import (
+    AgentId,
+    CallId,
+    ContentId,
+    Digest,
+    HandoffId,
+    KeyId,
+    PrincipalId,
+    PublicKey,
+    ReceiptId,
+    RelayId,
+    RunId,
+    SessionId,
+    StreamId,
+)
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.label import Label, SourceType
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.bodies.body import (
     ApproverEnrolled,
     ApproverRevoked,
     Body,
@@ -20,7 +38,6 @@ from batonpass.model.bodies import (
     EffectKind,
     ErrorType,
     FileEndorsed,
-    Found,
     Gate,
     GrantRevoked,
     HandoffAccepted,
@@ -47,11 +64,11 @@ from batonpass.model.bodies import (
     Method,
     Outcome,
     Part,
-    Proof,
     Relation,
     RelayEnrolled,
     RelayRevoked,
     RelayRotated,
+    RulingProof,
     RunClosed,
     RunEndorsed,
     RunGap,
@@ -63,6 +80,7 @@ from batonpass.model.bodies import (
     RunStarted,
     RunTainted,
     Sanitising,
+    ScanFound,
     SessionResumed,
     SessionSaved,
     Settlement,
@@ -80,27 +98,10 @@ from batonpass.model.bodies import (
     VerificationRepeated,
     VerificationWaived,
 )
-from batonpass.model.charge import Unit
-from batonpass.model.content import Content, ContentRef, content_digest
-from batonpass.model.ids import (
-    AgentId,
-    CallId,
-    ContentId,
-    Digest,
-    HandoffId,
-    KeyId,
-    PrincipalId,
-    PublicKey,
-    ReceiptId,
-    RelayId,
-    RunId,
-    SessionId,
-    StreamId,
-)
-from batonpass.model.label import Label, SourceType
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.reasoning import ReasoningPointer
-from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Mode, Receipt
+from batonpass.model.bodies.reasoning import ReasoningPointer
+from batonpass.model.grants.charge import Unit
+from batonpass.model.ledger.content import Content, ContentRef, content_digest
+from batonpass.model.ledger.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Receipt
 
 
 def an_id(prefix: str, number: int = 1) -> str:
@@ -133,8 +134,8 @@ WORDS: Final = Content(name="task", ref=REF, salt=SALT, body=b"words")
 
 CHARGED: Final = Charge(account=StreamId(HANDOFF), unit=Unit.CALLS, amount=1)
 SENT: Final = Effect(effect=CONTENT, kind=EffectKind.MESSAGE, target=DIGEST, count=2)
-PROOF: Final = Proof(key=RELAY_KEY, at=AT, signature="ab" * 64)
-FOUND: Final = Found(place="context", rule="override.ignore", count=2, score=900)
+PROOF: Final = RulingProof(key=RELAY_KEY, at=AT, signature="ab" * 64)
+FOUND: Final = ScanFound(place="context", rule="override.ignore", count=2, score=900)
 DECIDED: Final = Carried(item=CONTENT, digest=DIGEST, part=Part.DECISION)
 DECLINED: Final = HandoffId(an_id("handoff", 2))
 REVIEWER: Final = AgentId("reviewer")

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from batonpass.model.ids import StreamId
-from batonpass.model.key import Key, KeyRole, KeyStatus
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Stream
+from batonpass.model.base.ids import StreamId
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
+from batonpass.model.ledger.seal import Seal
+from batonpass.model.ledger.stream import Stream
 from tests.unit.model.examples import (
     ANA,
     AT,

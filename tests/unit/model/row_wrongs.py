@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.model.bodies import Kind, UnknownBody
+from batonpass.model.bodies.body import Kind, UnknownBody
 from tests.unit.model.examples import (
     BODIES,
     CHILD,
@@ -158,10 +158,10 @@ WRONG: Final[Sequence[tuple[Struct, Wrong]]] = (
 )
 # A value that others hold says whose field it is.
 NAMES: Final[Mapping[tuple[str, str], str]] = {
-    **{("Proof", name): f"proof.{name}" for name in ("key", "at", "signature")},
+    **{("RulingProof", name): f"proof.{name}" for name in ("key", "at", "signature")},
     **{("ChildHead", name): f"children.{name}" for name in ("run", "seq", "head")},
     **{("Label", name): f"label.{name}" for name in ("integrity", "readers")},
-    **{("Found", name): f"found.{name}" for name in ("place", "rule", "count", "score")},
+    **{("ScanFound", name): f"found.{name}" for name in ("place", "rule", "count", "score")},
     **{("Carried", name): f"carries.{name}" for name in ("item", "digest", "part")},
     **{("ContentRef", name): f"content.{name}" for name in ("id", "digest", "size", "media_type")},
     **{("Content", name): f"content.{name}" for name in ("name", "ref", "salt", "body")},

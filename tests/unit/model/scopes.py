@@ -9,12 +9,12 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.call import Call
-from batonpass.model.condition import Between, Condition, Like, OneOf, Under
-from batonpass.model.limits import Limits
-from batonpass.model.pattern import Pattern, read_pattern
-from batonpass.model.permit import Permit
-from batonpass.model.scope import Scope
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.condition import Between, Condition, Like, OneOf, Under
+from batonpass.model.grants.limits import Limits
+from batonpass.model.grants.pattern import Pattern, read_pattern
+from batonpass.model.grants.permit import Permit
+from batonpass.model.grants.scope import Scope
 
 NOON: Final = datetime(2026, 1, 2, 12, tzinfo=UTC)
 ENDS: Final = tuple(NOON + timedelta(hours=hours) for hours in (1, 2))

@@ -9,7 +9,10 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields, replace
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.bodies import (
+from batonpass.model.base.checks import LARGEST_INTEGER
+from batonpass.model.base.ids import KeyId, StreamId
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.bodies.body import (
     Body,
     ChildHead,
     HandoffInitiated,
@@ -19,11 +22,8 @@ from batonpass.model.bodies import (
     RunRecorded,
     UnknownBody,
 )
-from batonpass.model.checks import LARGEST_INTEGER
-from batonpass.model.ids import KeyId, StreamId
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN
-from batonpass.model.stream import StreamKind, genesis, kind_of
+from batonpass.model.ledger.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN
+from batonpass.model.ledger.stream import StreamKind, genesis, kind_of
 from tests.unit.model.examples import (
     AT,
     BARE,

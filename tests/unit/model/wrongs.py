@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
-from batonpass.model.bodies import Changed, Kind
-from batonpass.model.lifecycle import State
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import Changed, Kind
 from tests.unit.model.examples import (
     CALL,
     CHARGED,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from batonpass.model.ids import StreamId
-from batonpass.records.call import Outcome, arguments_in, call_of, find_calls, read_arguments, read_call, read_calls
+from batonpass.model.base.ids import StreamId
+from batonpass.records.call import CallOutcome, arguments_in, call_of, find_calls, read_arguments, read_call, read_calls
 from batonpass.records.text import read_receipt
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
@@ -27,8 +27,8 @@ def test_calls_have_outcomes(scribe: Scribe) -> None:
         calls = read_calls(view, view.get_run(lead.run.id)).values()
 
     assert [
-        ("read", Outcome.COMPLETED, None, True, False),
-        ("mail", Outcome.FAILED, "smtp.timeout", True, False),
+        ("read", CallOutcome.COMPLETED, None, True, False),
+        ("mail", CallOutcome.FAILED, "smtp.timeout", True, False),
         ("pay", None, None, False, False),
     ] == [(call.tool, call.outcome, call.error, call.ended_at is not None, call.in_doubt) for call in calls]
 
@@ -59,7 +59,7 @@ def test_any_receipt_about_a_call_leads_to_all_of_it(scribe: Scribe) -> None:
 
     assert [None, first, second, second, first] == [None if call is None else call.id for call in found]
     assert [None, first, second, second, first] == [call_of(receipt) for receipt in receipts]
-    assert {Outcome.COMPLETED} == {call.outcome for call in found if call is not None}
+    assert {CallOutcome.COMPLETED} == {call.outcome for call in found if call is not None}
     assert [None, {"path": "a.py"}, {"path": "b.py"}, {"path": "b.py"}, {"path": "a.py"}] == given
 
 

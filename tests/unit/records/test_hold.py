@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.accounts.blame_makers import Makers
-from batonpass.accounts.why import explain
+from batonpass.accounts.blame.makers import Makers
+from batonpass.accounts.why.why import explain
 from batonpass.errors import CallSuspendedError
-from batonpass.handoff.calls.tools import tool
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.handoff.run import LiveRun
-from batonpass.model.bodies import Gate
-from batonpass.model.ids import CallId, HandoffId
-from batonpass.model.rules import Policy, Rule, Subject
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.model.base.ids import CallId, HandoffId
+from batonpass.model.bodies.body import Gate
+from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.records.call import CallRecord, read_calls
 from batonpass.records.handoff import Standing
 from batonpass.records.hold import CallLeave, Leave, find_handoff_holds, find_leave

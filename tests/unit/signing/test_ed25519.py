@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batonpass.errors import KeyRefusedError
-from batonpass.model.ids import PublicKey
+from batonpass.model.base.ids import PublicKey
 from batonpass.signing.ed25519 import Ed25519Signer, is_signed, require_strong
 
 # RFC 8032, section 7.1: secret, public, message, signature.

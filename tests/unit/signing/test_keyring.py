@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from batonpass.errors import KeyMissingError, KeyRefusedError, StoreReadOnlyError, UnknownRelayError
-from batonpass.model.ids import PublicKey
-from batonpass.model.key import KeyRole, KeyStatus
+from batonpass.model.base.ids import PublicKey
+from batonpass.model.ledger.key import KeyRole, KeyStatus
 from batonpass.relay import Relay
 from batonpass.signing.keyfile import read_key, write_key
 from batonpass.signing.keyring import Keyring

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from batonpass.errors import FencedError, KeyMissingError, KeyRefusedError, StoreReadOnlyError
-from batonpass.model.ids import StreamId, new_run_id
-from batonpass.model.key import RunKeys, Signer
+from batonpass.model.base.ids import StreamId, new_run_id
+from batonpass.model.ledger.key import RunKeys, Signer
 from batonpass.relay import Relay
 from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 from batonpass.store.memory import MemoryStore
 from batonpass.testing.builders import ANA
 from batonpass.testing.clock import NOON
-from batonpass.testing.recording import plainly
+from batonpass.testing.plain_acts import plainly
 from tests.children import run_at_once
 from tests.unit.model.examples import EDITOR
 
@@ -29,8 +29,8 @@ with Relay.open(sys.argv[1], home=Path(sys.argv[2]), keys_in_files=True) as rela
 GO_ON = """
 from pathlib import Path
 from batonpass.relay import Relay
-from batonpass.ledger.standing import Working
-from batonpass.testing.recording import plainly
+from batonpass.ledger.position import Working
+from batonpass.testing.plain_acts import plainly
 with Relay.open(sys.argv[1], home=Path(sys.argv[2]), keys_in_files=True) as relay:
     with relay.store.view() as view:
         working = Working(run=view.get_run(sys.argv[3]))

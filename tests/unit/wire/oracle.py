@@ -7,7 +7,7 @@ import rfc8785
 from msgspec import Struct
 from msgspec.structs import fields
 
-from batonpass.model.receipt import Receipt
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE
 
 

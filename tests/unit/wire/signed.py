@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from batonpass.model.bodies import (
+from batonpass.model.bodies.body import (
     Body,
     HandoffAccepted,
     Kind,
@@ -14,7 +14,7 @@ from batonpass.model.bodies import (
     RunRekeyed,
     RunStarted,
 )
-from batonpass.model.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Receipt, SignedReceipt
+from batonpass.model.ledger.receipt import SIGNED_BY_ROOT, SIGNED_BY_RUN, Receipt, SignedReceipt
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import encode_receipt, signing_bytes

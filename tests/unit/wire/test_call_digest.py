@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.call import Call
+from batonpass.model.grants.call import Call
 from batonpass.wire.call_digest import digest_call, spell_float
 
 CALL = Call("write_file", "write", "src/a.py", {"path": "src/a.py", "ratio": 0.5})

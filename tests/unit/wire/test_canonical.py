@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.lifecycle import State
+from batonpass.model.base.lifecycle import State
 from batonpass.wire.canonical import digest, encode
 
 LARGEST = 2**53 - 1

@@ -17,11 +17,12 @@ from msgspec import NODEFAULT
 from msgspec.structs import fields, replace
 
 from batonpass.errors import BatonpassError, InvalidValueError, NewerVersionError
-from batonpass.model.bodies import HandoffInitiated, Kind, UnknownBody
-from batonpass.model.ids import StreamId
-from batonpass.model.label import Label, SourceType
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import Mode, Receipt
+from batonpass.model.base.ids import StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.label import Label, SourceType
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.bodies.body import HandoffInitiated, Kind, UnknownBody
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.wire.canonical import digest
 from batonpass.wire.codec import decode_receipt, encode_receipt, known_kind, signing_bytes, told_in_full
 from batonpass.wire.versions import PREDICATE_TYPE, STATEMENT_TYPE

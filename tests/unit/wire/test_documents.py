@@ -13,9 +13,10 @@ from msgspec import NODEFAULT
 from msgspec.structs import fields
 
 from batonpass.errors import InvalidValueError, UnknownFieldError
-from batonpass.model.baton import PARTS, Brief, Budget
-from batonpass.model.ids import ContentId, Digest, PrincipalId
-from batonpass.model.items import (
+from batonpass.model.base.ids import ContentId, Digest, PrincipalId
+from batonpass.model.base.kinds import Part
+from batonpass.model.baton.baton import PARTS, Brief, Budget
+from batonpass.model.baton.items import (
     SURE,
     VALUE_TYPES,
     Artifact,
@@ -32,7 +33,6 @@ from batonpass.model.items import (
     Statement,
     WorkItem,
 )
-from batonpass.model.kinds import Part
 from batonpass.wire import canonical
 from batonpass.wire.documents import (
     DocumentReader,

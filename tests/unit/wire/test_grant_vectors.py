@@ -12,10 +12,10 @@ import pytest
 
 from batonpass.errors import GrantError
 from batonpass.grants.verifier import Verifier
-from batonpass.model.call import Call
+from batonpass.model.grants.call import Call
 from batonpass.testing import FrozenClock
 from batonpass.wire.call_digest import digest_call
-from batonpass.wire.statements import decode_statement, encode_statement, kind_of
+from batonpass.wire.grant_statements import decode_statement, encode_statement, kind_of
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "grants"
 STATEMENTS = sorted(path for path in VECTORS.glob("v*/*.json") if path.stem != "tokens")

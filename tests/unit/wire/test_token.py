@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies
 
 from batonpass.errors import GrantMalformedError, GrantTooLargeError
-from batonpass.model.grant import Signed, Statement
+from batonpass.model.grants.grant import Signed, Statement
 from batonpass.wire.token import (
     LONGEST_TOKEN,
     _from_text,

@@ -10,7 +10,7 @@ import nacl.exceptions
 import nacl.signing
 import pytest
 
-from batonpass.model.bodies import Kind
+from batonpass.model.bodies.body import Kind
 from batonpass.wire.codec import decode_envelope, decode_receipt, encode_receipt
 from batonpass.wire.versions import PREDICATE_TYPE
 

@@ -9,20 +9,20 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from batonpass.errors import GrantDeniedError, GrantError, InvalidValueError, StoreError
-from batonpass.guard.authority import explain
-from batonpass.handoff.bounds import placed
-from batonpass.handoff.calls.limits import Counting, find_revoked, read_used
-from batonpass.handoff.calls.path_spellings import Looks, look_below
-from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.calls.tools import PLACE, UNSOUND, ToolCall
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
-from batonpass.handoff.transfer.grant_terms import require_in_force
-from batonpass.model.call import Call, resolved
-from batonpass.model.checks import shorten
-from batonpass.model.ids import StreamId
-from batonpass.model.permit import Permit
-from batonpass.model.trusted import unchecked_maker
+from batonpass.guard.grants.authority import explain
+from batonpass.handoff.calls.pending_call import PendingCall
+from batonpass.handoff.files.path_spellings import Looks, look_below
+from batonpass.handoff.grants.limits import Counting, find_revoked, read_used
+from batonpass.handoff.grants.terms import require_in_force
+from batonpass.handoff.runtime.bounds import placed
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.tools.declaration import PLACE, UNSOUND, ToolCall
+from batonpass.model.base.checks import shorten
+from batonpass.model.base.ids import StreamId
+from batonpass.model.base.trusted import unchecked_maker
+from batonpass.model.grants.call import Call, resolved
+from batonpass.model.grants.permit import Permit
 
 GRANT: Final = "grant"
 

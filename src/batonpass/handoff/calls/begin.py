@@ -7,22 +7,21 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from batonpass.handoff.calls.authority import authorise
-from batonpass.handoff.calls.begun import Begun, Replayed
-from batonpass.handoff.calls.cache import find_cached
+from batonpass.handoff.calls.call_gates import pass_gates
 from batonpass.handoff.calls.constraints import check_constraints
 from batonpass.handoff.calls.credential import fetch_credential
+from batonpass.handoff.calls.limit_use import check_limits
 from batonpass.handoff.calls.past_result import check_changed_target, find_finished, recall, require_open
-from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.calls.policy_gates import pass_gates
+from batonpass.handoff.calls.pending_call import Begun, PendingCall, Replayed
 from batonpass.handoff.calls.protected_call import refuse_protected
 from batonpass.handoff.calls.request import write_request
-from batonpass.handoff.calls.room import check_limits
-from batonpass.handoff.calls.tainted_call import find_taint
+from batonpass.handoff.calls.result_cache import find_cached
+from batonpass.handoff.calls.taint_gate import find_taint
 from batonpass.handoff.calls.tainted_files import taint_from_files
-from batonpass.handoff.calls.tools import ToolCall
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
-from batonpass.model.content import Content
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.model.ledger.content import Content
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -54,7 +53,7 @@ def begin_call(
         pending.take_back()
         raise
     if isinstance(begun, Begun) and begun.looked:
-        from batonpass.handoff.calls.call_intent import call_intent  # noqa: PLC0415 - most programs never look
+        from batonpass.handoff.shell.call_intent import call_intent  # noqa: PLC0415 - most programs never look
 
         desk.files.begin(begun.call, desk.clock.now(), call_intent(call, begun.watched, desk.files.root))
         return replace(begun, began=time.perf_counter_ns())

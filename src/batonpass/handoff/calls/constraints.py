@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Final
 
 from batonpass.errors import ConstraintViolatedError
-from batonpass.guard.constraints import find_broken_by_call, find_broken_by_return
-from batonpass.model.items import Constraint
-from batonpass.model.parts import parts_of
+from batonpass.guard.constraints.constraints import find_broken_by_call, find_broken_by_return
+from batonpass.model.base.value import parts_of
+from batonpass.model.baton.items import Constraint
 
 if TYPE_CHECKING:
-    from batonpass.handoff.calls.pending import PendingCall
-    from batonpass.handoff.holding import Holding
+    from batonpass.handoff.calls.pending_call import PendingCall
+    from batonpass.handoff.runtime.run_state import Holding
 
 BROKEN: Final = "result.constraint"
 CONSTRAINT: Final = "constraint"

@@ -2,14 +2,14 @@
 
 from batonpass.credentials import Credential, CredentialRequest
 from batonpass.errors import CredentialError
-from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.calls.tools import Declared
-from batonpass.handoff.calls.values import describe
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
-from batonpass.model.content import Content
-from batonpass.model.content_names import CREDENTIAL
-from batonpass.model.ids import Digest
+from batonpass.handoff.calls.pending_call import PendingCall
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.tools.declaration import Declared
+from batonpass.handoff.tools.json_values import describe
+from batonpass.model.base.content_names import CREDENTIAL
+from batonpass.model.base.ids import Digest
+from batonpass.model.ledger.content import Content
 
 
 def fetch_credential(pending: PendingCall) -> Credential | None:

@@ -1,40 +1,67 @@
 """How calls end: what they returned, or how they failed, is recorded, and is among what the run knows from then on."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.attribution.arrived_commits import find_arrived
-from batonpass.attribution.change import FileChange
-from batonpass.attribution.documents import encode_change
+from batonpass.attribution.changes.change import FileChange
+from batonpass.attribution.changes.change_document import encode_change
+from batonpass.attribution.git.arrived_commits import find_arrived
 from batonpass.errors import FencedError, OutsideGrantError, StoreError, StreamClosedError
-from batonpass.handoff.calls.begun import Begun
-from batonpass.handoff.calls.commands import exit_code_of
+from batonpass.handoff.calls.call_receipts import write_about_call
 from batonpass.handoff.calls.constraints import BROKEN, find_broken
-from batonpass.handoff.calls.edited_files import find_edited
-from batonpass.handoff.calls.effects import CUT, find_effects
-from batonpass.handoff.calls.limits import after_call
-from batonpass.handoff.calls.receipts import write_about_call
-from batonpass.handoff.calls.shell import find_outside
-from batonpass.handoff.calls.spend import cost_of
-from batonpass.handoff.calls.tainted_call import add_text
+from batonpass.handoff.calls.limit_use import cost_of
+from batonpass.handoff.calls.pending_call import Begun
+from batonpass.handoff.calls.shell_call import find_outside
+from batonpass.handoff.calls.taint_gate import add_text
 from batonpass.handoff.calls.tainted_files import say_taint
-from batonpass.handoff.calls.tools import ToolCall
-from batonpass.handoff.calls.values import SHOWN, keep_result
-from batonpass.handoff.calls.work_tree import Seen
-from batonpass.handoff.calls.written_files import OUTSIDE
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.faults import Fault
-from batonpass.handoff.going_on import GOES_ON, HISTORY, head_of
-from batonpass.handoff.holding import Holding
-from batonpass.model.bodies import Changed, Effect, HandoffLate, ToolCompleted, ToolFailed
-from batonpass.model.content import Content
-from batonpass.model.content_names import MESSAGE
-from batonpass.model.entry import Touch
-from batonpass.model.receipt import Mode, SignedReceipt
-from batonpass.model.trusted import unchecked_maker
+from batonpass.handoff.files.background_commits import GOES_ON, HISTORY, head_of
+from batonpass.handoff.files.edited_files import find_edited
+from batonpass.handoff.files.work_tree import SeenChanges
+from batonpass.handoff.grants.limits import after_call
+from batonpass.handoff.history.written_files import OUTSIDE
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.faults import Fault
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.shell.commands import exit_code_of
+from batonpass.handoff.tools.call_context import SaidChange
+from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.handoff.tools.json_values import SHOWN, describe, keep_result, readable
+from batonpass.model.base.content_names import EFFECT, MESSAGE
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.trusted import unchecked_maker
+from batonpass.model.bodies.body import Changed, Effect, HandoffLate, ToolCompleted, ToolFailed
+from batonpass.model.ledger.content import Content
+from batonpass.model.ledger.entry import Touch
+from batonpass.model.ledger.receipt import SignedReceipt
+
+CUT: Final = "effects.cut"
+
+_VERSION: Final = 0
+
+
+def find_effects(
+    desk: Desk, holding: Holding, call: ToolCall[Any], said: tuple[SaidChange, ...], *, completed: bool
+) -> Iterator[tuple[Effect, Content]]:
+    """Yield what a call changed, as its receipt names it, and in words.
+
+    What is declared about the tool counts for a call that returned and said nothing of that kind itself. One that
+    raised may have come as far as that or not: of it there is only what it said.
+    """
+    declared = call.declared
+    if completed and declared.effect is not None and all(one.kind is not declared.effect for one in said):
+        said = (*said, SaidChange(kind=declared.effect, target=call.target or declared.name))
+    for number, one in enumerate(said, 1):
+        target = readable(one.target)
+        document = {"v": _VERSION, "kind": one.kind, "target": target, "how": one.how, "count": one.count}
+        present = {name: value for name, value in document.items() if value is not None}
+        content = desk.told(f"{EFFECT}{number}", describe(present))
+        digest = desk.secrets.digest(holding.root, b"target", target.encode())
+        yield Effect(effect=content.ref.id, kind=one.kind, target=digest, count=one.count), content
+
 
 # PostgreSQL keeps no larger content.
 LARGEST_CONTENT: Final = 16 * 1024 * 1024
@@ -52,7 +79,7 @@ class _Ended(Struct, frozen=True, kw_only=True):
     commits: tuple[str, ...] = ()  # that it made
 
 
-_NOTHING_SEEN: Final = Seen()
+_NOTHING_SEEN: Final = SeenChanges()
 _NOTHING_ENDED: Final = _Ended()
 _completed: Final = unchecked_maker(ToolCompleted)
 
@@ -64,7 +91,7 @@ def finish_call(
     call: ToolCall[Any],
     value: object,
     *,
-    seen: Seen | None = None,
+    seen: SeenChanges | None = None,
     beside: tuple[Content, ...] = (),
 ) -> None:
     """Record what a call returned. If the run is over, the outcome is kept as evidence; raises what it met.
@@ -131,7 +158,7 @@ def finish_call(
 
 
 def _see(
-    desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], *, completed: bool, seen: Seen | None
+    desk: Desk, holding: Holding, begun: Begun, call: ToolCall[Any], *, completed: bool, seen: SeenChanges | None
 ) -> _Ended:
     """Look at what a call changed, unless its door did, and take what it says about that."""
     if seen is None:
@@ -165,7 +192,7 @@ def _see(
     )
 
 
-def _look(desk: Desk, holding: Holding, begun: Begun, *, is_command: bool) -> Seen:
+def _look(desk: Desk, holding: Holding, begun: Begun, *, is_command: bool) -> SeenChanges:
     # That a command names a file says nothing: `pytest a.py` does. Its text tells what it writes.
     edited = () if is_command and begun.looked else tuple(find_edited(begun.watched))
     if not edited and not begun.looked:
@@ -173,7 +200,7 @@ def _look(desk: Desk, holding: Holding, begun: Begun, *, is_command: bool) -> Se
     at = desk.clock.now()
     if begun.looked:
         return desk.files.end(begun.call, holding.id, at, edited, begun.watched)
-    return Seen(tuple(edit.change(call=begun.call, run=holding.id, at=at) for edit in edited))
+    return SeenChanges(tuple(edit.change(call=begun.call, run=holding.id, at=at) for edit in edited))
 
 
 def _kept(desk: Desk, change: FileChange, number: int) -> Content:
@@ -212,7 +239,7 @@ def fail_call(
     error: BaseException | Fault,
     *,
     made: bool = True,
-    seen: Seen | None = None,
+    seen: SeenChanges | None = None,
     beside: tuple[Content, ...] = (),
 ) -> None:
     """Record how a call failed. If the run is over, that is kept as evidence; raises what it met.

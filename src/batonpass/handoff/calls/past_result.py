@@ -11,13 +11,12 @@ from batonpass.errors import (
     InvalidValueError,
     StreamClosedError,
 )
-from batonpass.handoff.calls.begun import Replayed
-from batonpass.handoff.calls.past_calls import read_settlement
-from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.calls.values import give_back
-from batonpass.model.bodies import Settlement
-from batonpass.model.ids import StreamId
-from batonpass.model.run import RunState
+from batonpass.handoff.calls.pending_call import PendingCall, Replayed
+from batonpass.handoff.history.past_calls import read_settlement
+from batonpass.handoff.tools.json_values import give_back
+from batonpass.model.base.ids import StreamId
+from batonpass.model.bodies.body import Settlement
+from batonpass.model.ledger.run import RunState
 from batonpass.records.call import CallRecord
 
 IN_DOUBT = "call.in-doubt"

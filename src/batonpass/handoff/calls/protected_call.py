@@ -3,8 +3,8 @@
 from typing import Final
 
 from batonpass.errors import CallProtectedError
-from batonpass.handoff.calls.call_reach import find_touched
-from batonpass.handoff.calls.pending import PendingCall
+from batonpass.handoff.calls.pending_call import PendingCall
+from batonpass.handoff.shell.call_reach import find_touched
 
 PROTECTED: Final = "protected"
 

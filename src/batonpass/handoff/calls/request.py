@@ -1,23 +1,37 @@
 """The request of a call: durable before the call, with what it uses up, or refused for want of room."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from batonpass.attribution.arrived_commits import see_history
+from batonpass.attribution.git.arrived_commits import see_history
 from batonpass.credentials import Credential
-from batonpass.handoff.calls.begun import Begun
-from batonpass.handoff.calls.cache import cache_key
+from batonpass.guard.grants.recorded_call import JUDGED
+from batonpass.handoff.calls.call_gates import tiers_of
 from batonpass.handoff.calls.credential import key_of, told
-from batonpass.handoff.calls.edited_files import NOTHING, Watched, watch
-from batonpass.handoff.calls.judged import judged
-from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.calls.policy_gates import tiers_of
-from batonpass.handoff.calls.room import write_counted
-from batonpass.model.bodies import Body, ToolRequested
-from batonpass.model.charge import Charge
-from batonpass.model.content import Content
-from batonpass.model.content_names import ARGUMENTS, SCOPE, TARGET
-from batonpass.model.ids import CallId, new_call_id
-from batonpass.model.trusted import unchecked_maker
+from batonpass.handoff.calls.limit_use import write_counted
+from batonpass.handoff.calls.pending_call import Begun, PendingCall
+from batonpass.handoff.calls.result_cache import cache_key
+from batonpass.handoff.files.edited_files import NOTHING, Watched, watch
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.tools.json_values import describe
+from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET
+from batonpass.model.base.ids import CallId, new_call_id
+from batonpass.model.base.trusted import unchecked_maker
+from batonpass.model.bodies.body import Body, ToolRequested
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.charge import Charge
+from batonpass.model.grants.condition import argument_of, is_absent
+from batonpass.model.ledger.content import Content
+
+
+def judged(desk: Desk, names: Sequence[str], tried: Call) -> Content:
+    """Return as content with which of these arguments a call was judged, paths followed.
+
+    They stand beside the arguments as they were given, because a verifier has no file system to follow paths in.
+    """
+    found = {name: value for name in names if not is_absent(value := argument_of(name, tried.arguments))}
+    return desk.json(JUDGED, describe(found))
+
 
 UNTRUSTED_ARGUMENT = "argument.untrusted"
 

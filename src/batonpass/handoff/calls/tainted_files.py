@@ -20,7 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError, StoreError
-from batonpass.handoff.calls.path_spellings import (
+from batonpass.handoff.calls.pending_call import PendingCall
+from batonpass.handoff.calls.taint_gate import add_text
+from batonpass.handoff.files.path_spellings import (
     Look,
     Looks,
     leads_to,
@@ -30,18 +32,16 @@ from batonpass.handoff.calls.path_spellings import (
     status_of,
     texts_among,
 )
-from batonpass.handoff.calls.pending import PendingCall
-from batonpass.handoff.calls.shell_reach import scripts_in
-from batonpass.handoff.calls.shell_text import unbraced
-from batonpass.handoff.calls.tainted_call import add_text
-from batonpass.handoff.calls.tools import ToolCall
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
-from batonpass.handoff.left_files import LeftFile, find_below, find_left, is_any_left
-from batonpass.handoff.transfer.taint_received import take_in
-from batonpass.model.bodies import ToolCompleted, ToolFailed
-from batonpass.model.content_names import PATH
-from batonpass.model.label import Source, named_sources
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.shell.command_reach import scripts_in
+from batonpass.handoff.shell.command_text import unbraced
+from batonpass.handoff.taint.intake import take_in
+from batonpass.handoff.taint.left_files import LeftFile, find_below, find_left, is_any_left
+from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.model.base.content_names import PATH
+from batonpass.model.base.label import Source, named_sources
+from batonpass.model.bodies.body import ToolCompleted, ToolFailed
 from batonpass.store.home import HOME_NAME
 from batonpass.store.port import LedgerView
 

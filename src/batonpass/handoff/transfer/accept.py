@@ -18,27 +18,33 @@ from batonpass.errors import (
     NotFoundError,
     StaleHeadError,
 )
-from batonpass.guard.asking import Asking, choose_question
-from batonpass.guard.known import Kept, Known
-from batonpass.guard.problem import Problem
-from batonpass.guard.references import find_open_references
-from batonpass.guard.validation import validate_baton
-from batonpass.handoff.bounds import Bounds
-from batonpass.handoff.calls.past_calls import NOTHING, Resumption, read_resumption
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
-from batonpass.handoff.taint import Taint
-from batonpass.handoff.transfer.certificate import Binding, binding_of, bounds_of, read_above
-from batonpass.handoff.transfer.holds import require_proven
-from batonpass.handoff.transfer.lineage import read_lineage
-from batonpass.handoff.transfer.read_offer import Offer, author_of, is_intact, read_offer, read_words
-from batonpass.handoff.transfer.receipts import Acceptance, accepted
-from batonpass.handoff.transfer.replay import replayed
-from batonpass.handoff.transfer.take_over import take_over
-from batonpass.ledger.recording import Opening, Standing
-from batonpass.ledger.standing import UNGRANTED, Working, anchor_of, mode_of_child
-from batonpass.model.baton import Answer
-from batonpass.model.bodies import (
+from batonpass.guard.baton.known_facts import KeptContent, KnownFacts
+from batonpass.guard.baton.problem import Problem
+from batonpass.guard.baton.receiver_question import Asking, choose_question
+from batonpass.guard.baton.referential_drift import find_open_references
+from batonpass.guard.baton.validation import validate_baton
+from batonpass.handoff.grants.attempt_certificate import Binding, binding_of, bounds_of, read_above
+from batonpass.handoff.history.holds import require_proven
+from batonpass.handoff.history.lineage import read_lineage
+from batonpass.handoff.history.offers import Offer, author_of, is_intact, read_offer, read_words
+from batonpass.handoff.history.past_calls import NOTHING, Resumption, read_resumption
+from batonpass.handoff.runtime.bounds import Bounds
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.runtime.run_taint import Taint
+from batonpass.handoff.transfer.attempt_receipts import Acceptance, accepted, take_over
+from batonpass.handoff.transfer.retry import retry
+from batonpass.ledger.act_receipts import AttemptOpening, Standing
+from batonpass.ledger.position import UNGRANTED, Working, anchor_of, mode_of_child
+from batonpass.model.base.checks import require_text
+from batonpass.model.base.content_names import ANSWER, MESSAGE, QUESTION
+from batonpass.model.base.ids import ContentId, Digest, HandoffId, PrincipalId, SessionId, StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.label import Source
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.baton.baton import Answer
+from batonpass.model.baton.items import Artifact
+from batonpass.model.bodies.body import (
     Body,
     ChildHead,
     ErrorType,
@@ -48,19 +54,28 @@ from batonpass.model.bodies import (
     Kind,
     Part,
 )
-from batonpass.model.checks import require_text
-from batonpass.model.content import Content
-from batonpass.model.content_names import ANSWER, MESSAGE, QUESTION
-from batonpass.model.grant import Signed, Terms
-from batonpass.model.ids import ContentId, Digest, HandoffId, PrincipalId, SessionId, StreamId
-from batonpass.model.items import Artifact
-from batonpass.model.label import Source
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import Carrier, State
-from batonpass.model.receipt import Mode, Receipt
-from batonpass.model.run import Handoff
+from batonpass.model.grants.grant import Signed, Terms
+from batonpass.model.ledger.content import Content
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
+
+
+def replayed(desk: Desk, handoff: HandoffId) -> Holding:
+    """Return a finished handoff as a run that gives back what was recorded, and does nothing."""
+    with desk.store.view() as view:
+        known = view.get_handoff(handoff)
+        if known.run is None:
+            raise NotFoundError("attempt at handoff", handoff)
+        offer = read_offer(view, known)
+        run = view.get_run(known.run)
+        resumption = read_resumption(view, known)
+    holding = Holding(working=Working(run=run), baton=offer.baton, resumption=resumption, replaying=True)
+    holding.add(*offer.baton.items)
+    return holding
+
 
 ASKED_BY_HAND: Final = "asked"
 
@@ -100,9 +115,9 @@ def examine_own(desk: Desk, offer: Offer) -> Examined:
         return examine(desk, offer.handoff.id)
     artifacts = (*baton.artifacts, *baton.untrusted)
     contents = {
-        artifact.body: Kept(size=artifact.size, sha256=artifact.sha256, digest_ok=True) for artifact in artifacts
+        artifact.body: KeptContent(size=artifact.size, sha256=artifact.sha256, digest_ok=True) for artifact in artifacts
     }
-    return _judged(desk, offer, Known(now=desk.clock.now(), contents=contents, references={}), None)
+    return _judged(desk, offer, KnownFacts(now=desk.clock.now(), contents=contents, references={}), None)
 
 
 def accept(
@@ -167,7 +182,7 @@ class _Taking(Struct, frozen=True, kw_only=True):
     ) -> Working:
         """Begin the attempt: its first receipt is countersigned with a key of its own, which its grant is bound to."""
 
-        def opens(opening: Opening) -> tuple[Body, tuple[Content, ...]]:
+        def opens(opening: AttemptOpening) -> tuple[Body, tuple[Content, ...]]:
             granted = UNGRANTED if binding is None else binding(opening.run, opening.key)
             return accepted(opening, said, granted), (*self.beside, *granted.contents)
 
@@ -317,7 +332,7 @@ def _said(examined: Examined, policy: Digest | None, taint: Taint) -> Acceptance
     )
 
 
-def _judged(desk: Desk, offer: Offer, facts: Known, hops: int | None) -> Examined:
+def _judged(desk: Desk, offer: Offer, facts: KnownFacts, hops: int | None) -> Examined:
     baton = offer.baton
     problems = validate_baton(baton, known=facts, policy=desk.policy, card=desk.cards.get(baton.to))
     asking = choose_question(
@@ -417,8 +432,6 @@ def _prepare(desk: Desk, examined: Examined, parent: Holding | None) -> None:
         raise HandoffAskedError(handoff.id, examined.offer.open_question or "")
     ours = caller is not None and handoff.carrier is Carrier.CALLER
     if ours and handoff.state in _AGAIN:
-        from batonpass.handoff.transfer.retry import retry  # noqa: PLC0415 - retrying closes, and closing judges: no cycle at import
-
         retry(desk, handoff.id, by=str(caller), reason="its caller asks for it again")
     elif ours and _is_left_behind(handoff, parent):
         words = (desk.text(MESSAGE, "the process that worked on it is gone"),)
@@ -434,10 +447,10 @@ def _is_left_behind(handoff: Handoff, parent: Holding | None) -> bool:
     return parent is not None and parent.resumed and handoff.state is State.RUNNING and handoff.run not in parent.begun
 
 
-def _facts(desk: Desk, view: LedgerView, offer: Offer) -> Known:
+def _facts(desk: Desk, view: LedgerView, offer: Offer) -> KnownFacts:
     baton = offer.baton
     references = find_open_references(baton)
-    return Known(
+    return KnownFacts(
         now=desk.clock.now(),
         depth=0 if desk.policy.max_depth is None else read_lineage(view, view.get_run(offer.handoff.parent)).depth,
         contents=dict(_kept(view, offer, [*baton.artifacts, *baton.untrusted])),
@@ -448,7 +461,7 @@ def _facts(desk: Desk, view: LedgerView, offer: Offer) -> Known:
     )
 
 
-def _kept(view: LedgerView, offer: Offer, artifacts: list[Artifact]) -> Iterator[tuple[ContentId, Kept]]:
+def _kept(view: LedgerView, offer: Offer, artifacts: list[Artifact]) -> Iterator[tuple[ContentId, KeptContent]]:
     # One after the other: an artifact may have megabytes, and only one is held at a time.
     for artifact in artifacts:
         try:
@@ -461,7 +474,7 @@ def _kept(view: LedgerView, offer: Offer, artifacts: list[Artifact]) -> Iterator
         declared = next((ref.digest for ref in refs if ref.id == artifact.body), None)
         yield (
             artifact.body,
-            Kept(
+            KeptContent(
                 size=len(stored.body),
                 sha256=Digest(sha256(stored.body).hexdigest()),
                 digest_ok=declared is not None and is_intact(stored, declared),
@@ -471,7 +484,7 @@ def _kept(view: LedgerView, offer: Offer, artifacts: list[Artifact]) -> Iterator
         if item.id in offer.broken:
             stored = view.get_content(item.id)
             body = stored.body or b""
-            yield item.id, Kept(size=len(body), sha256=Digest(sha256(body).hexdigest()), digest_ok=False)
+            yield item.id, KeptContent(size=len(body), sha256=Digest(sha256(body).hexdigest()), digest_ok=False)
 
 
 def _resolves(view: LedgerView, reference: str) -> bool:

@@ -6,27 +6,27 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from batonpass.errors import ConstraintViolatedError, IllegalTransitionError
-from batonpass.guard.constraints import find_broken_by_result
-from batonpass.guard.trust import require_verified
-from batonpass.handoff.calls.receipts import fill_gap
-from batonpass.handoff.calls.written_files import OUTSIDE
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.explaining import find_unexplained, list_unexplained
-from batonpass.handoff.faults import Fault
-from batonpass.handoff.holding import Holding, ref_of
-from batonpass.handoff.transfer.decision import decide_handoff
-from batonpass.handoff.transfer.receipts import close_out
+from batonpass.guard.constraints.constraints import find_broken_by_result
+from batonpass.guard.policy.trust import require_verified
+from batonpass.handoff.approvals.decision import decide_handoff
+from batonpass.handoff.calls.unexplained import find_unexplained, list_unexplained
+from batonpass.handoff.history.grant_use import describe_use, read_use
+from batonpass.handoff.history.written_files import OUTSIDE
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.faults import Fault
+from batonpass.handoff.runtime.record_gaps import fill_gap
+from batonpass.handoff.runtime.run_state import Holding, ref_of
+from batonpass.handoff.transfer.attempt_receipts import close_out
 from batonpass.handoff.transfer.verdict import find_unverified
-from batonpass.handoff.using import describe_use, read_use
-from batonpass.ledger.standing import child_head, need
-from batonpass.model.bodies import Body, ChildHead, HandoffCancelled, HandoffExpired, HandoffLapsed, Outcome
-from batonpass.model.content import Content
-from batonpass.model.content_names import MESSAGE, REPORT, USE
-from batonpass.model.ids import HandoffId, PrincipalId, RunId, StreamId
-from batonpass.model.label import named_sources
-from batonpass.model.lifecycle import State
-from batonpass.model.receipt import Mode
-from batonpass.model.run import Handoff
+from batonpass.ledger.position import child_head, need
+from batonpass.model.base.content_names import MESSAGE, REPORT, USE
+from batonpass.model.base.ids import HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.label import named_sources
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import Body, ChildHead, HandoffCancelled, HandoffExpired, HandoffLapsed, Outcome
+from batonpass.model.ledger.content import Content
+from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import LedgerView
 from batonpass.wire.documents import encode_report
 

@@ -6,15 +6,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
-from batonpass.handoff.transfer.read_offer import author_of
-from batonpass.model.bodies import Found, HandoffContextSanitized, Sanitising
-from batonpass.model.content import Content, new_content
-from batonpass.model.ids import Digest, HandoffId
-from batonpass.model.items import Artifact, Item, Statement, part_of
-from batonpass.model.label import SourceType
-from batonpass.model.policy import HandoffPolicy
+from batonpass.handoff.history.offers import author_of
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.model.base.ids import Digest, HandoffId
+from batonpass.model.base.label import SourceType
+from batonpass.model.baton.items import Artifact, Item, Statement, part_of
+from batonpass.model.bodies.body import HandoffContextSanitized, Sanitising, ScanFound
+from batonpass.model.ledger.content import Content, new_content
+from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.wire.documents import encode_item
 
 CONTEXT: Final = "context"
@@ -30,7 +30,7 @@ class Context(Struct, frozen=True, kw_only=True):
     item: Item | None
     contents: tuple[Content, ...]
     label: SourceType
-    found: tuple[Found, ...]
+    found: tuple[ScanFound, ...]
     scanned: int  # how many texts were looked into
 
     @property
@@ -78,10 +78,10 @@ def take_context(
     return Context(item=item, contents=contents, label=label, found=found, scanned=len(texts) * sanitizes)
 
 
-def _scan(desk: Desk, texts: dict[str, str]) -> Iterator[Found]:
+def _scan(desk: Desk, texts: dict[str, str]) -> Iterator[ScanFound]:
     for place, text in texts.items():
         for finding in desk.scanner.scan(text):
-            yield Found(place=place, rule=finding.rule, count=finding.count, score=finding.score)
+            yield ScanFound(place=place, rule=finding.rule, count=finding.count, score=finding.score)
 
 
 def _label(context: str, statements: Sequence[Item], *, degrades: bool) -> SourceType:

@@ -16,37 +16,37 @@ from batonpass.errors import (
     PolicyRefusedError,
     PremiseError,
 )
-from batonpass.guard.completeness import require_complete, required_parts
-from batonpass.guard.hops import require_hop, requires_lineage
-from batonpass.guard.trust import require_verified
-from batonpass.handoff.calls.limits import revocations, revoked
-from batonpass.handoff.calls.receipts import fill_gap
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding, ref_of
-from batonpass.handoff.starting import find_statements
-from batonpass.handoff.transfer.asked import Asked
+from batonpass.guard.baton.gaps import require_complete, required_parts
+from batonpass.guard.policy.hops import require_hop, requires_lineage
+from batonpass.guard.policy.trust import require_verified
+from batonpass.handoff.approvals.gate_facts import hold_takes_proof, hold_until
+from batonpass.handoff.grants.limits import revocations, revoked
+from batonpass.handoff.grants.terms import Given, give, kept
+from batonpass.handoff.history.lineage import read_lineage
+from batonpass.handoff.history.offers import Offer, author_of, find_statements, read_offer
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.record_gaps import fill_gap
+from batonpass.handoff.runtime.run_state import Holding, ref_of
 from batonpass.handoff.transfer.free_text import take_context
-from batonpass.handoff.transfer.grant_terms import Given, give, kept
-from batonpass.handoff.transfer.lineage import read_lineage
-from batonpass.handoff.transfer.pending import PendingOffer
-from batonpass.handoff.transfer.policy_gates import hold_takes_proof, hold_until, judge_offer
-from batonpass.handoff.transfer.read_offer import Offer, author_of, read_offer
+from batonpass.handoff.transfer.handoff_gates import judge_offer
+from batonpass.handoff.transfer.offer_request import OfferRequest
+from batonpass.handoff.transfer.pending_offer import PendingOffer
 from batonpass.handoff.transfer.reasoning import keep_thought, point_to
 from batonpass.handoff.transfer.verdict import find_unverified
-from batonpass.model.baton import ABRIDGED, Baton, Brief, missing_parts
-from batonpass.model.bodies import Gate, HandoffInitiated, Part
-from batonpass.model.charge import whole_of
-from batonpass.model.content import Content
-from batonpass.model.content_names import BRIEF, TASK, TERMS
-from batonpass.model.entry import Premise
-from batonpass.model.ids import Digest, HandoffId, new_handoff_id
-from batonpass.model.items import Item
-from batonpass.model.label import Label, SourceType, named_sources
-from batonpass.model.lifecycle import WAITING, State
-from batonpass.model.policy import UNRULED, HandoffPolicy
-from batonpass.model.receipt import SignedReceipt
-from batonpass.model.run import Handoff
-from batonpass.model.trusted import unchecked_maker
+from batonpass.model.base.content_names import BRIEF, TASK, TERMS
+from batonpass.model.base.ids import Digest, HandoffId, new_handoff_id
+from batonpass.model.base.label import Label, SourceType, named_sources
+from batonpass.model.base.lifecycle import WAITING, State
+from batonpass.model.base.trusted import unchecked_maker
+from batonpass.model.baton.baton import ABRIDGED, Baton, Brief, missing_parts
+from batonpass.model.baton.items import Item
+from batonpass.model.bodies.body import Gate, HandoffInitiated, Part
+from batonpass.model.grants.charge import whole_of
+from batonpass.model.ledger.content import Content
+from batonpass.model.ledger.entry import Premise
+from batonpass.model.ledger.receipt import SignedReceipt
+from batonpass.model.ledger.run import Handoff
+from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
 from batonpass.wire.documents import encode_brief, to_document
 
 # A key that is taken by one of these is free again: nothing of it will ever run.
@@ -59,7 +59,7 @@ _handoff: Final = unchecked_maker(Handoff)  # it repeats what its receipt says, 
 SAID: Final = "what is said besides"
 
 
-class Offered(Struct, frozen=True, kw_only=True):
+class OfferedHandoff(Struct, frozen=True, kw_only=True):
     """A handoff that was offered, now or before under the same key."""
 
     handoff: Handoff
@@ -67,7 +67,9 @@ class Offered(Struct, frozen=True, kw_only=True):
     again: bool = False
 
 
-def offer_task(desk: Desk, holding: Holding, asked: Asked, *, beside: tuple[Content, ...] = ()) -> Offered:
+def offer_task(
+    desk: Desk, holding: Holding, asked: OfferRequest, *, beside: tuple[Content, ...] = ()
+) -> OfferedHandoff:
     """Offer a task; the same key in the same scope is the same handoff.
 
     Every door comes here, and adds contents of its own with `beside`. Raises `KeyReusedError` if the key was used for
@@ -105,7 +107,7 @@ def offer_task(desk: Desk, holding: Holding, asked: Asked, *, beside: tuple[Cont
                 differences = tuple(_differences(asked, offer)) or (SAID,)
                 raise KeyReusedError(known.id, differences) from None
             holding.handed_off.add(known.id)
-            return Offered(handoff=known, offer=offer, again=True)
+            return OfferedHandoff(handoff=known, offer=offer, again=True)
     raise NotFoundError("free key", str(asked.key))
 
 
@@ -116,7 +118,7 @@ def _policies(ruled: HandoffPolicy, own: HandoffPolicy | None) -> tuple[HandoffP
     return (own,) if ruled == UNRULED else (ruled, own)
 
 
-def _pass(pending: PendingOffer) -> Offered:
+def _pass(pending: PendingOffer) -> OfferedHandoff:
     """Gather what travels, ask one question after the other, and record the offer before anything of it runs.
 
     Raises `PremiseError` if something was taken for granted that is not so, or that decides about the offer.
@@ -143,7 +145,7 @@ def _recall(desk: Desk, holding: Holding, key: Digest) -> None:
     raise OfferedAlreadyError(known.id)
 
 
-def _key(desk: Desk, holding: Holding, asked: Asked, fingerprint: Digest, generation: int) -> Digest:
+def _key(desk: Desk, holding: Holding, asked: OfferRequest, fingerprint: Digest, generation: int) -> Digest:
     if asked.key is None and generation == 0:
         return fingerprint
     given = fingerprint if asked.key is None else asked.key
@@ -235,7 +237,7 @@ def _grant(pending: PendingOffer) -> None:
     pending.flags += pending.given.flags
 
 
-def _write(pending: PendingOffer) -> Offered:
+def _write(pending: PendingOffer) -> OfferedHandoff:
     """Write an offer with its whole baton and the state in one commit: durable from here, this is the checkpoint.
 
     Raises `GrantRevokedError` if what it is made under was revoked meanwhile.
@@ -285,7 +287,7 @@ def _write(pending: PendingOffer) -> Offered:
         taint=body.taint,
         terms=pending.given.terms,
     )
-    return Offered(handoff=opened, offer=offer)
+    return OfferedHandoff(handoff=opened, offer=offer)
 
 
 def _initiated(pending: PendingOffer) -> HandoffInitiated:
@@ -322,7 +324,7 @@ def _initiated(pending: PendingOffer) -> HandoffInitiated:
     )
 
 
-def _besides(desk: Desk, asked: Asked, given: Given) -> Iterator[Content]:
+def _besides(desk: Desk, asked: OfferRequest, given: Given) -> Iterator[Content]:
     """Yield what an offer says of its task beyond the task, and what it grants, or would have been refused."""
     if asked.brief != Brief():
         yield desk.json(BRIEF, encode_brief(asked.brief))
@@ -345,7 +347,7 @@ def _record_offer(pending: PendingOffer, body: HandoffInitiated, contents: tuple
         pending.refuse(revoked(bounds, whole_of(refused.account)))
 
 
-def _baton(holding: Holding, asked: Asked, body: HandoffInitiated, items: tuple[Item, ...]) -> Baton:
+def _baton(holding: Holding, asked: OfferRequest, body: HandoffInitiated, items: tuple[Item, ...]) -> Baton:
     return Baton(
         handoff=body.handoff,
         root=holding.root,
@@ -363,7 +365,7 @@ def _baton(holding: Holding, asked: Asked, body: HandoffInitiated, items: tuple[
     )
 
 
-def _differences(asked: Asked, offer: Offer) -> Iterator[str]:
+def _differences(asked: OfferRequest, offer: Offer) -> Iterator[str]:
     """Yield which of the caller's fields differ from those of an earlier offer."""
     baton = offer.baton
     if asked.to != baton.to:

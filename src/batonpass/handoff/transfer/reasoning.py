@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from batonpass.model.content import Content
-from batonpass.model.ids import ReceiptId, RunId
-from batonpass.model.reasoning import ReasoningPointer, Thought
+from batonpass.model.base.ids import ReceiptId, RunId
+from batonpass.model.bodies.reasoning import ReasoningPointer, Thought
+from batonpass.model.ledger.content import Content
 from batonpass.wire.documents import encode_reasoning
 
 if TYPE_CHECKING:
-    from batonpass.handoff.desk import Desk
+    from batonpass.handoff.runtime.desk import Desk
 
 REASONING: Final = "reasoning"
 WORDS: Final = "reasoning.message"

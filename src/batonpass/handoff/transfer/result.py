@@ -6,19 +6,19 @@ from typing import Any, Final
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError
-from batonpass.guard.taint import may_endorse
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
-from batonpass.handoff.transfer.read_offer import author_of, read_items, read_offer, read_report, read_words
-from batonpass.handoff.transfer.taint_received import find_sources, given_by, take_in, take_result
-from batonpass.model.bodies import HandoffCompleted, HandoffFailed, Kind, Part
-from batonpass.model.content_names import REPORT
-from batonpass.model.ids import HandoffId, RunId, StreamId
-from batonpass.model.items import Item, Report
-from batonpass.model.label import Label, Source, SourceType
-from batonpass.model.lifecycle import State
-from batonpass.model.receipt import Receipt
-from batonpass.model.run import Handoff
+from batonpass.guard.policy.taint_gate import may_endorse
+from batonpass.handoff.history.offers import author_of, read_items, read_offer, read_report, read_words
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.taint.intake import find_sources, given_by, take_in, take_result
+from batonpass.model.base.content_names import REPORT
+from batonpass.model.base.ids import HandoffId, RunId, StreamId
+from batonpass.model.base.label import Label, Source, SourceType
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import Item, Report
+from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, Kind, Part
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 

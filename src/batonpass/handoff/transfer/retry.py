@@ -5,19 +5,19 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from batonpass.errors import NotFoundError
-from batonpass.handoff.calls.past_calls import Resumption, read_resumption
-from batonpass.handoff.calls.receipts import fill_gap
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.holding import Holding
+from batonpass.handoff.approvals.decision import decide_call
+from batonpass.handoff.history.past_calls import Resumption, read_resumption
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.record_gaps import fill_gap
+from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.transfer.close import cancel_handoff, withdraw
-from batonpass.handoff.transfer.decision import decide_call
-from batonpass.model.bodies import HandoffReplaced, HandoffRetried, HandoffSettled, RunSettled, Settlement
-from batonpass.model.ids import AgentId, CallId, HandoffId, PrincipalId
-from batonpass.model.lifecycle import Event, State, advance
-from batonpass.model.run import Handoff
+from batonpass.model.base.ids import AgentId, CallId, HandoffId, PrincipalId
+from batonpass.model.base.lifecycle import HandoffEvent, State, advance
+from batonpass.model.bodies.body import HandoffReplaced, HandoffRetried, HandoffSettled, RunSettled, Settlement
+from batonpass.model.ledger.run import Handoff
 
 
-class Again(Struct, frozen=True, kw_only=True):
+class NextAttempt(Struct, frozen=True, kw_only=True):
     """A handoff that waits for its next attempt, and what that attempt starts from."""
 
     handoff: Handoff
@@ -32,7 +32,7 @@ def retry(
     reason: str | None = None,
     repeat: Iterable[CallId] = (),
     skip: Iterable[CallId] = (),
-) -> Again:
+) -> NextAttempt:
     """Let a handoff that failed, was declined or refuted be tried once more by the same agent."""
     body = HandoffRetried(handoff=handoff, by=PrincipalId(by))
     return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip})
@@ -47,7 +47,7 @@ def replace_agent(
     reason: str | None = None,
     repeat: Iterable[CallId] = (),
     skip: Iterable[CallId] = (),
-) -> Again:
+) -> NextAttempt:
     """Let another agent try, with the same baton."""
     body = HandoffReplaced(handoff=handoff, by=PrincipalId(by), to=AgentId(to))
     return _again(desk, handoff, body, reason, {Settlement.REPEAT: repeat, Settlement.SKIP: skip})
@@ -102,15 +102,17 @@ def _again(
     body: HandoffRetried | HandoffReplaced,
     reason: str | None,
     settlements: dict[Settlement, Iterable[CallId]],
-) -> Again:
+) -> NextAttempt:
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
     # Before anything is settled: what cannot be tried again is left as it is.
-    advance(known.state, Event.RETRY if isinstance(body, HandoffRetried) else Event.REPLACE, known.carrier)
+    advance(
+        known.state, HandoffEvent.RETRY if isinstance(body, HandoffRetried) else HandoffEvent.REPLACE, known.carrier
+    )
     for settlement, calls in settlements.items():
         for call in calls:
             settle(desk, handoff, call, settlement, by=body.by)
     desk.recording.act(handoff, lambda _, __: body, () if reason is None else (desk.text("reason", reason),))
     with desk.store.view() as view:
         known = view.get_handoff(handoff)
-        return Again(handoff=known, kept=read_resumption(view, known))
+        return NextAttempt(handoff=known, kept=read_resumption(view, known))

@@ -4,11 +4,11 @@ from datetime import timedelta
 from typing import Final
 
 from batonpass.errors import IllegalTransitionError, LeaseLostError, NotFoundError
-from batonpass.handoff.desk import Desk
+from batonpass.handoff.approvals.decision import TIME_LIMIT, decide_handoff, out_of_time
+from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.transfer.close import expire, lapse, withdraw_below
-from batonpass.handoff.transfer.decision import TIME_LIMIT, decide_handoff, out_of_time
-from batonpass.model.ids import HandoffId
-from batonpass.model.lifecycle import State
+from batonpass.model.base.ids import HandoffId
+from batonpass.model.base.lifecycle import State
 from batonpass.records.hold import find_hold
 
 # Long enough to write one receipt; if the sweeper dies in between, the next one finds the lease run out again.

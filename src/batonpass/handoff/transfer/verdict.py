@@ -10,10 +10,14 @@ from typing import Any, Final
 from msgspec import Struct
 
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
-from batonpass.handoff.calls.values import looks
-from batonpass.handoff.desk import Desk
-from batonpass.handoff.running import awaited
-from batonpass.model.bodies import (
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.tools.json_values import looks
+from batonpass.handoff.tools.returned_value import awaited
+from batonpass.model.base.checks import require_text, require_texts
+from batonpass.model.base.content_names import COMMAND, EVIDENCE, REASON
+from batonpass.model.base.ids import Digest, HandoffId, PrincipalId, StreamId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import (
     Body,
     ChildHead,
     Kind,
@@ -23,11 +27,7 @@ from batonpass.model.bodies import (
     VerificationRepeated,
     VerificationWaived,
 )
-from batonpass.model.checks import require_text, require_texts
-from batonpass.model.content_names import COMMAND, EVIDENCE, REASON
-from batonpass.model.ids import Digest, HandoffId, PrincipalId, StreamId
-from batonpass.model.lifecycle import State
-from batonpass.model.run import Handoff
+from batonpass.model.ledger.run import Handoff
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
@@ -38,7 +38,7 @@ _MOST_OUTPUT: Final = 1024 * 1024
 _MOST_WORDS: Final = 10_000
 
 
-class Evidence(Struct, frozen=True, kw_only=True):
+class VerdictEvidence(Struct, frozen=True, kw_only=True):
     """Why somebody says that a result holds or not: a command's end, a check's answer, or a verdict."""
 
     passed: bool
@@ -52,7 +52,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         require_text("evidence", self.words)
 
 
-def run_command(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> Evidence:
+def run_command(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> VerdictEvidence:
     """Run a command that decides whether a result holds: exit code 0 says so."""
     arguments = require_texts("command", command)
     if not arguments:
@@ -68,9 +68,11 @@ def run_command(command: Sequence[str], *, cwd: Path | None = None, timeout: flo
             check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        return Evidence(passed=False, method=Method.COMMAND, words=f"could not be run: {error}", command=arguments)
+        return VerdictEvidence(
+            passed=False, method=Method.COMMAND, words=f"could not be run: {error}", command=arguments
+        )
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    return Evidence(
+    return VerdictEvidence(
         passed=code == 0,
         method=Method.COMMAND,
         words=f"exit code {code}",
@@ -80,7 +82,7 @@ def run_command(command: Sequence[str], *, cwd: Path | None = None, timeout: flo
     )
 
 
-def run_check(check: Callable[[], object]) -> Evidence:
+def run_check(check: Callable[[], object]) -> VerdictEvidence:
     """Call a function that decides: it returns something true, or raises or returns something false."""
     name = getattr(check, "__qualname__", type(check).__name__)
     try:
@@ -91,11 +93,11 @@ def run_check(check: Callable[[], object]) -> Evidence:
             found = asyncio.run(awaited(found))
         passed = bool(found)
     except Exception as error:  # noqa: BLE001 - a check that raises has found something
-        return Evidence(passed=False, method=Method.CHECK, words=f"{name} raised {looks(error)}"[:_MOST_WORDS])
-    return Evidence(passed=passed, method=Method.CHECK, words=f"{name} returned {looks(found)}"[:_MOST_WORDS])
+        return VerdictEvidence(passed=False, method=Method.CHECK, words=f"{name} raised {looks(error)}"[:_MOST_WORDS])
+    return VerdictEvidence(passed=passed, method=Method.CHECK, words=f"{name} returned {looks(found)}"[:_MOST_WORDS])
 
 
-def judge(desk: Desk, handoff: HandoffId, evidence: Evidence, *, by: str) -> Handoff:
+def judge(desk: Desk, handoff: HandoffId, evidence: VerdictEvidence, *, by: str) -> Handoff:
     """Record a verdict on what was delivered; one that has its verdict already keeps it, and this stands beside it."""
     contents = [desk.text(EVIDENCE, evidence.words)]
     if evidence.command:

@@ -14,12 +14,12 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from batonpass.errors import StoreBusyError, StoreShutError, StoreUnavailableError
 from batonpass.store.postgres.address import Address
 from batonpass.store.postgres.failures import is_lost, is_transient, translated, unreached
-from batonpass.store.postgres.statements import (
+from batonpass.store.postgres.prepared_statements import (
     NOTHING,
     Asked,
     Connection,
+    PreparedStatement,
     Row,
-    Statement,
     Statements,
     ask,
     ask_all,
@@ -203,7 +203,7 @@ class Snapshot:
             self._begin(lambda connection: connection.execute(QUERIES["begin_view"]))
         return self._connection
 
-    def ask(self, statement: Statement, values: Mapping[str, object]) -> list[Row]:
+    def ask(self, statement: PreparedStatement, values: Mapping[str, object]) -> list[Row]:
         """Return the rows that a statement finds in this moment. Raises an error of the driver."""
         return self.ask_all(((statement, values),))[0]
 

@@ -1,7 +1,8 @@
 """The tables of a ledger: made in an empty database, brought up to date on request, never mistaken for another's."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from importlib.resources import files
 from typing import Final
 
 from batonpass.errors import NoLedgerError, NotALedgerError, SchemaError
@@ -58,3 +59,23 @@ def _is_made(connection: Connection, where: str) -> bool:
 
 def _applied(connection: Connection) -> dict[int, datetime]:
     return {version: at.astimezone(UTC) for version, at in connection.execute(QUERIES["read_applied"])}
+
+
+EXPECTED: Final = frozenset(files("batonpass.store.postgres").joinpath("parts.txt").read_text("ascii").splitlines())
+
+
+_TABLES: Final = sorted({part.split(" ")[2] for part in EXPECTED if part.startswith("column of ")})
+
+
+def read_parts(connection: Connection) -> frozenset[str]:
+    """Return the triggers, rules, policies, constraints, indexes, columns and functions of our tables, a line each."""
+    return frozenset(row[0] for row in connection.execute(QUERIES["read_parts"], {"tables": _TABLES}))
+
+
+def find_alterations(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Yield what is not as our migrations made it: the name of each part, and what is wrong with it."""
+    found = read_parts(connection)
+    for part in sorted(EXPECTED - found):
+        yield part.split(" ")[-1], f"{part} is gone, or not as it was made"
+    for part in sorted(found - EXPECTED):
+        yield part.split(" ")[-1], f"{part} is not ours"

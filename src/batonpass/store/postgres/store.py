@@ -10,23 +10,23 @@ import psycopg
 from msgspec.structs import asdict
 
 from batonpass.errors import OutcomeUnknownError, StaleHeadError, StoreError, StoreShutError
-from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId, HandoffId
-from batonpass.model.lease import Lease
-from batonpass.model.projection import root_key
-from batonpass.model.seal import Seal
+from batonpass.model.base.ids import AgentId, HandoffId
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.projection import root_key
+from batonpass.model.ledger.seal import Seal
 from batonpass.store import rows
 from batonpass.store.migrate import AppliedMigration
 from batonpass.store.port import LedgerInfo, Wake
-from batonpass.store.postgres import leasing, schema
+from batonpass.store.postgres import leases, schema
 from batonpass.store.postgres.address import parse_address
-from batonpass.store.postgres.appending import LARGEST_CONTENT, Append, require_fitting, write
-from batonpass.store.postgres.brief import Briefs, briefing_of
+from batonpass.store.postgres.append import LARGEST_CONTENT, Append, require_fitting, write
+from batonpass.store.postgres.claim_brief import Briefs, briefing_of
 from batonpass.store.postgres.connections import QUERIES, Connection, Connections
 from batonpass.store.postgres.failures import translated
-from batonpass.store.postgres.group import Group
+from batonpass.store.postgres.group_commit import Group
+from batonpass.store.postgres.notifications import Notifications
 from batonpass.store.postgres.view import PostgresView
-from batonpass.store.postgres.waiting import Waiting
 from batonpass.store.process import OwnProcess
 
 _SEQUENCED_AT_ONCE: Final = 10_000
@@ -56,7 +56,7 @@ class PostgresStore:
                 raise translated(error, self.url) from None
         self._connections.open()
         self._group = Group(self._connections)
-        self._waiting = Waiting(self._connections)
+        self._waiting = Notifications(self._connections)
 
     def founded(self) -> bool:
         """Return whether somebody has founded this ledger."""
@@ -103,7 +103,7 @@ class PostgresStore:
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Take the oldest ready handoff to one of these agents."""
         self._require_current()
-        taking = leasing.claiming(holder, lease_for, agents)
+        taking = leases.claiming(holder, lease_for, agents)
         lease = self._connections.repeat(taking.run)
         if lease is not None and taking.brief is not None:
             self._briefs.keep(lease.handoff, taking.brief)
@@ -112,17 +112,17 @@ class PostgresStore:
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Hold a lease for longer, counted from now."""
         self._require_current()
-        return self._connections.repeat(lambda connection: leasing.renew(connection, lease, lease_for))
+        return self._connections.repeat(lambda connection: leases.renew(connection, lease, lease_for))
 
     def release(self, lease: Lease) -> None:
         """Give a lease back."""
         self._require_current()
-        self._connections.repeat(lambda connection: leasing.release(connection, lease))
+        self._connections.repeat(lambda connection: leases.release(connection, lease))
 
     def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
         """Take over one lease that has run out."""
         self._require_current()
-        return self._connections.repeat(leasing.seizing(holder, lease_for).run)
+        return self._connections.repeat(leases.seizing(holder, lease_for).run)
 
     def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:
         """Wait until something may be there to claim for one of these agents: the server tells."""

@@ -9,9 +9,7 @@ from typing import Final, TypeVar
 import psycopg
 
 from batonpass.errors import NotALedgerError, NotFoundError
-from batonpass.model.charge import Charged
-from batonpass.model.content import StoredContent
-from batonpass.model.ids import (
+from batonpass.model.base.ids import (
     RECEIPT,
     AgentId,
     CallId,
@@ -24,28 +22,32 @@ from batonpass.model.ids import (
     StreamId,
     first_id,
 )
-from batonpass.model.key import Key
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import Carrier, Event, State, sources
-from batonpass.model.receipt import StoredReceipt
-from batonpass.model.remark import Remark, Said
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Stream
+from batonpass.model.base.lifecycle import Carrier, HandoffEvent, State, sources
+from batonpass.model.grants.charge import Charged
+from batonpass.model.ledger.content import StoredContent
+from batonpass.model.ledger.key import Key
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
+from batonpass.model.ledger.seal import Seal
+from batonpass.model.ledger.stream import Stream
 from batonpass.store import rows
 from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery, Touched
 from batonpass.store.postgres.arrays import TextArray
-from batonpass.store.postgres.brief import SMALL, Briefing
+from batonpass.store.postgres.claim_brief import SMALL, ClaimBriefing
 from batonpass.store.postgres.connections import QUERIES, STATEMENTS, Snapshot
 from batonpass.store.postgres.failures import translated
-from batonpass.store.postgres.leasing import STATEMENTS as LEASING
-from batonpass.store.postgres.parts import find_alterations
+from batonpass.store.postgres.leases import STATEMENTS as LEASING
+from batonpass.store.postgres.schema import find_alterations
 
 Value = TypeVar("Value")
 Listed = TypeVar("Listed", Run, Handoff)
 
 _NOTHING: Final[Mapping[str, object]] = {}
-_EXPIRING: Final = {carrier.value: [state.value for state in sources(Event.EXPIRE, carrier)] for carrier in Carrier}
+_EXPIRING: Final = {
+    carrier.value: [state.value for state in sources(HandoffEvent.EXPIRE, carrier)] for carrier in Carrier
+}
 _FETCHED_AT_ONCE: Final = 500
 _CONTENTS_AT_ONCE: Final = 100
 _ON_A_LEASE: Final = {State.READY: "find_ready", State.CLAIMED: "find_claimed"}
@@ -62,7 +64,7 @@ _IDS: Final = {
 class PostgresView:
     """Everything as it was at one moment. Belongs to one thread."""
 
-    def __init__(self, snapshot: Snapshot, where: str, briefing: Briefing | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, where: str, briefing: ClaimBriefing | None = None) -> None:
         self._snapshot = snapshot
         self._briefing = briefing
         self._where = where
@@ -271,7 +273,7 @@ class PostgresView:
             return self._stream("find_decided_calls", _NOTHING, rows.decided_call)
         return self._asked("find_decided_call", {"call": call}, rows.decided_call)
 
-    def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
+    def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
         """Yield what is said about something, the latest first."""
         if said is None:
             return self._stream("find_all_remarks", _NOTHING, rows.remark)

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from batonpass.errors import DuplicateReceiptError, StoreFullError, StoreReadOnlyError
-from batonpass.model.ids import ContentId
+from batonpass.model.base.ids import ContentId
 from batonpass.store.home import NO_SPACE
 
 

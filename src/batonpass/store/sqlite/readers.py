@@ -60,7 +60,7 @@ class Readers:
             self._idle.clear()
 
 
-class Reading(Generic[Shown]):
+class ReadTransaction(Generic[Shown]):
     """One moment of a ledger, as a context: a transaction that only reads, on a connection of its own.
 
     A class and no generator, because every act reads, and this costs half as much.

@@ -15,27 +15,27 @@ from batonpass.errors import (
     StoreShutError,
     StoreUnavailableError,
 )
-from batonpass.model.entry import Entry
-from batonpass.model.ids import AgentId, ContentId, HandoffId, require_agent
-from batonpass.model.lease import Lease
-from batonpass.model.projection import root_key
-from batonpass.model.seal import Seal
+from batonpass.model.base.ids import AgentId, ContentId, HandoffId, require_agent
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.projection import root_key
+from batonpass.model.ledger.seal import Seal
 from batonpass.store import rows
 from batonpass.store.home import home_of, prepare_home
 from batonpass.store.migrate import AppliedMigration, Migration, find_migrations, pending
 from batonpass.store.port import LedgerInfo, Wake
 from batonpass.store.process import OwnProcess
-from batonpass.store.sqlite import leasing
+from batonpass.store.sqlite import leases
+from batonpass.store.sqlite.append import LARGEST_ROW_BODY, add_key, write_entries
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import (
     APPLICATION_ID,
     require_place,
 )
-from batonpass.store.sqlite.readers import Readers, Reading
+from batonpass.store.sqlite.readers import Readers, ReadTransaction
 from batonpass.store.sqlite.tail import QUERIES, Tail
 from batonpass.store.sqlite.view import SqliteView
 from batonpass.store.sqlite.writer import Writer
-from batonpass.store.sqlite.writing import LARGEST_ROW_BODY, add_key, write_entries
 
 Answer = TypeVar("Answer")
 
@@ -90,10 +90,10 @@ class SqliteStore:
 
         return self._answer(apply)
 
-    def view(self, about: HandoffId | None = None) -> Reading[SqliteView]:  # noqa: ARG002 - all is at hand
+    def view(self, about: HandoffId | None = None) -> ReadTransaction[SqliteView]:  # noqa: ARG002 - all is at hand
         """Open everything as it is now, for reading."""
         self._require_usable()
-        return Reading(self._readers, self._show)
+        return ReadTransaction(self._readers, self._show)
 
     def _show(self, reader: apsw.Connection) -> SqliteView:
         return SqliteView(reader, self._blobs, self._path)
@@ -119,19 +119,19 @@ class SqliteStore:
 
     def claim(self, *, holder: str, lease_for: timedelta, agents: Collection[AgentId] | None = None) -> Lease | None:
         """Take the oldest ready handoff to one of these agents."""
-        return self._take(lambda connection: leasing.find_free(connection, agents), holder, lease_for)
+        return self._take(lambda connection: leases.find_free(connection, agents), holder, lease_for)
 
     def renew(self, lease: Lease, lease_for: timedelta) -> Lease:
         """Hold a lease for longer, counted from now."""
-        return self._answer(lambda connection: leasing.renew(connection, lease, lease_for))
+        return self._answer(lambda connection: leases.renew(connection, lease, lease_for))
 
     def release(self, lease: Lease) -> None:
         """Give a lease back."""
-        self._write(lambda connection: leasing.release(connection, lease))
+        self._write(lambda connection: leases.release(connection, lease))
 
     def seize(self, *, holder: str, lease_for: timedelta) -> Lease | None:
         """Take over one lease that has run out."""
-        return self._take(leasing.find_lapsed, holder, lease_for)
+        return self._take(leases.find_lapsed, holder, lease_for)
 
     def await_work(self, agents: Collection[AgentId], *, at_most: timedelta, stop: threading.Event) -> Wake:  # noqa: ARG002 - nobody tells
         """Return at once: whoever waits for work here looks again after a while."""
@@ -222,11 +222,11 @@ class SqliteStore:
         with self._reading() as reader:
             if find(reader) is None:
                 return None
-        return self._answer(lambda connection: leasing.take(connection, find, holder, lease_for))
+        return self._answer(lambda connection: leases.take(connection, find, holder, lease_for))
 
-    def _reading(self) -> Reading[apsw.Connection]:
+    def _reading(self) -> ReadTransaction[apsw.Connection]:
         self._require_usable()
-        return Reading(self._readers, _itself)
+        return ReadTransaction(self._readers, _itself)
 
     def _drop_unnamed(self, written: Sequence[ContentId]) -> None:
         """Remove the files of contents whose commit failed."""

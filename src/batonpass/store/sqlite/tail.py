@@ -11,8 +11,8 @@ from typing import Final
 import apsw
 
 from batonpass.errors import StoreAlteredError
-from batonpass.model.receipt import SignedReceipt
-from batonpass.model.stream import Mark
+from batonpass.model.ledger.receipt import SignedReceipt
+from batonpass.model.ledger.stream import Mark
 from batonpass.store.sql import Queries
 from batonpass.store.sqlite.connection import Statements
 

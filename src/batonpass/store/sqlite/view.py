@@ -11,9 +11,7 @@ import apsw
 from msgspec.structs import replace
 
 from batonpass.errors import EditedError, NotALedgerError, NotFoundError
-from batonpass.model.charge import Charged
-from batonpass.model.content import Place, StoredContent
-from batonpass.model.ids import (
+from batonpass.model.base.ids import (
     CONTENT,
     RECEIPT,
     AgentId,
@@ -27,22 +25,24 @@ from batonpass.model.ids import (
     StreamId,
     first_id,
 )
-from batonpass.model.key import Key
-from batonpass.model.lease import Lease
-from batonpass.model.lifecycle import Event, State
-from batonpass.model.receipt import StoredReceipt
-from batonpass.model.remark import Remark, Said
-from batonpass.model.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Stream
+from batonpass.model.base.lifecycle import HandoffEvent, State
+from batonpass.model.grants.charge import Charged
+from batonpass.model.ledger.content import Place, StoredContent
+from batonpass.model.ledger.key import Key
+from batonpass.model.ledger.lease import Lease
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
+from batonpass.model.ledger.seal import Seal
+from batonpass.model.ledger.stream import Stream
 from batonpass.store import rows
 from batonpass.store.port import ContentSizes, Counts, LedgerInfo, ReceiptQuery, Touched
+from batonpass.store.sqlite.append import MOVES
 from batonpass.store.sqlite.blobs import Blobs
 from batonpass.store.sqlite.connection import translated
-from batonpass.store.sqlite.leasing import QUERIES as LEASING
+from batonpass.store.sqlite.leases import QUERIES as LEASING
 from batonpass.store.sqlite.schema import find_alterations
 from batonpass.store.sqlite.tail import QUERIES, find_misfiled
-from batonpass.store.sqlite.writing import MOVES
 
 Value = TypeVar("Value")
 Parameters = Mapping[str, object] | Sequence[object]
@@ -243,7 +243,7 @@ class SqliteView:
 
     def find_overdue(self) -> Iterator[Handoff]:
         """Yield the handoffs whose deadline has passed."""
-        return self._find("find_overdue", MOVES[Event.EXPIRE], rows.handoff)
+        return self._find("find_overdue", MOVES[HandoffEvent.EXPIRE], rows.handoff)
 
     def find_held(self) -> Iterator[Handoff]:
         """Yield the handoffs that wait for somebody to let them go on, oldest first."""
@@ -294,7 +294,7 @@ class SqliteView:
             return self._find("find_decided_calls", (), rows.decided_call)
         return self._find("find_decided_call", (call,), rows.decided_call)
 
-    def find_remarks(self, said: Said | None = None, name: str | None = None) -> Iterator[Remark]:
+    def find_remarks(self, said: RemarkKind | None = None, name: str | None = None) -> Iterator[Remark]:
         """Yield what is said about something, the latest first."""
         if said is None:
             return self._find("find_all_remarks", (), rows.remark)

@@ -10,8 +10,8 @@ import apsw
 
 from batonpass.errors import StoreAlteredError, StoreError, StoreReadOnlyError, StoreUnavailableError
 from batonpass.store.home import prepare_home
-from batonpass.store.sqlite.commit import GroupCommit
 from batonpass.store.sqlite.connection import BUSY_MILLISECONDS, grow_log, open_writer, require_place
+from batonpass.store.sqlite.group_commit import GroupCommit
 from batonpass.store.sqlite.schema import find_alterations
 from batonpass.store.sqlite.tail import QUERIES, Tail
 from batonpass.store.sqlite.turnstile import Turnstile

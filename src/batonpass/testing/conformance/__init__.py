@@ -7,19 +7,19 @@ Subclass it in your test suite and give it a `store` fixture that returns an emp
         def store(self): ...
 """
 
-from batonpass.testing.conformance.appending import Appending
-from batonpass.testing.conformance.charging import Charging
-from batonpass.testing.conformance.deciding import Deciding
-from batonpass.testing.conformance.deriving import Deriving
-from batonpass.testing.conformance.enrolling import Enrolling
-from batonpass.testing.conformance.keeping import Keeping
-from batonpass.testing.conformance.leasing import Leasing
+from batonpass.testing.conformance.append import Appending
+from batonpass.testing.conformance.charges import Charging
+from batonpass.testing.conformance.decided_calls import Deciding
+from batonpass.testing.conformance.derived_rows import Deriving
+from batonpass.testing.conformance.enrolment import Enrolling
+from batonpass.testing.conformance.kept_results import Keeping
+from batonpass.testing.conformance.leases import Leasing
 from batonpass.testing.conformance.lists import Lists
-from batonpass.testing.conformance.offering import Offering
-from batonpass.testing.conformance.queueing import Queueing
-from batonpass.testing.conformance.reading import Reading
+from batonpass.testing.conformance.offers import Offering
+from batonpass.testing.conformance.queue import Queueing
 from batonpass.testing.conformance.remarks import Remarks
-from batonpass.testing.conformance.touching import Touching
+from batonpass.testing.conformance.touched_paths import Touching
+from batonpass.testing.conformance.views import Views
 
 
 class LedgerStoreConformance(
@@ -29,7 +29,7 @@ class LedgerStoreConformance(
     Offering,
     Leasing,
     Queueing,
-    Reading,
+    Views,
     Lists,
     Touching,
     Keeping,

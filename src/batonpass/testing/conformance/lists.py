@@ -5,13 +5,13 @@ from itertools import product
 
 import pytest
 
-from batonpass.model.bodies import Outcome, ToolCompleted, ToolFailed, ToolRequested
-from batonpass.model.ids import AgentId, HandoffId, ReceiptId, RunId, StreamId
-from batonpass.model.lifecycle import State
-from batonpass.model.run import RunState
+from batonpass.model.base.ids import AgentId, HandoffId, ReceiptId, RunId, StreamId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import Outcome, ToolCompleted, ToolFailed, ToolRequested
+from batonpass.model.ledger.run import RunState
 from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 from batonpass.testing.builders import Scribe
-from batonpass.testing.conformance.leasing import claimed, waiting
+from batonpass.testing.conformance.leases import claimed, waiting
 from batonpass.testing.conformance.support import WithScribe
 from batonpass.wire.codec import decode_receipt
 

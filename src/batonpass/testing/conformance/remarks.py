@@ -1,12 +1,20 @@
 """What receipts say about things that have names of their own, and how it is found by those names."""
 
-from batonpass.audit.verify import verify_ledger
-from batonpass.ledger.standing import Working
-from batonpass.model.bodies import Body, Changed, FileEndorsed, RunEndorsed, RunTainted, ToolCompleted, ToolRequested
-from batonpass.model.content import new_content
-from batonpass.model.entry import Touch
-from batonpass.model.ids import Digest, ReceiptId, new_call_id
-from batonpass.model.remark import Remark, Said
+from batonpass.audit.verification.verify import verify_ledger
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import Digest, ReceiptId, new_call_id
+from batonpass.model.bodies.body import (
+    Body,
+    Changed,
+    FileEndorsed,
+    RunEndorsed,
+    RunTainted,
+    ToolCompleted,
+    ToolRequested,
+)
+from batonpass.model.ledger.content import new_content
+from batonpass.model.ledger.entry import Touch
+from batonpass.model.ledger.remark import Remark, RemarkKind
 from batonpass.store.port import LedgerStore
 from batonpass.testing.builders import ANA, Scribe
 from batonpass.testing.conformance.support import NOW, WithScribe
@@ -15,7 +23,7 @@ ONE, OTHER = Digest("ab" * 32), Digest("cd" * 32)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-def remarks(store: LedgerStore, said: Said | None = None, name: str | None = None) -> list[Remark]:
+def remarks(store: LedgerStore, said: RemarkKind | None = None, name: str | None = None) -> list[Remark]:
     """Return what is said."""
     with store.view() as view:
         return [*view.find_remarks(said, name)]
@@ -37,7 +45,7 @@ def left(scribe: Scribe, working: Working, after: Digest, *, tainted: bool = Tru
     )
     touch = Touch(path="notes.md", content=change.ref.id)
     written = scribe.recording.record(working, done, (change,), touches=(touch,))
-    return Remark(said=Said.TAINTED, name=after, receipt=written.receipt.id)
+    return Remark(said=RemarkKind.TAINTED, name=after, receipt=written.receipt.id)
 
 
 def recorded(scribe: Scribe, working: Working, body: Body) -> ReceiptId:
@@ -53,7 +61,7 @@ def endorsed(scribe: Scribe) -> Remark:
     source = new_call_id(NOW)
     recorded(scribe, root, RunTainted(run=root.run.id, sources=(source,)))
     lifted = recorded(scribe, root, RunEndorsed(run=root.run.id, source=source, by=ANA))
-    return Remark(said=Said.ENDORSED, name=source, receipt=lifted)
+    return Remark(said=RemarkKind.ENDORSED, name=source, receipt=lifted)
 
 
 class Remarks(WithScribe):
@@ -64,8 +72,8 @@ class Remarks(WithScribe):
         root = scribe.start()
         first, other, last = (left(scribe, root, digest) for digest in (ONE, OTHER, ONE))
 
-        assert [last, first] == remarks(scribe.store, Said.TAINTED, ONE)
-        assert [last, other, first] == remarks(scribe.store, Said.TAINTED)
+        assert [last, first] == remarks(scribe.store, RemarkKind.TAINTED, ONE)
+        assert [last, other, first] == remarks(scribe.store, RemarkKind.TAINTED)
         verify_ledger(scribe.store)
 
     def test_a_file_of_a_clean_run_is_not(self, scribe: Scribe) -> None:
@@ -79,14 +87,16 @@ class Remarks(WithScribe):
         source = endorsed(scribe)
         answered = recorded(scribe, scribe.start(), FileEndorsed(holds=(ONE, OTHER), by=ANA))
 
-        assert [source] == remarks(scribe.store, Said.ENDORSED, source.name)
-        assert [Remark(said=Said.ENDORSED, name=ONE, receipt=answered)] == remarks(scribe.store, Said.ENDORSED, ONE)
-        assert 3 == len(remarks(scribe.store, Said.ENDORSED))
+        assert [source] == remarks(scribe.store, RemarkKind.ENDORSED, source.name)
+        assert [Remark(said=RemarkKind.ENDORSED, name=ONE, receipt=answered)] == remarks(
+            scribe.store, RemarkKind.ENDORSED, ONE
+        )
+        assert 3 == len(remarks(scribe.store, RemarkKind.ENDORSED))
         verify_ledger(scribe.store)
 
     def test_a_commit_is_found_by_its_name(self, scribe: Scribe) -> None:
         """Whoever made it, tainted or not."""
         made = left(scribe, scribe.start(), ONE, tainted=False, commit=COMMIT)
 
-        assert [Remark(said=Said.COMMITTED, name=COMMIT, receipt=made.receipt)] == remarks(scribe.store)
+        assert [Remark(said=RemarkKind.COMMITTED, name=COMMIT, receipt=made.receipt)] == remarks(scribe.store)
         verify_ledger(scribe.store)

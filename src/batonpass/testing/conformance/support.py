@@ -14,14 +14,14 @@ from batonpass.errors import (
 )
 from batonpass.ledger.draft import Draft
 from batonpass.ledger.ledger import sign_receipt
-from batonpass.ledger.standing import Working
-from batonpass.model.bodies import RelayEnrolled, ToolRequested
-from batonpass.model.content import new_content
-from batonpass.model.entry import Entry
-from batonpass.model.ids import Digest, RunId, StreamId, new_call_id
-from batonpass.model.receipt import StoredReceipt
-from batonpass.model.seal import Seal
-from batonpass.model.stream import Mark, Stream
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import Digest, RunId, StreamId, new_call_id
+from batonpass.model.bodies.body import RelayEnrolled, ToolRequested
+from batonpass.model.ledger.content import new_content
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.seal import Seal
+from batonpass.model.ledger.stream import Mark, Stream
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.testing.builders import Scribe, a_scribe
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from batonpass.model.bodies import HandoffFailed, HandoffInitiated
-from batonpass.model.receipt import Mode
+from batonpass.model.base.kinds import Mode
+from batonpass.model.bodies.body import HandoffFailed, HandoffInitiated
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.doors.door import Door, Ending, Listener, Told, Verdict
 from batonpass.testing.doors.offers import HANDOFFS, UNASKED, Ask, Handing, Offered, Refused, Waits

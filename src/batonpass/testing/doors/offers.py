@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from batonpass.model.kinds import Gate
+from batonpass.model.base.kinds import Gate
 from batonpass.testing.doors.acts import Delegate
 
 

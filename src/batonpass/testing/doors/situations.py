@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from batonpass.model.baton import Budget
-from batonpass.model.kinds import Gate
+from batonpass.model.base.kinds import Gate
+from batonpass.model.baton.baton import Budget
 from batonpass.testing.doors.acts import Act, Fetch, Pay, Read, Write
 
 
@@ -45,7 +45,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptCall:
     """It was made by an earlier attempt, whose result is given again: nothing is recorded, counted or made."""
 
 
@@ -61,7 +61,7 @@ class Stopped:
     mentions: str
 
 
-Outcome: TypeAlias = Made | Denied | Held | Kept | Unrecorded | Stopped
+Outcome: TypeAlias = Made | Denied | Held | KeptCall | Unrecorded | Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,13 +414,13 @@ RETRIES: Final = (
     Situation(
         name="an earlier attempt finished the call",
         policy=FREE,
-        steps=(near(BEN), Again(), always(BEN, Kept())),
+        steps=(near(BEN), Again(), always(BEN, KeptCall())),
         needs=("handoff",),
     ),
     Situation(
         name="what an earlier attempt finished is not counted again",
         budget=Budget(calls=2),
-        steps=(near(KNOWN), Again(), always(KNOWN, Kept()), near(KNOWN), denied(A, "budget", _FULL)),
+        steps=(near(KNOWN), Again(), always(KNOWN, KeptCall()), near(KNOWN), denied(A, "budget", _FULL)),
         needs=("handoff",),
     ),
     Situation(
@@ -431,7 +431,7 @@ RETRIES: Final = (
             Approve(),
             Try(A, Made(("would_hold.ask-first",)), Made()),
             Again(),
-            always(A, Kept()),
+            always(A, KeptCall()),
             held(B, "ask-first", _ASKED),
         ),
         needs=("handoff",),

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from batonpass.clock import Clock
-from batonpass.handoff.handoff import LiveHandoff
-from batonpass.model.baton import Budget
-from batonpass.model.bodies import Body, RunStarted, ToolHeld
-from batonpass.model.ids import CallId
-from batonpass.model.items import Constraint
-from batonpass.model.receipt import Mode, Receipt
+from batonpass.handoff.live.faces import LiveHandoff
+from batonpass.model.base.ids import CallId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.baton.baton import Budget
+from batonpass.model.baton.items import Constraint
+from batonpass.model.bodies.body import Body, RunStarted, ToolHeld
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.relay import Relay
 from batonpass.signing.runkeys import RunKeysInFiles
 from batonpass.store.home import HOME_NAME

@@ -13,8 +13,10 @@ from typing import Any, ClassVar, Final
 import pytest
 
 from batonpass.errors import StoreFullError
-from batonpass.handoff.calls import policy_gates
-from batonpass.model.bodies import (
+from batonpass.handoff.calls import call_gates
+from batonpass.model.base.kinds import Mode
+from batonpass.model.baton.items import Constraint
+from batonpass.model.bodies.body import (
     Body,
     HandoffHeld,
     Part,
@@ -26,10 +28,8 @@ from batonpass.model.bodies import (
     ToolHeld,
     ToolRequested,
 )
-from batonpass.model.items import Constraint
-from batonpass.model.permit import spell_time
-from batonpass.model.receipt import Mode
-from batonpass.model.scope_text import read_scope
+from batonpass.model.grants.permit import spell_time
+from batonpass.model.grants.scope_text import read_scope
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.doors.acts import READING, Act, Fetch, Pay, Read, Write, WriteAll
 from batonpass.testing.doors.door import Door, Ending, Listener, Opened, Told, Verdict
@@ -221,8 +221,8 @@ def _break(stage: Stage, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     match what:
         case "guard":
             # Whichever of the two is asked: a policy that says nothing is not asked about a call.
-            monkeypatch.setattr(policy_gates, "is_silent", breaks)
-            monkeypatch.setattr(policy_gates, "judge_call", breaks)
+            monkeypatch.setattr(call_gates, "is_silent", breaks)
+            monkeypatch.setattr(call_gates, "judge_call", breaks)
         case "store":
             monkeypatch.setattr(stage.store, "append", full)
         case _:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from batonpass.adapters.claude_code.places import Transcript, slug_of
+from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, slug_of
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 BEGUN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)

@@ -4,9 +4,9 @@ import json
 from datetime import datetime
 from typing import Any
 
-from batonpass.adapters.claude_code.importing import Imported, Progress, import_transcripts
-from batonpass.model.receipt import Receipt
-from batonpass.model.run import Run
+from batonpass.adapters.claude_code.importer.transcript_import import Imported, Progress, import_transcripts
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Run
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt

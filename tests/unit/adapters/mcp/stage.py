@@ -5,21 +5,21 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from batonpass.adapters.mcp.deciding import Guard
-from batonpass.adapters.mcp.declaring import Server
-from batonpass.adapters.mcp.messages import CLIENT_CAPABILITIES, CLIENT_INFO, VERSION
-from batonpass.adapters.mcp.proxy import Proxy
-from batonpass.adapters.mcp.recorder import Origin, Recorder
-from batonpass.handoff.calls.protected_paths import Protected
-from batonpass.model.bodies import Body
-from batonpass.model.receipt import Receipt
-from batonpass.model.rules import Policy
+from batonpass.adapters.mcp.messages.message import CLIENT_CAPABILITIES, CLIENT_INFO, VERSION
+from batonpass.adapters.mcp.proxy.call_decision import Guard
+from batonpass.adapters.mcp.proxy.proxy import Proxy
+from batonpass.adapters.mcp.proxy.proxy_recorder import ProxyOrigin, ProxyRecorder
+from batonpass.adapters.mcp.server_declaration import Server
+from batonpass.handoff.files.protected_paths import Protected
+from batonpass.model.bodies.body import Body
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
-from batonpass.store.opening import open_store
+from batonpass.store.factory import open_store
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
-ANAS = Origin(by="user:ana")
+ANAS = ProxyOrigin(by="user:ana")
 ASKABLE: dict[str, Any] = {"elicitation": {}}
 
 
@@ -34,14 +34,14 @@ class Stage:
         policy: Policy | None = None,
         opened: Callable[[Relay], Relay] = lambda relay: relay,
         home: Path | None = None,
-        origin: Origin = ANAS,
+        origin: ProxyOrigin = ANAS,
         relay: Relay | None = None,
     ) -> None:
         self.relay = relay or Relay(open_store("memory:"), policy=policy, home=home)
         self.to_client: list[dict[str, Any]] = []
         self.to_server: list[dict[str, Any]] = []
         self.complaints: list[str] = []
-        self.recorder = Recorder(
+        self.recorder = ProxyRecorder(
             lambda: opened(self.relay),
             origin,
             enforced=enforced,

@@ -35,7 +35,7 @@ class UnansweredError(Exception):
     """Nobody answered for an event; says why in a sentence."""
 
 
-class Call:
+class HookInvocation:
     """What the hook was told by its command line and its environment."""
 
     def __init__(self, arguments: list[str], environment: dict[str, str]) -> None:
@@ -93,7 +93,7 @@ def nearest(start: str) -> str | None:
     return place
 
 
-def ask(call: Call, event: bytes) -> bytes:
+def ask(call: HookInvocation, event: bytes) -> bytes:
     """Return what the recorder answers to an event; one is started if there is none.
 
     Raises `UnansweredError` if there is no answer in time.
@@ -115,7 +115,7 @@ def ask(call: Call, event: bytes) -> bytes:
         time.sleep(_PAUSE)
 
 
-def start(call: Call) -> int | None:
+def start(call: HookInvocation) -> int | None:
     """Start the recorder of this project and return its pid; None if somebody else is doing so.
 
     It gets nothing of ours but the lock: no terminal, no pipe that Claude Code waits for, none of its secrets.
@@ -176,7 +176,7 @@ def deny(event: bytes, why: str) -> bytes:
     return json.dumps({"hookSpecificOutput": answer}).encode()
 
 
-def attend(call: Call) -> bytes:
+def attend(call: HookInvocation) -> bytes:
     """Return what to tell Claude Code about the event on stdin."""
     event = b""
     kept = False
@@ -206,7 +206,7 @@ def main() -> int:
     """Attend to one event; the exit code is 0, or 2 where a refusal could not be said in any other way."""
     enforce = "--enforce" in sys.argv
     try:
-        answer = attend(Call(sys.argv[1:], dict(os.environ)))
+        answer = attend(HookInvocation(sys.argv[1:], dict(os.environ)))
         _write(1, answer)
     except Exception as error:  # noqa: BLE001 - an error of ours never stops a session that is only observed
         if enforce:
@@ -219,7 +219,7 @@ def _option(arguments: list[str], name: str) -> str | None:
     return arguments[arguments.index(name) + 1] if name in arguments[:-1] else None
 
 
-def _read_event(call: Call) -> bytes:
+def _read_event(call: HookInvocation) -> bytes:
     import select  # noqa: PLC0415 - beside the only place that needs it
 
     parts: list[bytes] = []
@@ -231,7 +231,7 @@ def _read_event(call: Call) -> bytes:
     raise UnansweredError("the event did not end")
 
 
-def _enter_home(call: Call) -> None:
+def _enter_home(call: HookInvocation) -> None:
     """Stand in the ledger's home: from there names are short, and the path of a socket may have 107 bytes only."""
     os.chdir(call.home)
     found = os.stat(".")
@@ -239,7 +239,7 @@ def _enter_home(call: Call) -> None:
         raise UnansweredError(f"others can write to {call.home}")
 
 
-def _connected(call: Call) -> _socket.socket | None:
+def _connected(call: HookInvocation) -> _socket.socket | None:
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     line.settimeout(call.left())
     try:
@@ -253,7 +253,7 @@ def _connected(call: Call) -> _socket.socket | None:
     return line
 
 
-def _converse(line: _socket.socket, call: Call, event: bytes) -> bytes | None:
+def _converse(line: _socket.socket, call: HookInvocation, event: bytes) -> bytes | None:
     """Return the answer; None if the recorder went away before it took the event, which may then be sent again."""
     try:
         line.sendall(f"{call.stamp} {len(event)}\n".encode() + event)
@@ -278,7 +278,7 @@ def _converse(line: _socket.socket, call: Call, event: bytes) -> bytes | None:
     raise UnansweredError(rest.decode("utf-8", "replace") if word == b"failed" else "the recorder ended meanwhile")
 
 
-def _heard(line: _socket.socket, call: Call) -> bytes:
+def _heard(line: _socket.socket, call: HookInvocation) -> bytes:
     parts: list[bytes] = []
     while True:
         line.settimeout(call.left())
@@ -288,7 +288,7 @@ def _heard(line: _socket.socket, call: Call) -> bytes:
         parts.append(part)
 
 
-def _become_recorder(call: Call, lock: int) -> None:
+def _become_recorder(call: HookInvocation, lock: int) -> None:
     try:
         os.setsid()
         # The lock first: its place is taken then, and to copy a file onto itself would not let it survive `exec`.

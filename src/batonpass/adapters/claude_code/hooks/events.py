@@ -7,10 +7,10 @@ from typing import Any, Final, TypeGuard
 
 from msgspec import Struct, field
 
-from batonpass.adapters.claude_code.patches import EDITORS
-from batonpass.adapters.claude_code.transcripts import DELEGATES, WRITTEN_BY_PROGRAM, notice_of
+from batonpass.adapters.claude_code.transcripts.patches import EDITORS
+from batonpass.adapters.claude_code.transcripts.transcript import DELEGATES, WRITTEN_BY_PROGRAM, notice_of
 from batonpass.errors import InvalidValueError
-from batonpass.handoff.calls.values import readable
+from batonpass.handoff.tools.json_values import readable
 
 # Those that say something to record. Others may be sent as well, by this version or the next, and are passed over.
 EVENTS: Final = (
@@ -31,7 +31,7 @@ _AGENT: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _LONGEST_ID: Final = 256
 
 
-class Event(Struct, frozen=True, kw_only=True):
+class HookEvent(Struct, frozen=True, kw_only=True):
     """One thing that happened in a session."""
 
     name: str
@@ -88,7 +88,7 @@ def file_argument(tool: str) -> str:
     return "path" if tool in {"Glob", "Grep", "LS"} else "file_path"
 
 
-def read_event(raw: Mapping[str, Any]) -> Event | None:
+def read_event(raw: Mapping[str, Any]) -> HookEvent | None:
     """Return what a hook was told; None if there is nothing in it to record.
 
     Raises `InvalidValueError` for an event that we know in a shape that we do not.
@@ -101,7 +101,7 @@ def read_event(raw: Mapping[str, Any]) -> Event | None:
     agent = _text(raw, "agent_id")
     if agent is not None and not is_agent_id(agent):
         raise InvalidValueError("agent_id", "is not one of Claude Code's")
-    return Event(
+    return HookEvent(
         name=str(name),
         session=_id(raw, "session_id"),
         agent=agent,

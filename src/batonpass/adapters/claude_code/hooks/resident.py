@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from batonpass.adapters.claude_code.hooks.client import LARGEST, LOCK_FD, LOG, Call, deny
+from batonpass.adapters.claude_code.hooks.client import LARGEST, LOCK_FD, LOG, HookInvocation, deny
 from batonpass.adapters.claude_code.hooks.spool import drain, read_object
 
 ASKED: Final = "?"  # in place of a stamp: who is there?
@@ -36,7 +36,7 @@ _CREDENTIALS: Final = struct.Struct("3i")
 _LONGEST_LOG: Final = 1 << 20
 
 
-class Recording(Protocol):
+class EventRecorder(Protocol):
     """What records events; safe to use from many threads."""
 
     def handle(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -52,13 +52,15 @@ class Recording(Protocol):
 class Resident:
     """Serves hook commands until it is told to stop, has nothing to do, or an event hangs."""
 
-    def __init__(self, listener: socket.socket, call: Call, open_recorder: Callable[[], Recording]) -> None:
+    def __init__(
+        self, listener: socket.socket, call: HookInvocation, open_recorder: Callable[[], EventRecorder]
+    ) -> None:
         self._listener = listener
         self._call = call
         self._open = open_recorder
         self._home = Path(call.home)
         self._place = self._find_place()
-        self._recorder: Recording | None = None
+        self._recorder: EventRecorder | None = None
         self._problem: str | None = None
         self._opened = threading.Event()
         self._draining = threading.Lock()
@@ -246,7 +248,7 @@ def is_ours(line: socket.socket) -> bool:
     return bool(_CREDENTIALS.unpack(told)[1] == os.geteuid())
 
 
-def ask_who(call: Call, patience: float) -> str | None:
+def ask_who(call: HookInvocation, patience: float) -> str | None:
     """Return the stamp and the pid of a project's recorder; None if there is none, or it does not answer."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(patience)
@@ -265,7 +267,7 @@ def ask_who(call: Call, patience: float) -> str | None:
 
 def main() -> None:
     """Be the recorder of a project, if nobody else is."""
-    call = Call(sys.argv[1:], dict(os.environ))
+    call = HookInvocation(sys.argv[1:], dict(os.environ))
     os.umask(0o077)
     os.chdir(call.home)
     if not has_lock(call.name):
@@ -282,12 +284,12 @@ def main() -> None:
     resident.serve()
 
 
-def open_recorder(call: Call) -> Recording:
+def open_recorder(call: HookInvocation) -> EventRecorder:
     """Open the ledger of a project, and what records in it."""
     # Here, and not at the head of the file: it takes a quarter of a second, in which hooks can already wait in line.
-    from batonpass.adapters.claude_code.hooks.opening import Opened  # noqa: PLC0415
+    from batonpass.adapters.claude_code.hooks.project_recorder import OpenedRecorder  # noqa: PLC0415
 
-    return Opened(call)
+    return OpenedRecorder(call)
 
 
 def _is_gone(line: socket.socket) -> bool:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.hooks.recorder import Recorder
-from batonpass.attribution.worktree import WorkTree
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.relay import Relay
 from tests.unit.adapters.claude_code.hooks.sessions import Session
 
@@ -32,13 +32,13 @@ def relay(project: Path) -> Iterator[Relay]:
 
 
 @pytest.fixture
-def record(relay: Relay, project: Path) -> Iterator[Callable[[], Recorder]]:
+def record(relay: Relay, project: Path) -> Iterator[Callable[[], HookRecorder]]:
     """Return what makes recorders, each of which knows nothing but the ledger."""
-    made: list[Recorder] = []
+    made: list[HookRecorder] = []
 
-    def make() -> Recorder:
+    def make() -> HookRecorder:
         tree = WorkTree(project, environment={"PATH": "/usr/bin:/bin"}, without=(".batonpass",), watch=False)
-        made.append(Recorder(relay, project, by="user:ana", work_tree=tree))
+        made.append(HookRecorder(relay, project, by="user:ana", work_tree=tree))
         return made[-1]
 
     yield make
@@ -47,6 +47,6 @@ def record(relay: Relay, project: Path) -> Iterator[Callable[[], Recorder]]:
 
 
 @pytest.fixture
-def session(project: Path, record: Callable[[], Recorder]) -> Session:
+def session(project: Path, record: Callable[[], HookRecorder]) -> Session:
     """Return a session that is recorded from its beginning."""
     return Session(project, record())

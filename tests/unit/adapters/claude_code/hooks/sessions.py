@@ -11,9 +11,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from batonpass.adapters.claude_code.hooks.recorder import Recorder
-from batonpass.model.content import StoredContent
-from batonpass.model.receipt import Receipt
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
+from batonpass.model.ledger.content import StoredContent
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -30,10 +30,10 @@ class Session:
     """A session of Claude Code in a project: what it tells its hooks, and the files that it keeps."""
 
     project: Path
-    recorder: Recorder
+    recorder: HookRecorder
     id: str = SESSION
     prompt_id: str = "p1"
-    after: Callable[[], Recorder] | None = None  # who goes on recording after each event
+    after: Callable[[], HookRecorder] | None = None  # who goes on recording after each event
     heard: list[str] = field(default_factory=list)
     asked: dict[tuple[str, str], Mapping[str, object]] = field(default_factory=dict)  # calls, with their arguments
 

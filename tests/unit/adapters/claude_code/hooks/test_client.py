@@ -11,7 +11,7 @@ import pytest
 
 import batonpass
 from batonpass.adapters.claude_code.hooks import client
-from batonpass.adapters.claude_code.hooks.client import Call
+from batonpass.adapters.claude_code.hooks.client import HookInvocation
 from batonpass.adapters.claude_code.hooks.spool import drain, find_spooled
 from batonpass.config import find_settings
 
@@ -36,7 +36,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_read_event", lambda _: os.read(reading, 1 << 16))
 
 
-def refused(call: Call, *_: object) -> bytes:
+def refused(call: HookInvocation, *_: object) -> bytes:
     raise client.UnansweredError(f"nobody answered in {call.patience:g}")
 
 
@@ -83,7 +83,7 @@ def test_it_finds_the_home_that_the_settings_name(
         environment["BATONPASS_LEDGER"] = ledger
     found = find_settings(ledger if by_option else None, directory=project, environment=environment)
 
-    assert str(found.home) == Call(words, environment).home
+    assert str(found.home) == HookInvocation(words, environment).home
 
 
 def test_a_project_is_found_from_below(project: Path) -> None:
@@ -91,15 +91,17 @@ def test_a_project_is_found_from_below(project: Path) -> None:
     below = project / "src" / "deep"
     below.mkdir(parents=True)
 
-    assert str(project) == Call([], {"CLAUDE_PROJECT_DIR": str(below)}).project
-    assert str(project) == Call([], {}).project
-    assert str(below) == Call(["--project", str(below)], {}).project
+    assert str(project) == HookInvocation([], {"CLAUDE_PROJECT_DIR": str(below)}).project
+    assert str(project) == HookInvocation([], {}).project
+    assert str(below) == HookInvocation(["--project", str(below)], {}).project
 
 
 def test_two_projects_have_two_recorders(tmp_path: Path) -> None:
     """Also if they share a ledger."""
     names = {
-        Call(["--project", str(tmp_path / folder), "--ledger", ledger], {}).name for folder in "ab" for ledger in "xy"
+        HookInvocation(["--project", str(tmp_path / folder), "--ledger", ledger], {}).name
+        for folder in "ab"
+        for ledger in "xy"
     }
 
     assert 4 == len(names)
@@ -126,7 +128,7 @@ def test_observed_nothing_is_said_and_the_event_is_kept(
 def test_enforced_the_call_is_refused_with_advice(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No call may be made unrecorded; the model is told to try again and then to ask."""
     monkeypatch.setattr(client, "ask", refused)
-    answer = client.attend(Call(["--project", str(project), "--enforce"], {}))
+    answer = client.attend(HookInvocation(["--project", str(project), "--enforce"], {}))
 
     assert "nobody answered in 8. Try the same call again" in reason_in(answer)
     assert 1 == len([*find_spooled(project / ".batonpass")])
@@ -143,8 +145,8 @@ def test_only_a_call_is_refused() -> None:
 def test_without_a_ledger_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks of the user's own settings run in projects that nobody records; enforced ones refuse."""
     monkeypatch.chdir(tmp_path)
-    silent = client.attend(Call(["--project", str(tmp_path)], {}))
-    denied = client.attend(Call(["--project", str(tmp_path), "--enforce"], {}))
+    silent = client.attend(HookInvocation(["--project", str(tmp_path)], {}))
+    denied = client.attend(HookInvocation(["--project", str(tmp_path), "--enforce"], {}))
 
     assert b"" == silent
     assert "there is no ledger's home" in reason_in(denied)
@@ -155,7 +157,7 @@ def test_without_a_ledger_nothing_happens(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_home_that_others_can_write_to_is_not_trusted(project: Path) -> None:
     """Somebody else could be listening there."""
     (project / ".batonpass").chmod(0o777)
-    answer = client.attend(Call(["--project", str(project), "--enforce"], {}))
+    answer = client.attend(HookInvocation(["--project", str(project), "--enforce"], {}))
 
     assert "others can write to" in reason_in(answer)
     assert [] == [*(project / ".batonpass").iterdir()]
@@ -172,7 +174,7 @@ def test_what_cannot_be_kept_is_told(
 
     monkeypatch.setattr(client, "ask", refused)
     monkeypatch.setattr(client, "spool", fail)
-    answer = client.attend(Call(["--project", str(project)], {}))
+    answer = client.attend(HookInvocation(["--project", str(project)], {}))
 
     assert b"" == answer
     assert "the event could not be kept: [Errno 28]" in capfd.readouterr().err
@@ -197,7 +199,7 @@ def test_of_an_event_that_is_too_large_the_beginning_is_kept(project: Path, monk
     monkeypatch.setattr(client, "BEGINNING", 4)
     monkeypatch.chdir(project / ".batonpass")
     with pytest.raises(client.UnansweredError, match="49 bytes is too large"):
-        client.ask(Call([], {}), EVENT)
+        client.ask(HookInvocation([], {}), EVENT)
     client.spool(EVENT, "too\nlarge")
     (kept,) = find_spooled(project / ".batonpass")
 
@@ -218,6 +220,6 @@ def test_an_event_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(os, "read", lambda _, size: io.FileIO(reading, closefd=False).read(size))
     monkeypatch.setattr("select.select", lambda *_: ([], [], []))
     with pytest.raises(client.UnansweredError, match="did not end"):
-        client._read_event(Call([], {}))
+        client._read_event(HookInvocation([], {}))
     os.close(reading)
     os.close(writing)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from batonpass.adapters.claude_code.hooks import client, resident
-from batonpass.adapters.claude_code.hooks.client import Call
-from batonpass.adapters.claude_code.hooks.resident import Recording, Resident, ask_who, has_lock, listen
+from batonpass.adapters.claude_code.hooks.client import HookInvocation
+from batonpass.adapters.claude_code.hooks.resident import EventRecorder, Resident, ask_who, has_lock, listen
 from batonpass.adapters.claude_code.hooks.spool import find_spooled
 
 PATIENCE = 30
@@ -67,7 +67,7 @@ def serve(project: Path) -> Iterator[Serve]:
     """Return what starts a recorder in a thread; all of them are stopped in the end."""
     running: list[tuple[Resident, threading.Thread]] = []
 
-    def start(opening: Recording | Callable[[], Recording], *words: str) -> Resident:
+    def start(opening: EventRecorder | Callable[[], EventRecorder], *words: str) -> Resident:
         call = a_call(project, *words)
         made = Resident(listen(call.name), call, opening if callable(opening) else lambda: opening)
         thread = threading.Thread(target=made.serve)
@@ -82,8 +82,8 @@ def serve(project: Path) -> Iterator[Serve]:
         assert not thread.is_alive()
 
 
-def a_call(project: Path, *words: str) -> Call:
-    return Call(["--project", str(project), "--patience", str(PATIENCE), *words], {})
+def a_call(project: Path, *words: str) -> HookInvocation:
+    return HookInvocation(["--project", str(project), "--patience", str(PATIENCE), *words], {})
 
 
 def an_event(**more: object) -> bytes:
@@ -190,7 +190,7 @@ def test_a_spool_that_cannot_be_noted_stays(project: Path, serve: Serve) -> None
 def test_a_ledger_that_cannot_be_opened_is_told_at_once(project: Path, serve: Serve) -> None:
     """Nobody waits for a recorder that will never be ready."""
 
-    def fail() -> Recording:
+    def fail() -> EventRecorder:
         raise OSError(13, "Permission denied")
 
     serve(fail)
@@ -261,7 +261,7 @@ def test_strangers_are_not_let_in(project: Path, serve: Serve, monkeypatch: pyte
     serve(fake)
     own = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)
-    call = Call(["--project", str(project), "--patience", "0.2"], {})
+    call = HookInvocation(["--project", str(project), "--patience", "0.2"], {})
 
     with pytest.raises(client.UnansweredError):
         client.ask(call, an_event())
@@ -307,7 +307,7 @@ def test_it_leaves_when_something_hangs(project: Path, monkeypatch: pytest.Monke
     fake = Fake()
     call = a_call(project)
 
-    def hang() -> Recording:
+    def hang() -> EventRecorder:
         never.wait(PATIENCE)
         return fake
 

@@ -1,0 +1,1 @@
+"""Who wrote it: lines of a file, hunks, effects, artifacts and words."""

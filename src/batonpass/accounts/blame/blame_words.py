@@ -1,0 +1,145 @@
+"""What answers about who wrote something are put together from: names, times, quotes, approvals and hunks."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from batonpass.accounts.blame.blame_values import BlamedLine, Maker
+from batonpass.accounts.trail.first_lines import looked_for, shortened
+from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
+from batonpass.attribution.changes.change import FileChange, Hunk
+from batonpass.attribution.changes.mark import squeezed
+from batonpass.audit.short_ids import ending
+from batonpass.model.base.visible import visible
+from batonpass.records.hold import Approval, Leave
+from batonpass.records.text import Found, Text
+
+
+class BlameRow(Struct, frozen=True):
+    """One line, in parts that are each meant in some way; whoever prints them makes their words harmless."""
+
+    parts: tuple[TrailNote, ...]
+    indent: str = ""
+
+    def __str__(self) -> str:
+        """Return it without colours, and harmless."""
+        return visible(f"{self.indent}{''.join(part.text for part in self.parts)}").rstrip()
+
+
+class LineEdit(Struct, frozen=True):
+    """Lines that became others, and how many stood before them then and afterwards."""
+
+    old: int
+    new: int
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+def spelled(at: datetime, now: datetime) -> str:
+    """Return a time as people say it: of today, only the hour."""
+    local = at.astimezone()
+    return local.strftime("%H:%M" if local.date() == now.astimezone().date() else "%Y-%m-%d %H:%M")
+
+
+def quoted(text: Text | None, *, full: bool = False) -> str:
+    """Return somebody's words, quoted so that they cannot pose as ours: the first line, and how much more there is."""
+    if text is None:
+        return "unknown"
+    if text.found is not Found.KEPT:
+        return f"({text.found})"
+    words = (text.words or "").strip()
+    if full:
+        return f'"{words}"'
+    short = shortened(text.ref.id, words)
+    if short.whole:
+        return f'"{short.line}"'
+    lines = words.count("\n")
+    more = f"{lines} line{'s' * (lines != 1)}" if lines else f"{len(words) - len(short.line):,} characters"
+    return f'"{short.line}…" (+{more})'
+
+
+def who(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
+    """Return a run as people say it; of a transcript, by what the program calls it, since no ledger keeps our id."""
+    if not transcripts:
+        return f"{maker.run.agent} {maker.run.id if full else ending(maker.run.id)}"
+    theirs = maker.hops[0].subagent or (maker.source.session if maker.source is not None else None) or ""
+    return f"{maker.run.agent} {theirs if full else ending(theirs)}".rstrip()
+
+
+def called(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
+    """Return a call as people say it; of a transcript, by the id that it has there."""
+    key = maker.source.key if transcripts and maker.source is not None else maker.call
+    name = (key or "").rpartition("/")[2]
+    return f"{maker.tool} {name if full else ending(name)}".rstrip()
+
+
+def approval_notes(maker: Maker) -> Iterator[TrailNote]:
+    """Yield by whose leave exactly this call was made, and who let the handoffs above it go on."""
+    leave = maker.leave
+    if maker.is_hearsay:
+        yield TrailNote("approval: none recorded", Tone.PLAIN)
+    elif maker.work is not None and maker.work.leaves:
+        count = len(maker.work.leaves)
+        yield TrailNote(f"approval: a rule asks for it before {count} of its calls", Tone.PLAIN)
+    elif leave is None or leave.leave is Leave.NOT_NEEDED:
+        yield TrailNote("approval: none needed", Tone.PLAIN)
+    elif leave.leave is Leave.MISSING:
+        yield TrailNote(f"approval: none, though rule {', '.join(leave.rules)} asks for one", Tone.WARN)
+    elif leave.leave is Leave.WAITING:
+        yield TrailNote("approval: it waits for one", Tone.WARN)
+    else:
+        tone = Tone.PLAIN if leave.leave is Leave.GIVEN else Tone.BAD
+        yield TrailNote(f"approval: {'; '.join(map(approval_words, leave.approvals))}", tone)
+    for hold in maker.handed:
+        said = "; ".join(map(approval_words, hold.approvals)) or "nobody has decided"
+        yield TrailNote(f" · handoff to {hold.hold.worker}: {said}", Tone.PLAIN)
+
+
+def approval_words(approval: Approval) -> str:
+    """Return what somebody decided: who, how far that is proven, what they were shown and for how long."""
+    verb = "approved" if approval.is_for else "denied"
+    proof = "proven" if approval.is_proven else "unproven"
+    parts = [f"{verb} by {approval.by} ({proof})"]
+    if approval.is_for:
+        parts.append("was shown nothing" if approval.shown is None else f"was shown {approval.shown[:12]}")
+    if (looked := looked_for(approval.body)) is not None:
+        parts.append(looked)
+    return ", ".join(parts)
+
+
+def hunks_of(maker: Maker, group: Sequence[BlamedLine]) -> Iterator[tuple[FileChange, LineEdit]]:
+    """Yield what a call changed, without what its hunks only show; of lines, the hunks that wrote them."""
+    wanted = {squeezed(line.text) for line in group}
+    for change in maker.changes:
+        for edit in map(_trimmed, change.hunks or ()):
+            if not wanted or any(squeezed(line) in wanted for line in edit.added):
+                yield change, edit
+
+
+def _trimmed(hunk: Hunk) -> LineEdit:
+    """Return what a hunk changes: lines that begin or end both sides alike are only shown."""
+    head = _alike(hunk.removed, hunk.added)
+    removed, added = hunk.removed[head:], hunk.added[head:]
+    tail = _alike(removed[::-1], added[::-1])
+    return LineEdit(
+        hunk.old_index + head,
+        hunk.new_index + head,
+        removed[: len(removed) - tail],
+        added[: len(added) - tail],
+    )
+
+
+def _alike(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return how many lines two texts begin with alike."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
+
+
+def header_of(edit: LineEdit) -> str:
+    """Return where a change was made and how large it was, as a unified diff says it."""
+    return f"@@ -{_span(edit.old, len(edit.removed))} +{_span(edit.new, len(edit.added))} @@"
+
+
+def _span(before: int, count: int) -> str:
+    return f"{before + 1}" if count == 1 else f"{before + bool(count)},{count}"

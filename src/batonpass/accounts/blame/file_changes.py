@@ -1,0 +1,150 @@
+"""The recorded changes of a file, under every name that it had and every way to write its path."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import fspath
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batonpass.attribution.changes.change import FileChange
+from batonpass.attribution.changes.change_document import decode_change
+from batonpass.attribution.changes.sides import find_repository
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.model.base.content_names import SOURCE
+from batonpass.model.base.ids import CallId, ContentId
+from batonpass.model.ledger.content import StoredContent
+from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.records.call import outcome_in
+from batonpass.records.source import Source, happened_at, source_of
+from batonpass.records.text import read_receipt
+from batonpass.store.port import LedgerView
+
+_CHUNK: Final = 500
+
+
+class FilePlace(Struct, frozen=True, kw_only=True):
+    """A file: where its repository begins, how it is called there, and where else paths may have been told from."""
+
+    root: Path
+    path: str  # from the root, with slashes
+    roots: tuple[Path, ...] = ()
+
+    def spellings(self, path: str) -> Iterator[str]:
+        """Yield the ways in which a path of this repository may have been recorded, its own first."""
+        whole = self.root / path
+        yield path
+        yield fspath(whole)
+        for root in self.roots:
+            if whole.is_relative_to(root):
+                yield whole.relative_to(root).as_posix()
+
+
+class RecordedChange(Struct, frozen=True, kw_only=True):
+    """A change of a file, with the receipt that says so."""
+
+    change: FileChange
+    receipt: Receipt
+    stored: StoredReceipt
+    source: Source | None
+
+
+class RecordedChanges(Struct):
+    """All that is recorded about a file, in the order in which it happened; and what could not be read."""
+
+    found: list[RecordedChange]
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> list[FileChange]:
+        """Return the changes alone."""
+        return [recorded.change for recorded in self.found]
+
+    def by_call(self) -> dict[CallId, list[RecordedChange]]:
+        """Return them by the call that made them."""
+        calls: dict[CallId, list[RecordedChange]] = {}
+        for recorded in self.found:
+            calls.setdefault(CallId(recorded.change.call), []).append(recorded)
+        return calls
+
+
+def read_changes(view: LedgerView, place: FilePlace, names: Iterable[str]) -> RecordedChanges:
+    """Return what is recorded about a file under these names, and under those that records say it had before."""
+    found: dict[ContentId, RecordedChange] = {}
+    notes: list[str] = []
+    known: dict[str, None] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop(0)
+        if name in known:
+            continue
+        known[name] = None
+        for recorded, content in _under(view, place, name, notes):
+            found.setdefault(content, recorded)
+            if recorded.change.renamed_from is not None:
+                waiting.append(recorded.change.renamed_from)
+    # By when it happened; what happened at one moment stays in the order in which it was recorded.
+    ordered = sorted(found.values(), key=lambda one: (one.change.at, one.stored.position or 0, one.receipt.id))
+    return RecordedChanges(ordered, tuple(known), tuple(notes))
+
+
+def _under(
+    view: LedgerView, place: FilePlace, name: str, notes: list[str]
+) -> Iterator[tuple[RecordedChange, ContentId]]:
+    spellings = list(dict.fromkeys(place.spellings(name)))
+    touches = [touched for spelling in spellings for touched in reversed([*view.find_touches(spelling)])]
+    receipts: dict[ContentId, tuple[StoredReceipt, Receipt]] = {}
+    for touched in touches:
+        try:
+            stored = view.get_receipt(touched.receipt)
+        except NotFoundError:
+            notes.append(f"a change of {touched.path} names a receipt that is not there: {touched.receipt}")
+            continue
+        receipts[touched.content] = stored, read_receipt(stored)
+    contents = _contents(view, receipts)
+    for content, (stored, receipt) in receipts.items():
+        held = contents.get(content)
+        source = source_of(receipt, contents)
+        ended = outcome_in(receipt)
+        if ended is None or held is None or held.body is None:
+            notes.append(f"a change of {name} cannot be read: {content}")
+            continue
+        at = happened_at(receipt, source)
+        try:
+            change = decode_change(held.body, call=ended.call, run=ended.run, at=at)
+        except InvalidValueError as error:
+            notes.append(f"a change of {name} cannot be read: {error.problem}")
+            continue
+        if change.path not in spellings:
+            notes.append(f"a change of {change.path} is found under {name}; run `batonpass ledger verify`")
+            continue
+        yield RecordedChange(change=replace(change, path=name), receipt=receipt, stored=stored, source=source), content
+
+
+def _contents(
+    view: LedgerView, receipts: Mapping[ContentId, tuple[StoredReceipt, Receipt]]
+) -> dict[ContentId, StoredContent]:
+    sources = (receipt.content[SOURCE].id for _, receipt in receipts.values() if SOURCE in receipt.content)
+    wanted: Sequence[ContentId] = list(dict.fromkeys((*receipts, *sources)))
+    return {
+        content.id: content
+        for start in range(0, len(wanted), _CHUNK)
+        for content in view.find_contents(wanted[start : start + _CHUNK])
+    }
+
+
+def place_of(path: Path, *, roots: Iterable[Path] = ()) -> FilePlace:
+    """Return where a file lies in its repository; outside of any, as seen from the first of these directories."""
+    whole = path.absolute()
+    resolved = whole.resolve()
+    repository = find_repository(resolved.parent)
+    given = tuple(dict.fromkeys(known for root in roots for known in (root.absolute(), root.resolve())))
+    if repository is not None:
+        return FilePlace(root=repository, path=resolved.relative_to(repository).as_posix(), roots=given)
+    for root in given:
+        for spelled in (whole, resolved):
+            if spelled.is_relative_to(root):
+                return FilePlace(root=root, path=PurePosixPath(spelled.relative_to(root)).as_posix(), roots=given)
+    return FilePlace(root=resolved.parent, path=resolved.name, roots=given)

@@ -1,0 +1,124 @@
+"""Blame for a commit or a diff: one line for each hunk, with whoever wrote what it added."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batonpass.accounts.blame.blame_values import Blame, BlamedLine, HowKnown, Maker
+from batonpass.accounts.blame.blame_words import BlameRow, approval_notes, quoted, who
+from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
+from batonpass.attribution.git.commit_span import ChangedLines
+from batonpass.model.base.ids import CallId
+
+
+class BlamedHunk(Struct, frozen=True, kw_only=True):
+    """Lines that a diff added and removed, and who wrote the new ones."""
+
+    place: ChangedLines
+    blame: Blame | None  # None: it only removed lines, or they cannot be told apart
+
+    @property
+    def lines(self) -> tuple[BlamedLine, ...]:
+        """Return the new lines."""
+        return () if self.blame is None else self.blame.lines
+
+
+def blame_hunks(changed: Iterable[ChangedLines], blame_of: Callable[[str], Blame | None]) -> Iterator[BlamedHunk]:
+    """Yield the hunks of a diff, each with that part of the answer for its file that is about its lines."""
+    for path, places in groupby(changed, key=lambda one: one.path):
+        hunks = list(places)
+        needed = any(place.added or place.is_whole or place.is_made for place in hunks)
+        whole = blame_of(path) if needed else None
+        for place in hunks:
+            yield _hunk(place, whole)
+
+
+def _hunk(place: ChangedLines, whole: Blame | None) -> BlamedHunk:
+    if whole is not None and place.is_whole and whole.lines:
+        place = replace(place, added=whole.total)
+    elif place.is_whole:
+        place = replace(place, first=0, instead="new, no lines of a text", is_made=True)
+    if whole is not None and place.is_made and whole.calls:
+        return BlamedHunk(place=place, blame=whole)
+    if whole is None or not place.added or not whole.lines:
+        return BlamedHunk(place=place, blame=None)
+    lines = whole.lines[place.first - 1 : place.last]
+    names = {call for line in lines for call in line.calls}
+    makers = {name: maker for name, maker in whole.makers.items() if name in names}
+    ways = None if whole.ways is None else {name: ways for name, ways in whole.ways.items() if name in names}
+    asked = f"{place.path}:{place.first}" + (f"-{place.last}" if place.added > 1 else "")
+    return BlamedHunk(place=place, blame=replace(whole, asked=asked, lines=lines, makers=makers, ways=ways))
+
+
+def hunk_row(hunk: BlamedHunk) -> BlameRow:
+    """Return one hunk on one line: where, who, on which task, by whose leave, and what had come from outside."""
+    place = hunk.place
+    where = f"{place.path}:{place.first}" + (f"-{place.last}" if place.added > 1 else "")
+    if place.instead is not None:
+        return BlameRow((TrailNote(f"{place.path}  ", Tone.PLAIN), *_whole(hunk.blame), TrailNote(place.instead)))
+    if hunk.blame is None:
+        count = place.removed
+        gone = f"{count} line{'s' * (count != 1)} removed" if not place.added and count else "no lines of a text"
+        return BlameRow((TrailNote(f"{place.path}:{place.first}", Tone.PLAIN), TrailNote(f"  {gone}")))
+    return BlameRow((TrailNote(f"{where}  ", Tone.PLAIN), *_told(hunk.blame)))
+
+
+def _whole(blame: Blame | None) -> Iterator[TrailNote]:
+    """Yield who made a file what it is that has no lines."""
+    for maker in () if blame is None else (blame.makers[call] for call in blame.calls if call in blame.makers):
+        yield TrailNote(who(maker, transcripts=blame is not None and blame.is_heard), Tone.GOOD)
+        yield from () if blame is None else _task_and_leave(blame, maker)
+        yield TrailNote(" · ")
+
+
+def _told(blame: Blame) -> Iterator[TrailNote]:
+    """Yield who wrote most of these lines in a few words, and after that the names of all others."""
+    counted = Counter(map(_verdict, blame.lines))
+    (known, calls), count = counted.most_common(1)[0]
+    makers = [blame.makers[call] for call in calls if call in blame.makers]
+    if not makers:
+        yield from _unexplained(next(line for line in blame.lines if _verdict(line) == (known, calls)))
+    else:
+        names = dict.fromkeys(who(maker, transcripts=blame.is_heard) for maker in makers)
+        is_certain = known is not HowKnown.CANDIDATES
+        yield TrailNote(f"{'perhaps ' * (not is_certain)}{' or '.join(names)}", Tone.GOOD if is_certain else Tone.WARN)
+        yield from _task_and_leave(blame, makers[0])
+    rest: Counter[str] = Counter()
+    for verdict, more in counted.items():
+        if verdict != (known, calls):
+            rest[_name(blame, verdict)] += more
+    if rest:
+        told = (f"{name} {more}" for name, more in rest.items())
+        yield TrailNote(f" · {count} of {len(blame.lines)} lines; {', '.join(told)}")
+
+
+def _verdict(line: BlamedLine) -> tuple[HowKnown, tuple[CallId, ...]]:
+    return line.known, line.calls
+
+
+def _unexplained(line: BlamedLine) -> Iterator[TrailNote]:
+    yield TrailNote("unexplained", Tone.WARN)
+    if line.commit is not None:
+        yield TrailNote(f" · commit {line.commit.id[:8]} by {line.commit.author}")
+
+
+def _name(blame: Blame, verdict: tuple[HowKnown, tuple[CallId, ...]]) -> str:
+    known, calls = verdict
+    makers = (maker for name, maker in blame.makers.items() if name in calls)
+    names = dict.fromkeys(who(maker, transcripts=blame.is_heard) for maker in makers)
+    return f"{'perhaps ' * (known is HowKnown.CANDIDATES)}{' or '.join(names)}" if names else "unexplained"
+
+
+def _task_and_leave(blame: Blame, maker: Maker) -> Iterator[TrailNote]:
+    yield TrailNote(f" · {quoted(maker.task)} · ", Tone.PLAIN)
+    yield from approval_notes(maker)
+    if maker.proof.problem is not None:
+        yield TrailNote(" · NOT TO BE TRUSTED", Tone.BAD)
+    ways = (blame.ways or {}).get(maker.call or maker.receipt, ())
+    if ways:
+        quoting = any(way.is_quoted_at_the_end for way in ways)
+        told = "words from outside stand in the call" if quoting else "content from outside had reached it"
+        yield TrailNote(f" · {told}: {ways[0].entry.name}", Tone.BAD if quoting else Tone.WARN)

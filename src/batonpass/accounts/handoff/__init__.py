@@ -1,0 +1,1 @@
+"""All that a ledger tells of one handoff."""

@@ -1,0 +1,184 @@
+"""The map of content from outside: every run, handoff and call that it reached, also in other trees."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from batonpass.accounts.taint.receipt_texts import source_text
+from batonpass.accounts.taint.taint_phrases import called_with, came_with, entry_of, quoted_reason, whose
+from batonpass.accounts.taint.taint_values import Did, TaintStep, Tracing
+from batonpass.accounts.why.outside_content import Outside
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.handoff.sessions.agent_memory import MEMORY
+from batonpass.model.base.ids import RUN, ContentId, HandoffId, RunId
+from batonpass.model.base.label import Source
+from batonpass.model.baton.items import Artifact
+from batonpass.model.bodies.body import (
+    HandoffAccepted,
+    HandoffApproved,
+    HandoffCompleted,
+    HandoffDenied,
+    HandoffEndorsed,
+    HandoffFailed,
+    HandoffInitiated,
+    Kind,
+    RunEndorsed,
+    RunRecorded,
+    RunTainted,
+    SessionResumed,
+)
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.receipt_taint import brought_by
+from batonpass.records.call import CallOutcome, call_asked
+from batonpass.records.text import read_receipt
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.documents import decode_item
+
+BROUGHT: Final = (Kind.TOOL_COMPLETED, Kind.TOOL_FAILED, Kind.RUN_RECORDED)
+
+_ASKED: Final = {None: Did.CALLED, CallOutcome.HELD: Did.HELD, CallOutcome.DENIED: Did.DENIED}
+
+
+def map_taint(view: LedgerView, brought: dict[Source, Receipt]) -> tuple[Tracing, ...]:
+    """Return all that some content from outside reached; it is given with the receipts that brought it.
+
+    Those that say the very same in one tree are told together: a page, and the file that was made of it.
+    """
+    groups: dict[tuple[RunId, str], list[Source]] = {}
+    for source, receipt in brought.items():
+        root = receipt.root or RunId(receipt.stream)
+        groups.setdefault((root, source_text(view, source, receipt) or source), []).append(source)
+    return tuple(_trace(view, tuple(together), root) for (root, _), together in groups.items())
+
+
+def find_brought(view: LedgerView, root: RunId | None = None) -> Iterator[tuple[Source, Receipt]]:
+    """Yield all that ever came from outside, or to one tree, in the order in which it did, by what brought it."""
+    for kind in BROUGHT:
+        for stored in view.find_receipts(ReceiptQuery(kind=kind, root=root)):
+            receipt = read_receipt(stored)
+            yield from ((source, receipt) for source in brought_by(receipt))
+
+
+def _trace(view: LedgerView, sources: tuple[Source, ...], root: RunId) -> Tracing:
+    """Follow a text through its tree, and through the trees into which it was carried from there."""
+    source, *also = sources
+    first = _Walk(view, root, frozenset(sources))
+    steps = list(first.steps())
+    walked, pending = {root}, [first]
+    while pending:
+        before = pending.pop()
+        for other in _find_further(view, before, walked):
+            walked.add(other.outside.root)
+            steps += other.steps()
+            pending.append(other)
+    return Tracing(entry=entry_of(view, source, tuple(also), first.outside.brought[source]), steps=tuple(steps))
+
+
+class _Walk:
+    """One tree, gone through with some sources in mind."""
+
+    def __init__(self, view: LedgerView, root: RunId, sources: frozenset[Source]) -> None:
+        self.view = view
+        self.outside = Outside(view, root)
+        self.sources = sources
+        self.kept: set[Source] = set()  # what runs that it reached kept for later ones
+        self._reached: set[RunId] = set()
+        self._handoffs: set[HandoffId] = set()
+
+    def steps(self) -> Iterator[TaintStep]:
+        """Yield what it reached in this tree, in order."""
+        for receipt in self.outside.walk():
+            step = self._step(receipt)
+            if step is not None:
+                yield step
+            self._note(receipt)
+
+    def _stands(self, run: RunId) -> bool:
+        taints = self.outside.taints
+        standing = taints.standing.get(run, {})
+        return any(source in standing or taints.stands_for(standing, source) for source in self.sources)
+
+    def _note(self, receipt: Receipt) -> None:
+        run = RunId(receipt.stream)
+        if self._stands(run):
+            self._reached.add(run)
+        if isinstance(receipt.body, RunRecorded) and run in self._reached:
+            self.kept.update(source for source in brought_by(receipt) if _is_memory(self.view, source))
+
+    def _step(self, receipt: Receipt) -> TaintStep | None:
+        body = receipt.body
+        run = RunId(receipt.stream)
+        match body:
+            case RunEndorsed() | HandoffEndorsed() if body.source in self.sources:
+                reason = quoted_reason(self.view, receipt)
+                return self._made(receipt, Did.ENDORSED, f"by {body.by}{reason}")
+            case HandoffApproved() | HandoffDenied() if body.handoff in self._handoffs:
+                did = Did.APPROVED if isinstance(body, HandoffApproved) else Did.DENIED
+                return self._made(receipt, did, f"by {body.by}{quoted_reason(self.view, receipt)}", id=body.handoff)
+            case _ if run in self._reached:
+                return self._in_run(receipt)
+            case _ if run.startswith(f"{RUN}_") and self._stands(run):
+                return self._arrived(receipt)
+            case _:
+                return None
+
+    def _arrived(self, receipt: Receipt) -> TaintStep:
+        match receipt.body:
+            case HandoffAccepted() as body:
+                self._handoffs.add(body.handoff)
+                return self._made(receipt, Did.BEGAN_WITH, id=body.handoff)
+            case RunTainted() as body:
+                return self._made(receipt, Did.CAME_BACK, came_with(self.view, receipt, body), id=body.handoff)
+            case SessionResumed():
+                return self._made(receipt, Did.RESUMED)
+            case _:
+                return self._made(receipt, Did.READ)
+
+    def _in_run(self, receipt: Receipt) -> TaintStep | None:
+        if not self._stands(RunId(receipt.stream)):
+            return None  # endorsed meanwhile
+        match receipt.body:
+            case _ if (call := call_asked(receipt)) is not None and call.outcome in _ASKED:
+                step = self._made(receipt, _ASKED[call.outcome], called_with(self.view, receipt, call.tool), id=call.id)
+                return replace(step, quoted=not self.sources.isdisjoint(call.untrusted))
+            case HandoffInitiated() as body:
+                self._handoffs.add(body.handoff)
+                carried = any(item.item in self.sources for item in body.carries)
+                step = self._made(receipt, Did.HANDED_ON, f"to {body.to}", id=body.handoff)
+                return replace(step, quoted=carried)
+            case HandoffCompleted() | HandoffFailed() as body if "report" in receipt.content:
+                return self._made(receipt, Did.REPORTED, id=body.handoff)
+            case _:
+                return None
+
+    def _made(self, receipt: Receipt, did: Did, what: str = "", *, id: str | None = None) -> TaintStep:  # noqa: A002 - it is one
+        run = RunId(receipt.stream) if receipt.stream.startswith(f"{RUN}_") else None
+        name = whose(self.view, receipt)
+        return TaintStep(did=did, receipt=receipt.id, at=receipt.at, run=run, name=name, what=what, id=id)
+
+
+def _find_further(view: LedgerView, walk: _Walk, walked: set[RunId]) -> Iterator[_Walk]:
+    """Yield the trees into which something was carried from one: a memory, a conversation, or a session."""
+    reached = walk._reached  # noqa: SLF001 - it is ours
+    carried = walk.sources | walk.kept | reached
+    for stored in view.find_receipts(ReceiptQuery(kind=Kind.RUN_TAINTED)):
+        receipt = read_receipt(stored)
+        found = carried & set(brought_by(receipt))
+        if found and receipt.root is not None and receipt.root not in walked:
+            yield _Walk(view, receipt.root, frozenset(found))
+    for stored in view.find_receipts(ReceiptQuery(kind=Kind.SESSION_RESUMED)):
+        receipt = read_receipt(stored)
+        body = receipt.body
+        if not isinstance(body, SessionResumed) or receipt.root is None or receipt.root in walked:
+            continue
+        if reached and body.taint and any(root.run == walk.outside.root for root in body.roots):
+            yield _Walk(view, receipt.root, frozenset(body.taint))
+
+
+def _is_memory(view: LedgerView, source: Source) -> bool:
+    try:
+        value = decode_item(view.get_content(ContentId(source)).body or b"")[0]
+    except (NotFoundError, InvalidValueError):
+        return False
+    return isinstance(value, Artifact) and value.name == MEMORY

@@ -1,0 +1,76 @@
+"""What receipts on the way of content from outside say, in a few words each."""
+
+from batonpass.accounts.taint.receipt_texts import path_of
+from batonpass.accounts.taint.taint_values import TaintEntry
+from batonpass.accounts.trail.first_lines import first_line
+from batonpass.accounts.why.outside_content import Outside
+from batonpass.accounts.why.why_hops import name_of
+from batonpass.audit.short_ids import ending
+from batonpass.handoff.transfer.result import DELIVERED
+from batonpass.model.base.content_names import ARGUMENTS, REASON, TARGET
+from batonpass.model.base.ids import CALL, HANDOFF, RUN, CallId, HandoffId, RunId
+from batonpass.model.base.label import Source, SourceType
+from batonpass.model.bodies.body import RunTainted
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.records.call import find_call
+from batonpass.records.text import read_texts
+from batonpass.store.port import LedgerView
+
+
+def whose(view: LedgerView, receipt: Receipt) -> str:
+    """Return in which run, or about which handoff, a receipt was written."""
+    if receipt.stream.startswith(f"{RUN}_"):
+        return name_of(view.get_run(RunId(receipt.stream)))
+    if receipt.stream.startswith(f"{HANDOFF}_"):
+        handoff = view.get_handoff(HandoffId(receipt.stream))
+        return f"{handoff.to} {ending(handoff.id)}"
+    return ""
+
+
+def entry_of(view: LedgerView, source: Source, also: tuple[Source, ...], receipt: Receipt) -> TaintEntry:
+    """Return where a source came in, as people read it."""
+    outside = Outside(view, receipt.root or RunId(receipt.stream))
+    outside.brought.update(dict.fromkeys((source, *also), receipt))
+    for one in (source, *also):
+        if one.startswith(f"{CALL}_"):
+            made = find_call(view, CallId(one))
+            outside.tools[CallId(one)] = "a call" if made is None else made.tool
+    label = getattr(receipt.body, "label", None)
+    return TaintEntry(
+        source=source,
+        also=also,
+        name=", also ".join(map(outside.name_of, (source, *also))),
+        words=outside.words_of(source),
+        label=label.integrity if label is not None and label.is_external else SourceType.EXTERNAL,
+        receipt=receipt.id,
+        at=receipt.at,
+        run=RunId(receipt.stream),
+        by=whose(view, receipt),
+    )
+
+
+def came_with(view: LedgerView, receipt: Receipt, body: RunTainted) -> str:
+    """Return how something came to a run that no call and no offer brought there."""
+    if body.handoff is not None:
+        known = view.get_handoff(body.handoff)
+        what = "the result" if known.state in DELIVERED else "words"
+        return f"with {what} of {known.to} {ending(known.id)}"
+    if body.wrote is not None:
+        return f"from {path_of(view, receipt)}, which call {ending(body.wrote)} wrote"
+    return "from a memory or a conversation"
+
+
+def called_with(view: LedgerView, receipt: Receipt, tool: str) -> str:
+    """Return a call as it fits into a line."""
+    texts = read_texts(view, receipt)
+    for name in (TARGET, ARGUMENTS):
+        text = texts.get(name)
+        if text is not None and text.body is not None:
+            return f"{tool} {first_line(name, text.ref.id, text.body).bare}".rstrip()
+    return tool
+
+
+def quoted_reason(view: LedgerView, receipt: Receipt) -> str:
+    """Return why somebody decided something, in quotes, behind a colon; nothing if they did not say."""
+    text = read_texts(view, receipt).get(REASON)
+    return "" if text is None or text.body is None else f": {first_line(REASON, text.ref.id, text.body)}"

@@ -1,0 +1,1 @@
+"""Why something was allowed, denied or held."""

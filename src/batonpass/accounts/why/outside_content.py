@@ -1,0 +1,131 @@
+"""Content from outside in a tree: what it is, by which receipt it came in, and which runs it had reached when."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
+from batonpass.accounts.trail.first_lines import Words, first_line, gone, shortened
+from batonpass.accounts.why.why_values import Fact
+from batonpass.audit.short_ids import ending
+from batonpass.audit.verification.taint_check import Taints
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.model.base.content_names import ITEM, RESULT
+from batonpass.model.base.ids import CALL, CONTENT, CallId, ContentId, ReceiptId, RunId
+from batonpass.model.base.label import Source
+from batonpass.model.baton.items import Artifact
+from batonpass.model.ledger.content import ContentRef
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.records.call import Asked, Ended
+from batonpass.records.text import Found, read_receipt
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.documents import decode_item
+
+MESSAGE = "message"
+_MOST = 5
+
+
+class Outside(Struct):
+    """A tree gone through receipt by receipt: what came from outside, and where it stands."""
+
+    view: LedgerView
+    root: RunId
+    taints: Taints = field(default_factory=Taints)
+    tools: dict[CallId, str] = field(default_factory=dict)
+    brought: dict[Source, Receipt] = field(default_factory=dict)  # by source: the receipt that brought it
+
+    def walk(self) -> Iterator[Receipt]:
+        """Yield the receipts of the tree in the order in which they were written, each taken in before."""
+        for stored in self.view.find_receipts(ReceiptQuery(root=self.root)):
+            receipt = read_receipt(stored)
+            if isinstance(receipt.body, Asked):
+                self.tools[receipt.body.call] = receipt.body.tool
+            before = set(self.taints.standing.get(RunId(receipt.stream), ()))
+            self.taints.remember(receipt)
+            for source in self.taints.standing.get(RunId(receipt.stream), ()):
+                if source not in before:
+                    self.brought.setdefault(source, receipt)
+            yield receipt
+
+    def until(self, receipt: ReceiptId) -> None:
+        """Go through the tree up to a receipt."""
+        for found in self.walk():
+            if found.id == receipt:
+                return
+
+    def name_of(self, source: Source) -> str:
+        """Return a source as people say it."""
+        if source.startswith(f"{CALL}_"):
+            return f"{self.tools.get(CallId(source), 'a call')} {ending(source)}"
+        if source.startswith(f"{CONTENT}_"):
+            return f"{_named(self.view, ContentId(source)) or 'an item'} {ending(source)}"
+        agent = self.view.get_run(RunId(source)).agent if _is_known(self.view, RunId(source)) else "a run"
+        return f"all that reached {agent} {ending(source)}"
+
+    def words_of(self, source: Source) -> Words | None:
+        """Return the first line of what a source says; None if there is nothing to read."""
+        receipt = self.brought.get(source)
+        match None if receipt is None else receipt.body:
+            case body if isinstance(body, Ended):
+                ref = None if receipt is None else receipt.content.get(RESULT) or receipt.content.get(MESSAGE)
+                return None if ref is None else _first_line(self.view, ref)
+            case _ if source.startswith(f"{CONTENT}_"):
+                return _first_words(self.view, ContentId(source))
+            case _:
+                return None
+
+
+def taint_facts(view: LedgerView, run: RunId, root: RunId, at: ReceiptId) -> tuple[Fact, ...]:
+    """Return what had come from outside to a run when a receipt was written, and by which receipt that came in."""
+    outside = Outside(view, root)
+    outside.until(at)
+    standing = outside.taints.standing.get(run, {})
+    told = [_fact(outside, source, entered) for source, entered in list(standing.items())[:_MOST]]
+    if len(standing) > _MOST:
+        told.append(Fact(label="", text=f"and {len(standing) - _MOST} more"))
+    return tuple(told)
+
+
+def _fact(outside: Outside, source: Source, entered: ReceiptId) -> Fact:
+    receipt = read_receipt(outside.view.get_receipt(entered))
+    words = outside.words_of(source)
+    said = "" if words is None else f": {words}"
+    return Fact(label="from outside", text=f"{outside.name_of(source)}{said}", receipt=entered, at=receipt.at)
+
+
+def _first_line(view: LedgerView, ref: ContentRef) -> Words:
+    stored = view.get_content(ref.id)
+    if stored.body is None:
+        return gone(ref.id, Found.ERASED)
+    return shortened(ref.id, stored.body.decode("utf-8", "replace"))
+
+
+def _first_words(view: LedgerView, item: ContentId) -> Words:
+    """Return the first line of an item: of a file, what is in it."""
+    value = _value(view, item)
+    if isinstance(value, Artifact):
+        stored = view.get_content(value.body)
+        if stored.body is not None:
+            return shortened(item, stored.body.decode("utf-8", "replace"))
+    stored = view.get_content(item)
+    return gone(item, Found.ERASED) if stored.body is None else first_line(ITEM, item, stored.body)
+
+
+def _named(view: LedgerView, item: ContentId) -> str | None:
+    value = _value(view, item)
+    return value.name if isinstance(value, Artifact) else None if value is None else type(value).__name__.lower()
+
+
+def _value(view: LedgerView, item: ContentId) -> object | None:
+    try:
+        stored = view.get_content(item)
+        return None if stored.body is None else decode_item(stored.body)[0]
+    except (NotFoundError, InvalidValueError):
+        return None
+
+
+def _is_known(view: LedgerView, run: RunId) -> bool:
+    try:
+        view.get_run(run)
+    except NotFoundError:
+        return False
+    return True

@@ -1,0 +1,428 @@
+"""Why a call was denied or made: what bound its run at that moment, worked out again from what is recorded."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from msgspec import Struct
+
+from batonpass.accounts.handoff.effects import read_effects
+from batonpass.accounts.trail.first_lines import first_line
+from batonpass.accounts.why.bound_constraints import BoundConstraints
+from batonpass.accounts.why.outside_content import taint_facts
+from batonpass.accounts.why.why_constraint import constraint_fact, quoted_sentence
+from batonpass.accounts.why.why_hops import GONE, brief_of, decision, name_of, principal_of, proof_of, quoted, read_hops
+from batonpass.accounts.why.why_outside_grant import is_outside, outside_facts
+from batonpass.accounts.why.why_revoked import revoked_facts
+from batonpass.accounts.why.why_values import Fact, Why, WhyVerdict
+from batonpass.audit.short_ids import ending
+from batonpass.errors import NotFoundError
+from batonpass.guard.constraints.constraints import find_broken_by_call
+from batonpass.handoff.tools.refusal_sentences import MADE
+from batonpass.model.base.content_names import ARGUMENTS, MESSAGE, PERMIT, REASON, SCOPE, TARGET
+from batonpass.model.base.ids import ContentId, RunId, StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.base.visible import visible
+from batonpass.model.baton.baton import Budget
+from batonpass.model.baton.items import Constraint
+from batonpass.model.bodies.body import HandoffAccepted, RunStarted
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Run
+from batonpass.records.call import CallOutcome, CallRecord, arguments_in, find_calls, read_call, read_calls
+from batonpass.records.grant import has_grant, read_credential
+from batonpass.records.hold import CallLeave, Leave, find_leave
+from batonpass.records.lineage import get_offer
+from batonpass.records.text import Text, read_receipt, read_texts
+from batonpass.store.port import LedgerView, ReceiptQuery
+
+
+def outcome_facts(view: LedgerView, call: CallRecord) -> Iterator[Fact]:
+    """Yield how a call ended, with what it changed, or that nobody knows."""
+    ending = call.ending
+    if ending is None or call.ended is None:
+        told = "none: nobody knows whether it happened" if call.is_over else "no outcome yet"
+        yield Fact(label="outcome", text=told)
+        return
+    words = ["completed" if call.outcome is CallOutcome.COMPLETED else _failed(view, call)]
+    words += [] if call.exit_code is None else [f"exit code {call.exit_code}"]
+    yield Fact(label="outcome", text=" · ".join((*words, *call.ended.flags)), receipt=ending.id, at=ending.at)
+    for effect in read_effects(view, call):
+        yield Fact(label="effect", text=str(effect), receipt=ending.id, at=ending.at)
+
+
+def _failed(view: LedgerView, call: CallRecord) -> str:
+    message = None if call.ending is None else read_texts(view, call.ending).get(MESSAGE)
+    said = f": {first_line(MESSAGE, message.ref.id, message.body)}" if message and message.body else ""
+    return f"failed: {call.error}{said}"
+
+
+_MILLION: Final = 1_000_000
+_WOULD: Final = {"would_deny": "denied", "would_hold": "held", "would_ask": "asked about"}
+
+
+class _Case(Struct, frozen=True, kw_only=True):
+    """A call, and all that the ledger held about its run when it was decided."""
+
+    view: LedgerView
+    run: Run
+    call: CallRecord
+    leave: CallLeave
+    texts: Mapping[str, Text]
+    before: Sequence[Receipt]
+
+    @property
+    def receipt(self) -> Receipt:
+        return self.call.receipt
+
+    @property
+    def who(self) -> str:
+        return name_of(self.run)
+
+    @property
+    def what(self) -> str:
+        """Return what was tried, on one line."""
+        for name in (TARGET, ARGUMENTS):
+            text = self.texts.get(name)
+            if text is not None:
+                shown = quoted(text) if text.body is None else first_line(name, text.ref.id, text.body).bare
+                return f"{self.call.tool} {shown}".rstrip()
+        return self.call.tool
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether it was denied or held, and so was not made."""
+        return self.call.outcome in {CallOutcome.DENIED, CallOutcome.HELD}
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """Return what it was called with; None if that is gone or cannot be read."""
+        text = self.texts.get(ARGUMENTS)
+        return None if text is None else arguments_in(text.body)
+
+
+class _Decided(Struct, frozen=True, kw_only=True):
+    """What decided: in words, with the facts, and the item that travelled, if one did."""
+
+    words: str
+    facts: tuple[Fact, ...] = ()
+    item: ContentId | None = None
+    whole: bool = False  # the words are the whole answer
+
+
+def explain_call(view: LedgerView, receipt: Receipt) -> Why:
+    """Return why a call was denied or made, by a receipt about it. Raises `NotFoundError` if it is about none."""
+    call = read_call(view, receipt)
+    if call is None:
+        raise NotFoundError("call of receipt", receipt.id)
+    run = view.get_run(call.run)
+    stream = (read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))
+    case = _Case(
+        view=view,
+        run=run,
+        call=call,
+        leave=find_leave(view, call),
+        texts=read_texts(view, call.receipt),
+        before=[each for each in stream if each.seq < call.receipt.seq],
+    )
+    rules = (call.rule,) if call.rule is not None else tuple(rule for what, rule in call.would if what in _WOULD)
+    decided = tuple(_decide(case, rule) for rule in rules)
+    principal, intent = principal_of(view, run)
+    label = "tried" if case.is_stopped else "called"
+    return Why(
+        verdict=_verdict(case),
+        answer=_stopped(case, decided[0]) if case.is_stopped else _made_already(case) or _allowed(case),
+        kind="call",
+        id=call.id,
+        receipt=call.receipt.id,
+        at=call.at,
+        mode=call.mode,
+        rule=call.rule,
+        facts=(
+            Fact(label=label, text=case.what, receipt=call.receipt.id, at=call.at),
+            *(fact for each in decided for fact in each.facts),
+            *(revoked_facts(view, run, call.at) if "grant" in rules else ()),
+            *_permitted(case),
+            *outside_facts(view, call),
+            *_acted_as(case),
+            *_labelled(case),
+            *_settled(case),
+            *leave_facts(case.leave),
+            *(() if case.is_stopped else outcome_facts(view, call)),
+        ),
+        hops=read_hops(view, run, next((each.item for each in decided if each.item is not None), None)),
+        principal=principal,
+        intent=intent,
+    )
+
+
+def leave_facts(leave: CallLeave) -> Iterator[Fact]:
+    """Yield what people decided about exactly this call, or that a rule asks for somebody and nobody was asked."""
+    if leave.hold is not None:
+        held = leave.hold.receipt
+        yield Fact(label="held", text=f"rule {leave.hold.hold.rule}", receipt=held.id, at=held.at)
+    for approval in leave.approvals:
+        reason = None if approval.reason is None else {REASON: approval.reason}
+        fact = decision(approval.receipt, reason or {})
+        yield from () if fact is None else (fact,)
+    for rule in leave.rules:
+        yield Fact(label="approval", text=f"none, though rule {rule} asks for one")
+
+
+def _acted_as(case: _Case) -> Iterator[Fact]:
+    """Yield with whose secret a call acted."""
+    if (acted := read_credential(case.view, case.call)) is not None:
+        whose = GONE if acted.name is None else f"{acted.name} of {acted.identity}"
+        yield Fact(label="credential", text=visible(whose), receipt=case.receipt.id, at=case.receipt.at)
+
+
+def _permitted(case: _Case) -> Iterator[Fact]:
+    """Yield the permits by which a call was made, from its own run up to where the grant begins."""
+    if (permits := case.texts.get(PERMIT)) is not None:
+        for line in (permits.words or GONE).splitlines():
+            yield Fact(label="permit", text=visible(line), receipt=case.receipt.id, at=case.receipt.at)
+
+
+def _labelled(case: _Case) -> Iterator[Fact]:
+    """Yield the label of a call, what had come from outside to its run, and whose words stand in its arguments."""
+    label = case.call.label
+    if label is None:
+        return
+    readers = "" if label.readers is None else f" · may be read by {', '.join(label.readers) or 'nobody'}"
+    yield Fact(label="label", text=f"{label.integrity}{readers}", receipt=case.receipt.id, at=case.receipt.at)
+    if label.is_external:
+        yield from taint_facts(case.view, case.run.id, case.run.root, case.receipt.id)
+    if case.call.untrusted:
+        whose = ", ".join(ending(source) for source in case.call.untrusted)
+        yield Fact(label="arguments", text=f"contain words of {whose}", receipt=case.receipt.id, at=case.receipt.at)
+
+
+def _verdict(case: _Case) -> WhyVerdict:
+    if case.call.outcome is CallOutcome.HELD:
+        return WhyVerdict.DENIED if case.leave.leave is Leave.REFUSED else WhyVerdict.HELD
+    if case.call.outcome is CallOutcome.DENIED:
+        return WhyVerdict.DENIED
+    exceeded = is_outside(case.call) and case.receipt.mode is Mode.ENFORCED
+    return WhyVerdict.EXCEEDED if exceeded else WhyVerdict.ALLOWED
+
+
+def _stopped(case: _Case, decided: _Decided) -> str:
+    # What the guard says names the agent itself, as the agent was told it.
+    words = decided.words if decided.whole else f"{case.who} {decided.words}"
+    if case.call.outcome is not CallOutcome.HELD or case.leave.leave is Leave.WAITING:
+        return words
+    # What it waited for came: whoever asks wants to know that it does not wait any more, and who decided.
+    said = " and ".join(
+        f"{one.by} {'approved' if one.is_for else 'denied'} it{'' if one.reason is None else f': {quoted(one.reason)}'}"
+        for one in case.leave.approvals
+    )
+    return f"{words}; {said}"
+
+
+def _made_already(case: _Case) -> str | None:
+    """Return how a call came about that was made before it was judged; None of every other."""
+    would = _would(case)
+    against = f"; it would have been {' and '.join(would)}" if would else ""
+    how = next((words for flag, words in MADE.items() if flag in case.call.asked_flags), None)
+    return None if how is None else f"{case.who} called {case.what}; {how}{against}"
+
+
+def _would(case: _Case) -> list[str]:
+    return [f"{_WOULD[what]} by rule {rule}" for what, rule in case.call.would if what in _WOULD]
+
+
+def _allowed(case: _Case) -> str:
+    called = f"{case.who} called {case.what}"
+    approved = [approval for approval in case.leave.approvals if approval.is_for]
+    if approved:
+        said = " and ".join(f"{one.by} approved it ({proof_of(one.body)})" for one in approved)
+        return f"{called}; {said}"
+    would = _would(case)
+    scope = case.texts.get(SCOPE) if has_grant(case.view, case.run.id) else None
+    if scope is not None and is_outside(case.call):
+        how = "" if case.receipt.mode is Mode.ENFORCED else "; its grant is only tried out, so nothing was enforced"
+        return f"{called}; its grant covers {scope.words or GONE}, and not all that the command changed{how}"
+    if scope is not None and not would:
+        return f"{called}; its grant covers {scope.words or GONE}, and nothing else stood against it"
+    if case.receipt.mode is Mode.ENFORCED:
+        return f"{called}; enforced, and no constraint, budget or earlier change stood against it; no grant is recorded"
+    if not would:
+        return f"{called}; no grant: observed, so no grant, limit or constraint was enforced, and nothing was flagged"
+    how = "no grant: observed" if scope is None else "its grant is only tried out"
+    return f"{called}; {how}, so nothing was enforced; it would have been {' and '.join(would)}"
+
+
+_NOT_OF_THE_POLICY: Final = frozenset(
+    {"budget", "call.in-doubt", "constraint", "credential", "env", "target", "target-changed"}
+)
+
+
+def _decide(case: _Case, rule: str) -> _Decided:
+    """Return what a rule rests on. What is not recorded is worked out again, and said to be unknown if it cannot."""
+    found: _Decided | None = None
+    match rule:
+        case "constraint":
+            found = _by_constraint(case)
+        case "call.in-doubt":
+            found = _by_doubt(case)
+        case "target-changed":
+            found = _by_change(case)
+        case "budget":
+            found = _by_budget(case)
+        case "taint" if REASON in case.texts:
+            found = _Decided(words=f"tried {case.what} after content from outside had reached it; rule taint")
+        case "grant" | "limit" | "protected" | "guard":
+            found = _by_guard(case, rule)
+        case _:
+            pass
+    if found is None and REASON in case.texts:
+        # What cannot be worked out again was said at that moment.
+        found = _by_guard(case, rule) if rule in _NOT_OF_THE_POLICY else _by_policy(case, rule)
+    if found is not None:
+        return found
+    if (said := _said(case)) is not None:
+        return _Decided(
+            words=f"tried {case.what}; rule: {rule}: {said}",
+            facts=(Fact(label="rule", text=f"{rule}: {said}", receipt=case.receipt.id, at=case.receipt.at),),
+        )
+    gone = case.texts.get(ARGUMENTS) is None or case.arguments is None
+    missing = f"; {GONE}" if gone and rule in {"constraint", "call.in-doubt", "target-changed"} else ""
+    return _Decided(
+        words=f"tried {case.what}; rule: {rule}; the record does not say what it rests on{missing}",
+        facts=(Fact(label="rule", text=rule, receipt=case.receipt.id, at=case.receipt.at),),
+    )
+
+
+def _said(case: _Case) -> str | None:
+    """Return the sentence with which a call was refused, quoted; None if none is there."""
+    message = case.texts.get(MESSAGE) if case.call.outcome is CallOutcome.DENIED else None
+    words = first_line(MESSAGE, message.ref.id, message.body) if message and message.body else None
+    return str(words) if words is not None and words.line else None
+
+
+def _by_policy(case: _Case, rule: str) -> _Decided:
+    """Return what the policy said at that moment, and which file it was: the file may have changed since."""
+    first = read_receipt(case.view.get_receipt_at(StreamId(case.run.id), 1)).body
+    digest = first.policy if isinstance(first, RunStarted | HandoffAccepted) else None
+    which = "the shipped policy" if digest is None else f"the policy with sha256 {digest[:12]}…"
+    said = quoted(case.texts[REASON])
+    return _Decided(
+        words=f"tried {case.what}; rule {rule} of {which}",
+        facts=(Fact(label="rule", text=f"{rule}: {said} · {which}", receipt=case.receipt.id, at=case.receipt.at),),
+    )
+
+
+def _by_guard(case: _Case, rule: str) -> _Decided | None:
+    """Return what the guard said, which names what is held, what was tried, and who above holds it."""
+    said = case.texts.get(REASON)
+    if said is None or said.words is None:
+        return None
+    # Of a call that was made all the same, the answer is not what the guard said.
+    words = f"{rule} · {said.words}" if case.call.is_made else rule
+    fact = Fact(label="rule", text=words, receipt=case.receipt.id, at=case.receipt.at)
+    return _Decided(words=said.words, facts=(fact,), whole=True)
+
+
+def _by_constraint(case: _Case) -> _Decided | None:
+    if case.arguments is None:
+        return None
+    broken = [
+        (item, found)
+        for item in BoundConstraints(case.view, case.run, case.before).at(case.receipt)
+        if isinstance(item.value, Constraint)
+        for found in find_broken_by_call((item.value,), case.call.tool, case.arguments)
+    ]
+    if not broken:
+        return None
+    item, first = broken[0]
+    return _Decided(
+        words=f"must keep to {quoted_sentence(first)}, tried {case.call.tool}, where {first.found}; {item.by} set it",
+        facts=tuple(constraint_fact(case.view, item, found) for item, found in broken),
+        item=item.id,
+    )
+
+
+def _by_doubt(case: _Case) -> _Decided | None:
+    given = case.texts.get(ARGUMENTS)
+    if given is None or given.body is None:
+        return None
+    for run, earlier in _earlier(case):
+        known = read_texts(case.view, earlier.receipt).get(ARGUMENTS)
+        if earlier.ended is None and earlier.tool == case.call.tool and known is not None and known.body == given.body:
+            name = _name_of(run, earlier)
+            return _Decided(
+                words=f"tried {case.what} again, and nobody knows whether {name} happened: repeat or skip?",
+                facts=(_earlier_fact(run, earlier, "requested, and it has no outcome"),),
+            )
+    return None
+
+
+def _by_change(case: _Case) -> _Decided | None:
+    target = case.call.target if case.call.is_made else None
+    values = {value for value in (case.arguments or {}).values() if isinstance(value, str)}
+    for run, earlier in _earlier(case):
+        if earlier.reads or earlier.target is None:
+            continue
+        known = read_texts(case.view, earlier.receipt).get(TARGET)
+        # A denial does not say what the call would have changed: what it names word for word is taken to be it.
+        named = target is None and known is not None and known.words is not None and known.words in values
+        if named or (target is not None and earlier.target == target):
+            changed = "may have changed that already" if earlier.ended is None else "had changed that already"
+            return _Decided(
+                words=f"tried {case.what}, and {_name_of(run, earlier)} {changed}",
+                facts=(_earlier_fact(run, earlier, f"changed {quoted(known)}"),),
+            )
+    return None
+
+
+def _name_of(run: Run, call: CallRecord) -> str:
+    return f"{call.tool} {ending(call.id)} of {name_of(run)}"
+
+
+def _earlier_fact(run: Run, call: CallRecord, text: str) -> Fact:
+    return Fact(label="earlier", text=f"{_name_of(run, call)}: {text}", receipt=call.receipt.id, at=call.at)
+
+
+def _earlier(case: _Case) -> Iterator[tuple[Run, CallRecord]]:
+    """Yield what was requested in earlier attempts, and in this one before its process was lost."""
+    handoff = None if case.run.handoff is None else case.view.get_handoff(case.run.handoff)
+    runs = [case.run] if handoff is None else [*case.view.find_attempts(handoff)]
+    for run in runs:
+        for call in read_calls(case.view, run).values() if run.attempt <= case.run.attempt else ():
+            own = run.id == case.run.id
+            is_later = call.receipt.seq >= case.receipt.seq or call.receipt.epoch >= case.receipt.epoch
+            if call.is_made and not (own and is_later):
+                yield run, call
+
+
+def _settled(case: _Case) -> Iterator[Fact]:
+    """Yield what somebody decided about the same call of an earlier attempt."""
+    if case.call.is_made and case.call.key is not None:
+        for run, earlier in _earlier(case):
+            if earlier.settled is not None and earlier.key == case.call.key:
+                decided = f"{earlier.settled.settlement}, decided by {earlier.settled.by}"
+                yield _earlier_fact(run, earlier, f"was in doubt: {decided}")
+
+
+def _by_budget(case: _Case) -> _Decided | None:
+    if case.run.handoff is None:
+        return None
+    offer, _ = get_offer(case.view, case.view.get_handoff(case.run.handoff))
+    brief = brief_of(case.view, offer)
+    budget = Budget() if brief is None or brief.budget is None else brief.budget
+    made = [call for call in find_calls(case.before).values() if call.is_made]
+    calls, cost = len(made), sum(call.cost for call in made)
+    seconds = (case.receipt.at - case.run.started_at).total_seconds()
+    spent = None
+    if budget.calls is not None and calls >= budget.calls:
+        spent = f"at most {budget.calls} calls, and {calls} were made"
+    elif budget.seconds is not None and seconds >= budget.seconds:
+        spent = f"at most {budget.seconds} seconds, and {seconds:.0f} had passed"
+    elif budget.cost is not None and cost >= budget.cost:
+        spent = f"a cost of at most {Decimal(budget.cost) / _MILLION:f}, and {Decimal(cost) / _MILLION:f} were spent"
+    if spent is None:
+        return None
+    setter = name_of(case.view.get_run(RunId(offer.stream)))
+    return _Decided(
+        words=f"has used up its budget ({spent}), tried {case.what}; {setter} set it",
+        facts=(Fact(label="budget", text=f"{spent} · set by {setter} in its offer", receipt=offer.id, at=offer.at),),
+    )

@@ -1,0 +1,1 @@
+"""One session, event by event: where it stands, and which receipts it becomes."""

@@ -1,0 +1,364 @@
+"""Following a session, event by event: which receipts each of them becomes."""
+
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batonpass.adapters.claude_code.hooks.events import HookEvent, is_agent_id, task_of
+from batonpass.adapters.claude_code.hooks.rules.agent_rules import SHELLS
+from batonpass.adapters.claude_code.hooks.session.background_tasks import task_listened_to
+from batonpass.adapters.claude_code.hooks.session.changed_files import UNSEEN, ChangesFound, Changing
+from batonpass.adapters.claude_code.hooks.session.delegation import Delegating, Delegation
+from batonpass.adapters.claude_code.hooks.session.state import Going, HookSession, MadeCall, OfferedByCall, Track
+from batonpass.adapters.claude_code.hooks.session.sub_agent_link import OfferLink, find_link, read_meta, transcript_of
+from batonpass.adapters.claude_code.transcripts.delegation_message import find_message
+from batonpass.adapters.claude_code.transcripts.transcript import find_last_results, read_first_words, text_of
+from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy, ToolResult
+from batonpass.attribution.git.arrived_commits import see_history
+from batonpass.errors import CallError, CallOutcomeError, GrantError, HandoffError
+from batonpass.handoff.files.work_tree import SeenChanges
+from batonpass.handoff.shell.command_reach import goes_on_after
+from batonpass.handoff.tools.json_values import readable
+from batonpass.handoff.tools.refusal_sentences import MADE, TOLD, not_made, sentence_for
+from batonpass.model.base.ids import PrincipalId, RunId
+from batonpass.model.bodies.body import Outcome
+from batonpass.model.bodies.tool_bodies import BACKGROUND, OTHERWISE, REFUSED, UNASKED
+
+# Enough for many turns; a call whose end lies further back stays in doubt, and is found when the session is imported.
+_TAIL: Final = 512 * 1024
+
+
+def find_outcomes(transcript: Path | None, calls: Collection[str]) -> dict[str, ToolResult]:
+    """Return what the end of a transcript says about calls; nothing about those that it does not mention."""
+    if transcript is None or not calls:
+        return {}
+    return {
+        result.tool_use_id: result for result in find_last_results(transcript, _TAIL) if result.tool_use_id in calls
+    }
+
+
+_LAUNCHED: Final = "async_launched"
+_NOBODY: Final = "no sub-agent is known to have taken it"
+
+
+class RefusedCall(Struct, frozen=True):
+    """A call that must not be made, and what the model is told."""
+
+    sentence: str
+
+
+class Following:
+    """Writes what events of one session mean. Whoever calls holds the session's lock."""
+
+    def __init__(self, pen: Delegating, changing: Changing, by: PrincipalId) -> None:
+        self._pen = pen
+        self._changing = changing
+        self._by = by
+
+    def root(self, state: HookSession) -> Track:
+        """Return the main conversation's run; one whose first words nobody heard begins without them."""
+        return state.root or self._pen.start(state, self._by, None, None)
+
+    def say(self, state: HookSession, event: HookEvent) -> None:
+        """Write down what the human says."""
+        key = event.prompt_id
+        if key is not None and event.prompt in {state.prompts.get(name) for name in _names(state, key)}:
+            return  # told twice
+        if key is not None and (said := len(_names(state, key))):
+            key = f"{key}/{said + 1}"  # said while the model was at work: under the name of what it works on
+        if state.root is None:
+            self._pen.start(state, self._by, event.prompt, key)
+        else:
+            self._pen.write_words(state, state.root, event.prompt, key)
+
+    def request(self, state: HookSession, event: HookEvent) -> MadeCall | RefusedCall:
+        """Have a call judged and written down, or learn that it must not be made."""
+        known = state.calls.get(event.call)
+        if known is not None and self._pen.is_told_twice(known, event):
+            return known if known.denied is None else RefusedCall(_repeated(known.denied))  # told twice
+        try:
+            track = self.run(state, event)
+        except (GrantError, HandoffError) as error:
+            # A sub-agent that was given nothing has no run of its own: whoever started it is told of the call.
+            return self._refuse(state, self.root(state), event, error.code.replace("_", "-"), sentence_for(error))
+        try:
+            return self._pen.request(state, track, event)
+        except (GrantError, CallError) as error:
+            return self._remember(state, track, event, sentence_for(error))
+
+    def _refuse(self, state: HookSession, track: Track, event: HookEvent, rule: str, sentence: str) -> RefusedCall:
+        self._pen.refuse(state, track, event, rule, sentence)
+        return self._remember(state, track, event, sentence)
+
+    def _remember(self, state: HookSession, track: Track, event: HookEvent, sentence: str) -> RefusedCall:
+        self._pen.remember_refusal(state, track, event, sentence)
+        return RefusedCall(sentence)
+
+    def find_made(self, state: HookSession, event: HookEvent) -> MadeCall | None:
+        """Return a call that was made, as it was made; None if it was refused, and this only says so.
+
+        What was asked before is held against what is told after it: the program has the last word. One that nobody
+        asked about, that was refused, or that was made with other arguments is written down now, and says so.
+        """
+        known = state.calls.get(event.call)
+        if known is None:
+            return self._made_already(state, event, UNASKED)
+        if known.is_only_refused:
+            told_back = event.name == "PostToolUseFailure" and known.denied and known.denied in event.error
+            return None if told_back else self._made_already(state, event, REFUSED, known.denied)
+        if not known.open or self._pen.is_made_as_asked(known, event):
+            return known
+        instead = self._made_already(state, event, OTHERWISE)
+        if state.runs[known.run].open:
+            self._pen.end_unmade(state, known, event, instead)
+        return instead
+
+    def _made_already(self, state: HookSession, event: HookEvent, how: str, why: str | None = None) -> MadeCall:
+        try:
+            track = self.run(state, event)
+        except (GrantError, HandoffError):
+            track = self.root(state)  # a sub-agent that nobody let begin has no run of its own
+        words = MADE[how] if not why else f"{MADE[how]}: {why}"
+        return self._pen.request(state, track, event, {how: words})
+
+    def finish(
+        self, state: HookSession, event: HookEvent, made: MadeCall, found: ChangesFound, looked: MadeCall
+    ) -> None:
+        """Write down what came of a call. Raises `CallError`, `CallOutcomeError` for what it should not have done.
+
+        Of one that goes on in the background, `looked` is the call for which the files were looked at.
+        """
+        if not made.open:
+            return  # told twice
+        goes_on = found.goes_on or (event.tool in SHELLS and goes_on_after(str(event.input.get("command", ""))))
+        seen = SeenChanges(found.changes, found.flags, goes_on)
+        if goes_on:
+            history = see_history(self._pen.desk.files.root)
+            state.going[event.call] = Going(made=looked, event=event, history=history, task=task_of(event.response))
+        self._hear(state, event)
+        if not state.runs[made.run].open:
+            self._pen.write_late(state, made, event.call, event.error or event.response, completed=not event.error)
+        elif event.name == "PostToolUse":
+            self._pen.complete(state, made, event, event.response, seen=seen, notes=found.notes)
+        else:
+            error = "interrupted" if event.interrupted else "failed"
+            self._pen.fail(state, made, event, event.error, error=error, seen=seen, notes=found.notes)
+
+    def _hear(self, state: HookSession, event: HookEvent) -> None:
+        """Take in what a sub-agent that is still at work knows from outside, where its words are asked for."""
+        task = task_listened_to(event)
+        child = None if task is None else state.runs.get(state.agents.get(task, RunId("")))
+        if child is not None:
+            self._pen.take_in(state.run_of(event.agent) or self.root(state), child)
+
+    def finish_background(self, state: HookSession, name: str, going: Going, found: ChangesFound) -> None:
+        """Write down what a call did after it had returned: as a call of its own, which says so."""
+        known = state.runs[going.made.run]
+        after = replace(going.event, name="PostToolUse", call=f"{name}/background")
+        track = known if known.open else self.root(state)
+        rest = self._pen.request_rest(state, track, after, going, {BACKGROUND: MADE[BACKGROUND]})
+        with suppress(CallError, CallOutcomeError):  # it is on record, and nobody waits for it
+            self._pen.complete(state, rest, after, "", seen=SeenChanges(found.changes), notes=found.notes)
+
+    def offer(self, state: HookSession, event: HookEvent) -> str | RefusedCall | None:
+        """Write down that a sub-agent is about to be started; return the prompt if it gets more than was asked."""
+        if (before := state.calls.get(event.call)) is not None and before.denied is not None:
+            return RefusedCall(_repeated(before.denied))  # told twice
+        track = self.root(state)
+        try:
+            track = self.run(state, event)
+            if (refusal := self._pen.find_refusal(track, event)) is not None and self._pen.enforces(track):
+                return self._refuse(state, track, event, refusal.rule, not_made(refusal.sentence))
+            known = state.offer_of(event.call)
+            if known is not None:
+                self._pen.require_startable(known)
+                return self._pen.read_prompt(known)
+            return self._pen.offer(state, track, _delegation(event))[1]
+        except (GrantError, HandoffError) as error:
+            return self._remember(state, track, event, sentence_for(error))
+
+    def start(self, state: HookSession, event: HookEvent) -> None:
+        """Write down who started, if it is certain; else its first call, its end, or the end of its call decides."""
+        if event.agent is not None and state.root is not None and state.run_of(event.agent) is None:
+            meta = read_meta(event)
+            offered = None if meta is None else state.offer_of(meta.call)
+            if offered is not None and offered.child is None and not offered.ended:
+                self._pen.accept(state, offered, event.agent, LinkedBy.META)
+
+    def stop(self, state: HookSession, event: HookEvent) -> None:
+        """Write down what a sub-agent gave back."""
+        if event.agent in state.agents and state.run_of(event.agent) is None:
+            return  # told twice; or it was spoken to once more, and only answered
+        try:
+            track = self.run(state, event)
+        except (GrantError, HandoffError) as error:
+            self._pen.write_unlet(state, self.root(state), event.agent or "", event.said, sentence_for(error))
+            return
+        self.settle(state, track, event)
+        # Whom it started in the background may still be at work, and ends by itself.
+        self._end(state, track, event.said)
+
+    def finish_delegation(self, state: HookSession, event: HookEvent) -> None:
+        """Write down what came of a call that started a sub-agent."""
+        told = event.response if isinstance(event.response, dict) else {}
+        agent = told.get("agentId")
+        # Older versions do not say who it was, and tell no hook about it: all there is of it is what it gave back.
+        name = agent if is_agent_id(agent) else f"call-{event.call}"
+        try:
+            offered = self._offered_by(state, event)
+            if offered.child is None and not offered.ended:
+                self._take(state, offered, name)
+        except (GrantError, HandoffError) as error:
+            words = readable(text_of(told.get("content")))
+            self._pen.write_unlet(state, self.root(state), name, words, sentence_for(error))
+            return
+        track = None if offered.child is None else state.runs.get(offered.child)
+        if track is not None and track.open and told.get("status") != _LAUNCHED:
+            self._end(state, track, readable(text_of(told.get("content"))))
+
+    def fail_delegation(self, state: HookSession, event: HookEvent) -> None:
+        """Write down that a sub-agent was not started, or did not come to an end."""
+        refused = state.calls.get(event.call)
+        if refused is not None and refused.denied and refused.denied in event.error:
+            return  # our own refusal, told back
+        try:
+            offered = self._offered_by(state, event)
+        except (GrantError, HandoffError) as error:
+            self._pen.write_unlet(state, self.root(state), f"call-{event.call}", event.error, sentence_for(error))
+            return
+        track = None if offered.child is None else state.runs.get(offered.child)
+        if track is not None and track.open:
+            how = "interrupted" if event.interrupted else "failed"
+            self._pen.end(state, track, Outcome.FAILED, error=how, message=event.error)
+        elif not offered.ended:
+            self._pen.cancel(state, offered, event.error or _NOBODY)
+
+    def _offered_by(self, state: HookSession, event: HookEvent) -> OfferedByCall:
+        """Return what a call offered; one that nobody was asked about is offered now. Raises as an offer does."""
+        known = state.offer_of(event.call)
+        return known or self._pen.offer(state, self.run(state, event), _delegation(event, late=True))[0]
+
+    def answer(self, state: HookSession, event: HookEvent) -> None:
+        """Write down how the main conversation answered, and what became of its calls."""
+        if state.root is None:
+            return
+        self.settle(state, state.root, event)
+        if event.said is not None and event.said.strip() and event.said != state.said:
+            self._pen.write_said(state, state.root, event.said, event.prompt_id)
+
+    def end(self, state: HookSession, event: HookEvent) -> None:
+        """Write down that a session is over: first what it left unfinished, the latest before the earliest."""
+        if state.root is None:
+            return
+        for track in reversed(state.runs.values()):
+            if track.open:
+                self.settle(state, track, event)
+            if track.open and track is not state.root:
+                self._pen.end(state, track, Outcome.FAILED)
+        for offered in list(state.open_offers()):
+            self._pen.cancel(state, offered, _NOBODY)
+        self._pen.end(state, state.root, Outcome.COMPLETED, report=state.said, status=event.reason)
+
+    def settle(self, state: HookSession, track: Track, event: HookEvent) -> None:
+        """Write down what the transcript says of calls whose end no hook was told."""
+        calls = state.open_calls(track.id)
+        offers = {offer.call: offer for offer in state.open_offers() if offer.call and offer.parent == track.id}
+        for name, result in find_outcomes(transcript_of(event, track.agent), {*calls, *offers}).items():
+            if result.unknown:
+                continue
+            if name in offers:
+                if not result.ok:
+                    self._pen.cancel(state, offers[name], result.text or _NOBODY)
+            else:
+                self._settle(state, name, calls[name], result)
+
+    def run(self, state: HookSession, event: HookEvent) -> Track:
+        """Return the run that an event happened in; the first of a sub-agent decides whose offer it took."""
+        root = self.root(state)
+        if event.agent is None:
+            return root
+        known = state.run_of(event.agent)
+        if known is not None:
+            return known
+        if event.agent in state.agents:
+            return self._go_on(state, event, event.agent)
+        link = find_link(state, event)
+        offered = link.offered or self._offer_late(state, event, link)
+        return self._pen.accept(state, offered, event.agent, link.how, link.candidates)
+
+    def _go_on(self, state: HookSession, event: HookEvent, agent: str) -> Track:
+        """Begin another run for a sub-agent that had come to an end, and was spoken to again."""
+        before = state.runs[state.agents[agent]]
+        parent = state.runs.get(before.working.run.parent or before.id, self.root(state))
+        known = next(offer for offer in state.offers.values() if offer.child == before.id)
+        asked = Delegation(call=known.call, task=None, kind=event.agent_type or known.kind, again=True)
+        offered, _ = self._pen.offer(state, parent if parent.open else self.root(state), asked)
+        return self._pen.accept(state, offered, agent, before.link or LinkedBy.INFERRED, before.candidates)
+
+    def _offer_late(self, state: HookSession, event: HookEvent, link: OfferLink) -> OfferedByCall:
+        """Write the offer of a sub-agent whose call nobody saw: it began before anything was recorded."""
+        above = None if link.meta is None else state.run_of(link.meta.parent)
+        asked = Delegation(
+            call=None if link.meta is None else link.meta.call,
+            task=read_first_words(transcript_of(event, event.agent)),
+            kind=event.agent_type,
+            late=True,
+        )
+        return self._pen.offer(state, above or self.root(state), asked)[0]
+
+    def _take(self, state: HookSession, offered: OfferedByCall, agent: str) -> None:
+        """Let the sub-agent take an offer that the result of the call names."""
+        if agent not in state.agents:
+            self._pen.accept(state, offered, agent, LinkedBy.RESULT)
+            return
+        taken = next((known for known in state.offers.values() if known.child == state.agents[agent]), None)
+        if taken is not None and taken.call != offered.call:
+            self._pen.contradict(state, offered, agent, taken.handoff)
+        self._pen.cancel(state, offered, f"sub-agent {agent} was taken for another call's")
+
+    def _settle(self, state: HookSession, name: str, made: MadeCall, result: ToolResult) -> None:
+        # All that a transcript's end says of the call itself is its name.
+        event = HookEvent(name="PostToolUse", session=state.session, tool=made.tool, call=name)
+        if result.ok:
+            with suppress(CallError, CallOutcomeError):  # it is on record, and nobody waits for it
+                self._pen.complete(state, made, event, result.text, seen=SeenChanges(flags=(UNSEEN,)))
+        else:
+            self._pen.fail(state, made, event, result.text, error=result.denied or "failed")
+        self._changing.forget([made.id])
+
+    def _end(self, state: HookSession, track: Track, report: str | None) -> None:
+        if report is not None and report.strip():
+            self._pen.end(state, track, Outcome.COMPLETED, report=report)
+        else:
+            self._pen.end(state, track, Outcome.FAILED)
+
+
+def _repeated(denied: str) -> str:
+    """Return what a model is told again: as it was told, or from the reason that the ledger has."""
+    return denied if denied.startswith(TOLD) else not_made(denied)
+
+
+def _names(state: HookSession, prompt_id: str) -> list[str]:
+    return [name for name in state.prompts if name.partition("/")[0] == prompt_id]
+
+
+def _delegation(event: HookEvent, *, late: bool = False) -> Delegation:
+    prompt, kind = event.input.get("prompt"), event.input.get("subagent_type")
+    return Delegation(
+        call=event.call,
+        task=readable(prompt) if isinstance(prompt, str) else None,
+        kind=readable(kind) if isinstance(kind, str) and kind.strip() else None,
+        late=late,
+        message=find_message(transcript_of(event, event.agent), event.call, or_last=not late),
+    )
+
+
+def answer_with(prompt: str | None, given: Any) -> dict[str, Any]:  # noqa: ANN401 - a call's own arguments
+    """Return what Claude Code is told to start a sub-agent with; nothing if it is to go on as it is."""
+    if prompt is None:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {**given, "prompt": prompt}}}

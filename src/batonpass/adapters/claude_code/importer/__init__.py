@@ -1,0 +1,1 @@
+"""Bringing transcripts into a ledger, once."""

@@ -1,0 +1,1 @@
+"""Clients' settings: which servers they start, put behind the proxy and taken out again."""

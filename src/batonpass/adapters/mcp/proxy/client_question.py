@@ -1,0 +1,57 @@
+"""Asking the person at the client whether a held call may be made, in the protocol's own way."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from batonpass.adapters.mcp.messages.message import INPUT_REQUIRED, Message
+from batonpass.adapters.mcp.proxy.call_decision import CallHeld
+
+if TYPE_CHECKING:
+    from batonpass.handoff.approvals.decision_sheet import Material
+
+ELICIT: Final = "elicitation/create"
+ASKED: Final = "batonpass-approval"  # our question among those that an answer may bring along
+
+_ACCEPTED: Final = "accept"
+_DECLINED: Final = "decline"
+_FIRST_WITH_ELICITATION: Final = "2025-06-18"
+
+
+def can_be_asked(capabilities: Mapping[str, Any], version: str) -> bool:
+    """Return whether a client shows people a question with a form. Revisions of the protocol sort by their dates."""
+    asks = capabilities.get("elicitation")
+    if not isinstance(asks, dict) or version < _FIRST_WITH_ELICITATION:
+        return False
+    return "form" in asks or "url" not in asks
+
+
+def question(material: "Material") -> dict[str, Any]:
+    """Return what the person is asked: all that is material, to the last character, and a yes or a no."""
+    return {"message": material.text, "requestedSchema": {"type": "object", "properties": {}}}
+
+
+def question_as_result(asked: Mapping[str, Any], state: str) -> dict[str, Any]:
+    """Return the question as a result that has the client call again, with the answer."""
+    requests = {ASKED: {"method": ELICIT, "params": asked}}
+    return {"resultType": INPUT_REQUIRED, "inputRequests": requests, "requestState": state}
+
+
+def read_verdict(answered: Message) -> bool | None:
+    """Return what a person answered; None if they did not, or could not be asked."""
+    return _verdict(answered.result or {})
+
+
+def read_carried_verdict(again: Message) -> bool | None:
+    """Return what a person answered, from the call that carries the answer."""
+    responses = again.params.get("inputResponses")
+    found = responses.get(ASKED) if isinstance(responses, dict) else None
+    return _verdict(found if isinstance(found, dict) else {})
+
+
+def _verdict(response: Mapping[str, Any]) -> bool | None:
+    return {_ACCEPTED: True, _DECLINED: False}.get(str(response.get("action")))
+
+
+def sentence_declined(held: CallHeld) -> str:
+    """Return what a model is told about a call that a person did not want."""
+    return f"Declined by the user, and not made: {held.why} (rule {held.rule}). Do not call it again unasked."

@@ -1,0 +1,33 @@
+"""Memory of native agents: what an agent kept in earlier runs, with the labels that it had."""
+
+from batonpass.agents.agent_relay import Place, store_of
+from batonpass.aio.threads import in_thread
+from batonpass.handoff.sessions.agent_memory import Memory, find_memories
+from batonpass.model.base.ids import AgentId
+
+__all__ = ["AgentMemory", "Memory"]
+
+
+class AgentMemory:
+    """Reads what agents remember; they write it themselves, in a run, and the relay labels it."""
+
+    def __init__(self, place: Place = None) -> None:
+        self._place = place
+
+    async def entries(self, agent_id: str) -> list[Memory]:
+        """Return what an agent remembers, the oldest first."""
+        return await in_thread(lambda: self._entries(agent_id))
+
+    async def find(self, agent_id: str, query: str, *, most: int = 10) -> list[Memory]:
+        """Return what an agent remembers about something: entries that share most words with it, the latest first."""
+        wanted = {word.casefold() for word in query.split()}
+        scored = [
+            (len(wanted & {word.casefold().strip(".,;:!?") for word in entry.text.split()}), number, entry)
+            for number, entry in enumerate(await self.entries(agent_id))
+        ]
+        found = [one for one in scored if one[0] or not wanted]
+        return [entry for _, _, entry in sorted(found, key=lambda one: one[:2], reverse=True)[:most]]
+
+    def _entries(self, agent_id: str) -> list[Memory]:
+        with store_of(self._place).view() as view:
+            return list(find_memories(view, AgentId(agent_id)))

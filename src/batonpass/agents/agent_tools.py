@@ -1,0 +1,108 @@
+"""Tools of native agents: found by name in either spelling, described to a model, called through the run."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.handoff.tools.declaration import declared_of
+from batonpass.model.base.checks import require_text
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]")
+_OFFERED: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDefinition:
+    """A tool as a model sees it, and the function behind it."""
+
+    name: str
+    function: Callable[..., Any]
+    description: str = ""
+    external: bool = False  # what it returns came from outside: data, which travels in quarantine
+    hands_off: bool = False  # it records a handoff of its own, and is no call besides
+    about_itself: bool = False  # it asks what its own run is and may: it acts on nothing, and is no call
+
+    def __post_init__(self) -> None:
+        require_text("name", self.name)
+        if not callable(self.function):
+            raise InvalidValueError("function", f"of the tool {self.name} cannot be called")
+
+
+class ToolRegistry:
+    """The tools that there are. A name is found as it is written, or with hyphens for underscores."""
+
+    def __init__(self, tools: Iterable[Callable[..., Any]] = ()) -> None:
+        self._tools: dict[str, ToolDefinition] = {}
+        for tool in tools:
+            self.register(tool)
+
+    def register(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        external: bool = False,
+    ) -> ToolDefinition:
+        """Take in a function; its signature says what it takes, its docstring what it does."""
+        return self.register_tool_definition(
+            ToolDefinition(
+                name=name or declared_of(function).name,
+                function=function,
+                description=description or (function.__doc__ or "").strip(),
+                external=external or declared_of(function).external,
+            )
+        )
+
+    def register_tool_definition(self, definition: ToolDefinition) -> ToolDefinition:
+        """Take in a tool. Raises `InvalidValueError` if another has its very name."""
+        if self._tools.get(definition.name, definition) is not definition:
+            raise InvalidValueError("name", f"there is another tool called {definition.name}")
+        self._tools[definition.name] = definition
+        return definition
+
+    def get(self, name: str) -> ToolDefinition:
+        """Return a tool by its name. Raises `NotFoundError`, and `InvalidValueError` if two are spelled alike."""
+        if (exact := self._tools.get(name)) is not None:
+            return exact
+        alike = [tool for tool in self._tools.values() if folded(tool.name) == folded(name)]
+        if len(alike) > 1:
+            raise InvalidValueError("tool", f"{name} could be {' or '.join(tool.name for tool in alike)}; spell it so")
+        if not alike:
+            raise NotFoundError("tool", f"{name} (there are {', '.join(self._tools) or 'none'})")
+        return alike[0]
+
+    def __iter__(self) -> Iterator[ToolDefinition]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+class ToolExecutor:
+    """Gives a runner the tools of an agent, under the names that its model is told."""
+
+    def __init__(self, registry: ToolRegistry | None = None) -> None:
+        self.registry = ToolRegistry() if registry is None else registry
+
+    def tools_of(self, names: Iterable[str] | None) -> dict[str, ToolDefinition]:
+        """Return the tools of these names, or all, by the name that a model is told: one that every provider takes."""
+        chosen = list(self.registry) if names is None else [self.registry.get(name) for name in names]
+        spelled = [folded(tool.name) for tool in chosen]
+        offered: dict[str, ToolDefinition] = {}
+        for tool, plain in zip(chosen, spelled, strict=True):
+            # Two agents whose ids differ in a hyphen are two agents: then each keeps its own spelling.
+            name = plain if spelled.count(plain) == 1 else tool.name
+            if _OFFERED.fullmatch(name) is None:
+                raise InvalidValueError(
+                    "tool", f"{name} is no name that models take: at most 64 letters, digits, _ and -"
+                )
+            offered[name] = tool
+        return offered
+
+
+def folded(name: str) -> str:
+    """Return a name in the spelling that every model provider takes."""
+    return _UNSAFE.sub("_", name)

@@ -1,0 +1,61 @@
+"""What an attempt begins with: its briefing, and the messages where an earlier attempt stopped."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from batonpass.aio import AsyncRun
+from batonpass.aio.threads import in_thread
+from batonpass.briefing.references import read_reference, show_excerpt
+from batonpass.briefing.render import Briefing, Earlier, brief
+from batonpass.briefing.sections import ReadBody
+from batonpass.errors import NotFoundError
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.programs.program_briefing import tell_earlier
+from batonpass.model.base.ids import ContentId
+from batonpass.store.port import LedgerStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What whoever takes over is told, and where an earlier attempt stopped."""
+
+    briefing: Briefing
+    messages: object | None  # as JSON; None if there was no attempt, or it kept nothing
+
+
+async def prepare(run: AsyncRun, store: LedgerStore) -> Prepared:
+    """Return the briefing of a handed-off run: for the user's role, never the system's."""
+    return await in_thread(lambda: _prepare(run.sync, store))
+
+
+def read_piece(run: LiveRun, store: LedgerStore, ref: str, start: int) -> str:
+    """Return a stretch of what a run's briefing refers to, quoted. Raises `InvalidValueError` for anything else."""
+    return show_excerpt(ref, read_reference(run.given, ref, read=_reader(store), start=start))
+
+
+def _prepare(run: LiveRun, store: LedgerStore) -> Prepared:
+    before = tell_earlier(run)
+    earlier = Earlier(
+        finished=tuple(map(_call, before["finished"])),
+        in_doubt=tuple(map(_call, before["in_doubt"])),
+        children=tuple(f"{child['to']}: {child['task']} ({child['state']})" for child in before["children"]),
+    )
+    briefing = brief(run.given, read=_reader(store), earlier=earlier, grant=run.grant, can_ask=True)
+    return Prepared(briefing=briefing, messages=before["messages"])
+
+
+def _call(told: Mapping[str, Any]) -> str:
+    return f"{told['tool']} {json.dumps(told['arguments'], ensure_ascii=False)}"
+
+
+def _reader(store: LedgerStore) -> ReadBody:
+    def read(content: ContentId) -> bytes | None:
+        with store.view() as view:
+            try:
+                return view.get_content(content).body
+            except NotFoundError:
+                return None
+
+    return read

@@ -1,0 +1,133 @@
+"""The event log: receipts as events, with a time, a type and a summary in words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from batonpass.agents.agent_relay import Place, store_of
+from batonpass.aio.threads import in_thread
+from batonpass.handoff.history.offers import read_words
+from batonpass.model.base.checks import shorten
+from batonpass.model.base.content_names import ANSWER, QUESTION, REPORT, TASK
+from batonpass.model.base.ids import ReceiptId, RunId, SessionId, StreamId, session_named
+from batonpass.model.bodies.body import (
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffContextSanitized,
+    HandoffFailed,
+    HandoffInitiated,
+    RunStarted,
+)
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.records.call import read_call
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+from batonpass.wire.documents import decode_report
+
+_SAID: Final = (QUESTION, ANSWER, "reason", "message", "intent")
+
+
+def summarise(view: LedgerView, receipt: Receipt) -> str:
+    """Return what a receipt says, in one line; what was erased is said to be so."""
+    match receipt.body:
+        case RunStarted() as body:
+            told = f"{body.principal} asks {body.agent}: {_words(view, receipt, 'intent')}"
+        case HandoffInitiated() as body:
+            told = f"{_agent(view, body.run)} hands to {body.to}: {_words(view, receipt, TASK)}"
+        case HandoffContextSanitized() as body:
+            found = ", ".join(f"{one.rule} ×{one.count} in {one.place}" for one in body.found) or "nothing"
+            told = f"found {found}; {body.action}, as {body.label}"
+        case HandoffAccepted() as body:
+            told = f"{body.agent} begins attempt {body.attempt}"
+        case HandoffCompleted() as body:
+            gaps = f" ({', '.join(body.flags)})" if body.flags else ""
+            told = f"{_agent(view, body.run)} reports: {_report(view, receipt)}{gaps}"
+        case HandoffFailed() as body if body.is_refusal:
+            told = f"{_agent(view, body.run)} may not hand to {body.to}: {body.error}"
+        case HandoffFailed() as body:
+            told = f"{_agent(view, body.run)} failed: {body.error}"
+        case _ if (call := read_call(view, receipt)) is not None and call.receipt.id == receipt.id and call.is_made:
+            told = f"{_agent(view, call.run)} calls {call.tool}"
+        case body:
+            by = getattr(body, "by", None)
+            said = next((_words(view, receipt, name) for name in _SAID if name in receipt.content), "")
+            told = " ".join(part for part in (f"by {by}" if by else "", said) if part) or str(body.kind)
+    return told
+
+
+def _agent(view: LedgerView, run: RunId) -> str:
+    return view.get_run(run).agent
+
+
+def _words(view: LedgerView, receipt: Receipt, name: str) -> str:
+    return shorten(read_words(view, receipt.content.get(name)))
+
+
+def _report(view: LedgerView, receipt: Receipt) -> str:
+    ref = receipt.content.get(REPORT)
+    stored = None if ref is None else view.get_content(ref.id)
+    if stored is None or stored.body is None:
+        return "nothing"
+    return shorten(decode_report(stored.body).result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that was recorded."""
+
+    timestamp: datetime
+    event_type: str
+    summary: str
+    receipt: ReceiptId
+    stream: StreamId  # the run or the handoff that it is about
+    root: RunId | None
+
+
+class EventLog:
+    """Reads what was recorded as events: from a relay, a store, or the ledger of this directory."""
+
+    def __init__(self, state_store: Place = None) -> None:
+        self._place = state_store
+
+    async def get_events(
+        self,
+        session_id: str | None = None,
+        event_type_prefix: str = "",
+        *,
+        run: RunId | None = None,
+    ) -> list[Event]:
+        """Return the events of a session, or of the tree of a run, or all, in the order in which they happened."""
+        return await in_thread(lambda: self._read(session_id, event_type_prefix, run))
+
+    def _read(self, session_id: str | None, prefix: str, run: RunId | None) -> list[Event]:
+        session = None if session_id is None else session_named(session_id)
+        with store_of(self._place).view() as view:
+            receipts = _find(view, session, prefix.partition(".")[0] or None, run)
+            events = [
+                Event(
+                    timestamp=receipt.at,
+                    event_type=receipt.kind,
+                    summary=summarise(view, receipt),
+                    receipt=receipt.id,
+                    stream=receipt.stream,
+                    root=receipt.root,
+                )
+                for receipt in receipts
+                if receipt.kind.startswith(prefix)
+            ]
+        # Ids begin with the time: of two in one microsecond, a parent's offer still comes before what hangs from it.
+        return sorted(events, key=lambda event: (event.timestamp, event.receipt))
+
+
+def _find(view: LedgerView, session: SessionId | None, family: str | None, run: RunId | None) -> Iterator[Receipt]:
+    roots = [run] if run is not None else []
+    if session is not None and run is None:
+        # Runs of native agents are a series by the name of their session: found without reading everything.
+        roots = [known.id for known in view.find_runs(series=session)]
+    queries = [ReceiptQuery(root=view.get_run(root).root, kind=family) for root in roots] or [ReceiptQuery(kind=family)]
+    for query in queries:
+        for stored in view.find_receipts(query):
+            receipt = decode_receipt(stored.payload)
+            if session is None or receipt.session == session:
+                yield receipt

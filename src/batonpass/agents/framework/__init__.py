@@ -1,0 +1,1 @@
+"""What needs the extra: pydantic-ai, imported when an agent runs."""

@@ -1,0 +1,111 @@
+"""One run of one agent on pydantic-ai. Everything that needs the extra is imported from here, when an agent runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai import Agent, StructuredDict, Tool, ToolOutput
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import UsageLimits
+
+from batonpass.agents.agent_tools import ToolDefinition
+from batonpass.agents.current_run import CURRENT, Current
+from batonpass.agents.definition import AgentDefinition, RunnerConfig
+from batonpass.agents.framework.agent_recorder import AgentRecorder
+from batonpass.agents.framework.patient_model import PatientModel
+from batonpass.briefing.reports import DESCRIPTION, NAME, SCHEMA, plain_report, read_report
+from batonpass.errors import InvalidValueError
+from batonpass.model.baton.items import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswer:
+    """What a model came to: its report, whether it gave it as one, and all messages as JSON."""
+
+    report: Report
+    reported: bool
+    messages: bytes
+
+
+async def ask(
+    here: Current,
+    definition: AgentDefinition,
+    model: Model,
+    *,
+    tools: Mapping[str, ToolDefinition],
+    config: RunnerConfig,
+    prompt: str | None,
+    history: Sequence[ModelMessage] = (),
+) -> ModelAnswer:
+    """Let a model work on a run until it answers; a run that was handed off may report by the schema.
+
+    The words of a sender stand in the user's role: what the operator says is the only thing in the system's.
+    """
+    handed = here.run.baton is not None
+    recorder = AgentRecorder(run=here.run, tools=tools, checkpoints=handed)
+    outputs: list[Any] = [str]
+    if handed:
+        outputs.append(ToolOutput(StructuredDict(dict(SCHEMA)), name=NAME, description=DESCRIPTION))
+    agent: Agent[None, Any] = Agent(
+        PatientModel(model, retries=config.retries, streams=config.stream),
+        name=definition.name,
+        instructions=definition.system_prompt or None,
+        tools=[_described(name, tool) for name, tool in tools.items()],
+        output_type=outputs,
+        capabilities=[recorder],
+        retries=config.retries,
+        # A model that reports and calls tools in one answer wants both.
+        end_strategy="exhaustive",
+        model_settings=_settings(config),
+    )
+    agent.output_validator(_checked)
+    token = CURRENT.set(here)
+    try:
+        async with agent:
+            result = await agent.run(
+                prompt,
+                message_history=list(history) or None,
+                usage_limits=UsageLimits(request_limit=config.max_iterations),
+            )
+    finally:
+        CURRENT.reset(token)
+    reported = isinstance(result.output, dict)
+    report = read_report(result.output) if reported else plain_report(result.output)
+    return ModelAnswer(report=report, reported=reported, messages=result.all_messages_json())
+
+
+@lru_cache(maxsize=4096)
+def _described(name: str, tool: ToolDefinition) -> Tool[None]:
+    """Return a tool as its model sees it: what it takes is read from its signature, which takes milliseconds."""
+    return Tool(tool.function, name=name, description=tool.description or None)
+
+
+def _settings(config: RunnerConfig) -> ModelSettings:
+    settings = ModelSettings(timeout=config.timeout.total_seconds(), max_retries=config.retries)
+    if config.max_tokens is not None:
+        settings["max_tokens"] = config.max_tokens
+    return settings
+
+
+def read_history(messages: object | None) -> list[ModelMessage]:
+    """Return messages that were kept; none if this version cannot read them: the briefing says what is done."""
+    if messages is None:
+        return []
+    try:
+        return ModelMessagesTypeAdapter.validate_python(messages)
+    except ValidationError:
+        return []
+
+
+def _checked(output: Any) -> Any:  # noqa: ANN401 - a text, or a report as it was given
+    if isinstance(output, dict):
+        try:
+            read_report(output)
+        except InvalidValueError as error:
+            raise ModelRetry(str(error)) from None
+    return output

@@ -1,0 +1,1 @@
+"""Changes of files as values: hunks, marks of who wrote a line, and both as bytes."""

@@ -1,0 +1,105 @@
+"""A change of a file as the bytes that are kept as content, and the changes of a recorded call read back."""
+
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from batonpass.attribution.changes.change import Certainty, FileChange, Hunk
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.content_names import CHANGE
+from batonpass.model.base.ids import CallId, ContentId, Digest, RunId
+from batonpass.records.call import CallRecord
+from batonpass.records.text import read_texts
+from batonpass.store.port import LedgerView
+from batonpass.wire.canonical import encode
+
+VERSION: Final = 0
+
+
+class _Hunk(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    old: int
+    new: int
+    removed: list[str] = []
+    added: list[str] = []
+
+
+class _Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    v: int
+    path: str
+    before: Digest | None = None
+    after: Digest | None = None
+    renamed_from: str | None = None
+    hunks: list[_Hunk] | None = None
+    overlapping: list[str] = []
+    certainty: Certainty = Certainty.CERTAIN
+
+
+_CHANGES: Final = msgspec.json.Decoder(_Change)
+
+
+def encode_change(change: FileChange) -> bytes:
+    """Return a change as it is kept. Who made it and when, its receipt says."""
+    document: dict[str, Any] = {"v": VERSION, "path": change.path}
+    optional = (("before", change.before), ("after", change.after), ("renamed_from", change.renamed_from))
+    document.update((name, value) for name, value in optional if value is not None)
+    if change.hunks is not None:
+        document["hunks"] = [
+            {"old": hunk.old_start, "new": hunk.new_start, "removed": hunk.removed, "added": hunk.added}
+            for hunk in change.hunks
+        ]
+    if change.overlapping:
+        document["overlapping"] = change.overlapping
+    if change.certainty is not Certainty.CERTAIN:
+        document["certainty"] = change.certainty
+    return encode(document)
+
+
+def decode_change(data: bytes, *, call: CallId, run: RunId, at: datetime) -> FileChange:
+    """Return a change that a call made. Raises `InvalidValueError`."""
+    try:
+        document = _CHANGES.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidValueError("change", str(error)) from None
+    if document.v != VERSION:
+        raise InvalidValueError("v", f"is not version {VERSION}; was it written by a newer version?")
+    hunks = None if document.hunks is None else tuple(map(_hunk, document.hunks))
+    return FileChange(
+        call=call,
+        run=run,
+        at=at,
+        path=document.path,
+        before=document.before,
+        after=document.after,
+        hunks=hunks,
+        renamed_from=document.renamed_from,
+        overlapping=tuple(document.overlapping),
+        certainty=document.certainty,
+    )
+
+
+def _hunk(hunk: _Hunk) -> Hunk:
+    return Hunk(
+        old_start=hunk.old,
+        old_count=len(hunk.removed),
+        new_start=hunk.new,
+        new_count=len(hunk.added),
+        removed=tuple(hunk.removed),
+        added=tuple(hunk.added),
+    )
+
+
+def read_file_changes(view: LedgerView, call: CallRecord) -> tuple[FileChange, ...]:
+    """Return what a call changed in files, as far as those words are there. Raises `InvalidValueError`."""
+    return tuple(find_file_changes(view, call).values())
+
+
+def find_file_changes(view: LedgerView, call: CallRecord) -> dict[ContentId, FileChange]:
+    """Return the same by the contents that say so."""
+    if call.ending is None or not call.changes:
+        return {}
+    return {
+        text.ref.id: decode_change(text.body, call=call.id, run=call.run, at=call.ending.at)
+        for name, text in read_texts(view, call.ending).items()
+        if name.startswith(CHANGE) and text.body is not None
+    }

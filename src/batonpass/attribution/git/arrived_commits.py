@@ -1,0 +1,165 @@
+"""Commits that come into a work tree's history while a call is made: made by it, or pulled, merged or checked out.
+
+Looked at before every call that may change something and after it, so a look reads a few small files and starts no
+program. Git is asked only if something moved. Both the head and its log are looked at: who commits on a branch and goes
+back leaves the head where it was, and who switches the log off moves the head.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from batonpass.attribution.git.file_git import GitSilentError, Repository
+
+MOST_COMMITS: Final = 200  # of one call: what is signed must not grow with somebody's history
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_NOBODY: Final = re.compile(r"0+")
+_MOST_LOG: Final = 1024 * 1024
+_LINK: Final = b"gitdir: "
+_REF: Final = b"ref: "
+_LONGEST: Final = 8 * 1024  # bytes: of a file that names a commit, a branch or a path
+_ANY_LENGTH: Final = 1 << 62
+_REFS: Final = "refs/"
+# Of what git keeps below that, a linked work tree has these for itself; all others are those of the repository.
+_OWN_REFS: Final = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
+
+
+class HistoryHead(Struct, frozen=True):
+    """Where the history of a work tree stands."""
+
+    root: Path | str
+    head: str | None  # None: nothing is committed, or nobody can tell
+    logged: int  # how long the log of its heads is, in bytes
+
+
+def see_history(root: Path | str) -> HistoryHead | None:
+    """Return where the history of a work tree stands; None if it has none."""
+    directory = _directory_of(os.fspath(root))
+    return None if directory is None else HistoryHead(root, _head(directory), _size(directory))
+
+
+def find_arrived(before: HistoryHead | None, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the commits that came since, the latest first, and of more than a call may name, the latest."""
+    if before is None or (directory := _directory_of(os.fspath(before.root))) is None:
+        return ()
+    passed = _logged(directory, before.logged)
+    head = _head(directory)
+    reached = [name for name in dict.fromkeys((head, *passed)) if name is not None and name != before.head]
+    if not reached:
+        return ()
+    repository = Repository(Path(before.root), os.environ if environment is None else environment)
+    try:
+        return tuple(repository.reachable(reached, without=before.head, most=MOST_COMMITS))
+    except GitSilentError:
+        return tuple(reached[:MOST_COMMITS])  # fewer than there are, and all that is known
+
+
+def git_directory(root: Path) -> Path | None:
+    """Return where git keeps what belongs to a work tree; in a linked one, a file says where."""
+    found = _directory_of(os.fspath(root))
+    return None if found is None else Path(found)
+
+
+def _directory_of(root: str) -> str | None:
+    # Texts, not paths: this is asked before every call that may change something, and after it.
+    place = f"{root.rstrip('/')}/.git"
+    try:
+        found = os.stat(place)  # noqa: PTH116 - as above
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        return place
+    return _linked(root, _read(place))
+
+
+# What is read of these files is the same from call to call. So what follows from it is kept, and files are not.
+@lru_cache(maxsize=64)
+def _linked(root: str, said: bytes) -> str | None:
+    """Return where a file says that git keeps what belongs to a linked work tree."""
+    return os.path.join(root, _text(said[len(_LINK) :])) if said.startswith(_LINK) else None  # noqa: PTH118 - as above
+
+
+def _head(directory: str) -> str | None:
+    said = _read(f"{directory}/HEAD")
+    if not said.startswith(_REF):
+        return _commit(said)
+    ref, place = _branch(directory, said, _read(f"{directory}/commondir"))
+    if (found := _commit(_read(f"{place}/{ref}"))) is not None:
+        return found
+    for line in _read(f"{place}/packed-refs", _ANY_LENGTH).splitlines():
+        commit, _, packed = line.partition(b" ")
+        if _text(packed) == ref:
+            return _commit(commit)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _branch(directory: str, said: bytes, shared: bytes) -> tuple[str, str]:
+    """Return the branch that a head is, and the directory in which git reads it."""
+    ref = _text(said[len(_REF) :])
+    # Where it is shared, git reads it there and nowhere else.
+    is_shared = shared and ref.startswith(_REFS) and not ref.startswith(_OWN_REFS)
+    return ref, os.path.join(directory, _text(shared)) if is_shared else directory  # noqa: PTH118 - as above
+
+
+def _size(directory: str) -> int:
+    try:
+        return os.stat(f"{directory}/logs/HEAD").st_size  # noqa: PTH116 - as above
+    except OSError:
+        return 0
+
+
+def _logged(directory: str, start: int) -> list[str]:
+    """Return the commits that the head came to since its log was so long, the latest first."""
+    if _size(directory) == start:
+        return []  # as after most calls: nothing was written behind what was there, so it need not be opened
+    try:
+        with open(f"{directory}/logs/HEAD", "rb") as log:  # noqa: PTH123 - as above
+            size = log.seek(0, os.SEEK_END)
+            # A log that is shorter than it was has been written anew: all of it is new.
+            log.seek(max(start if start <= size else 0, size - _MOST_LOG))
+            lines = log.read().splitlines()
+    except OSError:
+        return []
+    if not lines:
+        return []
+    found = (_commit(line.partition(b" ")[2].partition(b" ")[0]) for line in reversed(lines))
+    return [commit for commit in found if commit is not None]
+
+
+@lru_cache(maxsize=64)
+def _commit(said: bytes) -> str | None:
+    commit = _text(said)
+    return commit if _COMMIT.fullmatch(commit) and not _NOBODY.fullmatch(commit) else None
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").strip()
+
+
+def _read(path: str, longest: int = _LONGEST) -> bytes:
+    """Return what is in a file; nothing if there is none, or more than git would write there."""
+    # By its descriptor: a file object around a few bytes takes longer than reading them. And each time anew: size and
+    # times of a file may be the same although somebody wrote to it, as whoever maps it into memory leaves no time.
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return b""
+    try:
+        at_once = min(longest, _MOST_LOG)
+        data = piece = os.read(file, at_once)
+        while len(piece) == at_once and len(data) < longest:
+            piece = os.read(file, at_once)
+            data += piece
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+    return data if len(data) < longest else b""

@@ -1,0 +1,140 @@
+"""What lies between two commits, or between a commit and the work tree: which lines of which files came and went."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batonpass.attribution.git.file_git import GitSilentError, Repository
+from batonpass.errors import InvalidValueError, NotFoundError
+
+_SPAN: Final = re.compile(r"(?P<base>[^.].*?|)(?P<dots>\.{2,3})(?P<head>[^.].*|)", re.DOTALL)
+_HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<removed>\d+))? \+(?P<first>\d+)(?:,(?P<added>\d+))? @@", re.ASCII)
+_SECTION: Final = re.compile(r"^diff --git .*\n", re.MULTILINE)
+_HAS_TWO_NAMES: Final = ("R", "C")
+_TYPE_CHANGED: Final = "T"  # told as one file gone and another come
+_HEAD: Final = "HEAD"
+_NEW: Final = "new"
+_DELETED: Final = "deleted"
+_BINARY: Final = "no text"
+_MADE: Final = frozenset({_NEW, _BINARY})
+_HEADERS: Final = {
+    "new file mode ": _NEW,
+    "deleted file mode ": _DELETED,
+    "old mode ": "another mode",
+    "Binary files ": _BINARY,
+}
+
+
+class ChangedLines(Struct, frozen=True, kw_only=True):
+    """Lines of one file that took the place of others."""
+
+    path: str
+    first: int  # where the new ones begin, from 1
+    added: int
+    removed: int
+    is_whole: bool = False  # a file that git does not have yet, with all of its lines
+    instead: str | None = None  # what differs, if no lines do: the name, the mode, or bytes that are no text
+    is_made: bool = False  # such a file is there, and somebody made it what it is
+
+    @property
+    def last(self) -> int:
+        """Return the last of the new lines."""
+        return self.first + self.added - 1
+
+
+class CommitSpan(Struct, frozen=True, kw_only=True):
+    """Two ends of a diff; without a head, the work tree."""
+
+    repository: Repository  # asked about the head
+    base: str
+    head: str | None
+    below: str = ""  # only what lies in this directory
+
+    def read(self) -> Iterator[ChangedLines]:
+        """Yield the lines that differ, file by file. Raises `InvalidValueError` if git cannot say."""
+        try:
+            names, patch = self.repository.diff(self.base, self.head, self.below)
+            sections = iter(_SECTION.split(patch)[1:])
+            for path, before, count in _names(names):
+                for _ in range(count):
+                    yield from _changed(path, before, next(sections, ""))
+            for path in self.repository.untracked(self.below) if self.head is None else ():
+                yield ChangedLines(path=path, first=1, added=0, removed=0, is_whole=True)
+        except GitSilentError as error:
+            raise InvalidValueError("diff", f"cannot be read: {error}") from None
+
+    def read_file(self, path: str) -> bytes | None:
+        """Return a file as the head has it; None if it has none there, or too large a one."""
+        if self.head is None:
+            raise ValueError("the work tree has it")
+        blobs = self.repository.blobs([(self.head, path)])
+        return next((data for _, data in self.repository.contents(blobs.values())), None)
+
+
+def find_commits(repository: Repository, text: str) -> CommitSpan | None:
+    """Return the diff of a commit, or of `BASE..HEAD`, or since `BASE...HEAD` went apart; None if it is neither.
+
+    Raises `NotFoundError` if it is spelled like a span, and one end is no commit.
+    """
+    parsed = _SPAN.fullmatch(text)
+    if parsed is None:
+        commit = repository.commit_of(text)
+        return None if commit is None else _span(repository, repository.parent_of(commit), commit)
+    base, head = (_commit(repository, parsed[name] or _HEAD) for name in ("base", "head"))
+    if parsed["dots"] == "...":
+        base = repository.common(base, head) or base
+    return _span(repository, base, head)
+
+
+def find_uncommitted(repository: Repository, below: str) -> CommitSpan | None:
+    """Return what is not committed yet; None where nothing ever was."""
+    head = repository.commit_of(_HEAD)
+    return None if head is None else CommitSpan(repository=repository, base=head, head=None, below=below)
+
+
+def _span(repository: Repository, base: str, head: str) -> CommitSpan:
+    return CommitSpan(repository=replace(repository, at=head), base=base, head=head)
+
+
+def _commit(repository: Repository, name: str) -> str:
+    found = repository.commit_of(name)
+    if found is None:
+        raise NotFoundError("commit", name, where="repository")
+    return found
+
+
+def _names(printed: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the files that differ, as they are called at the head and before, with how many sections git prints."""
+    tokens = iter(printed.split("\0"))
+    for status in tokens:
+        before = path = next(tokens, None)
+        if status.startswith(_HAS_TWO_NAMES):
+            path = next(tokens, None)
+        if before is not None and path is not None:
+            yield path, before, 2 if status.startswith(_TYPE_CHANGED) else 1
+
+
+def _changed(path: str, before: str, section: str) -> Iterator[ChangedLines]:
+    """Yield the lines of a file that differ, or what differs instead: a file that is in a diff is told."""
+    hunks = list(_hunks(path, section))
+    yield from hunks
+    if hunks:
+        return
+    # Without hunks, a section is nothing but git's own header.
+    header = section.split("\n")
+    found = [words for start, words in _HEADERS.items() if any(line.startswith(start) for line in header)]
+    is_made = _DELETED not in found and not _MADE.isdisjoint(found)
+    told = [*([f"renamed from {before}"] if path != before else []), *found]
+    told += [] if _BINARY in found else ["empty" if is_made or _DELETED in found else "no line changed"]
+    yield ChangedLines(path=path, first=0, added=0, removed=0, instead=", ".join(told), is_made=is_made)
+
+
+def _hunks(path: str, section: str) -> Iterator[ChangedLines]:
+    # A line of a hunk begins with a sign of its own: none can pose as a header.
+    for line in section.split("\n"):
+        if (found := _HUNK.match(line)) is not None:
+            added, removed = (int(found[name] or 1) for name in ("added", "removed"))
+            yield ChangedLines(path=path, first=int(found["first"]), added=added, removed=removed)

@@ -1,0 +1,252 @@
+"""Finding again what went away: lines that a checkout, a rebase, a merge or an undo brings back.
+
+A line that comes back keeps who wrote it if its text says enough, occurs no more often than it did, and stands next to
+what it stood next to. Lines that say nothing come back only together with such a line, in one piece.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct, field
+
+from batonpass.attribution.changes.mark import LineMark, Weight, joined, matched, opened, unexplained, weight
+from batonpass.attribution.lines.untouched_lines import UntouchedMarks
+
+_KEPT: Final = 4  # of one text, the places where it was seen last
+_FREQUENT: Final = 32  # times in one text
+_BOTH: Final = 2  # ends
+_NEAR: Final = 3  # lines to look at, for a neighbour that says something
+
+
+class Fragment:
+    """Lines as they once stood, with their marks; those that are only shown for their neighbours have none."""
+
+    __slots__ = ("_counts", "_places", "held_by", "lines", "marks", "used")
+
+    def __init__(
+        self,
+        lines: Sequence[str],
+        marks: Sequence[LineMark | None],
+        *,
+        used: Mapping[int, int] = MappingProxyType({}),
+        held_by: int = 0,
+    ) -> None:
+        self.held_by = held_by  # at how many of its ends what comes back must stand next to what it stood next to
+        self.lines = lines
+        self.marks = marks
+        self.used = used  # lines that are known to be there still, and where
+        self._counts: Counter[str] | None = None
+        self._places: dict[str, int] | None = None
+
+    def count(self, line: str) -> int:
+        """Return how often a line occurs."""
+        if self._counts is None:
+            self._counts = Counter(self.lines)
+        return self._counts[line]
+
+    def find(self, line: str) -> int | None:
+        """Return where a line stands that occurs once."""
+        if self._places is None:
+            self._places = {text: index for index, text in enumerate(self.lines)}
+        return self._places.get(line) if self.count(line) == 1 else None
+
+    def shows(self, index: int, line: str) -> bool:
+        """Return whether this line stands there."""
+        return 0 <= index < len(self.lines) and self.lines[index] == line
+
+    def has(self, index: int, line: str) -> bool:
+        """Return whether this line stands there, and is not known to be elsewhere."""
+        return self.shows(index, line) and index not in self.used
+
+
+class Attic(Struct):
+    """What was there once, by its text."""
+
+    _places: defaultdict[str, list[tuple[Fragment, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def put(self, fragment: Fragment, indexes: Iterable[int]) -> None:
+        """Keep these lines of a fragment, if they say enough to be known again."""
+        for index in indexes:
+            line = fragment.lines[index]
+            if fragment.marks[index] is not None and weight(line) is Weight.STRONG:
+                places = self._places[line]
+                places.append((fragment, index))
+                if len(places) > _KEPT:
+                    del places[0]
+
+    def put_missing(self, fragment: Fragment, present: Iterable[str]) -> None:
+        """Keep the lines of a fragment that are not in the present text."""
+        there = set(present)
+        self.put(fragment, (index for index, line in enumerate(fragment.lines) if line not in there))
+
+    def find(self, line: str) -> Iterator[tuple[Fragment, int]]:
+        """Yield where a line stood, the latest first."""
+        return reversed(self._places.get(line, ()))
+
+
+class Search:
+    """One search of an attic, and of a few whole texts, for the lines of a text that are not explained yet."""
+
+    def __init__(
+        self,
+        lines: Sequence[str],
+        carried: UntouchedMarks,
+        attic: Attic,
+        *,
+        texts: Sequence[Fragment],
+        since: datetime | None,
+    ) -> None:
+        self._lines = lines
+        self._since = since
+        self._carried = carried
+        self._attic = attic
+        self._texts = texts
+        self._claims: defaultdict[int, list[tuple[int, LineMark]]] = defaultdict(list)  # and how much stands around it
+        self._hints: defaultdict[int, list[LineMark]] = defaultdict(list)
+        self._doubts: defaultdict[int, list[LineMark]] = defaultdict(list)
+        self._kept = Counter(line for line, sure in zip(lines, carried.sure, strict=True) if sure)
+        self._done: dict[tuple[int, int], int] = {}  # fragment and distance: explored up to this line
+
+    def run(self) -> None:
+        """Complete what was carried over with what is found again."""
+        unsure = [index for index in self._carried.open_lines() if weight(self._lines[index]) is Weight.STRONG]
+        if not unsure:
+            return
+        counts = Counter(self._lines)
+        for index in unsure:
+            # What is everywhere says nothing, however long it is; and to walk from all of it to all of it takes ages.
+            if (times := counts[self._lines[index]]) <= _FREQUENT:
+                self._look_for(index, times)
+        for index, claims in self._claims.items():
+            self._settle(index, claims)
+        for index, marks in self._doubts.items():
+            if (known := self._carried.marks[index]) is not None:
+                self._carried.marks[index] = joined([known, *marks])
+        for index, marks in self._hints.items():
+            if index not in self._claims:
+                known = self._carried.marks[index]
+                self._carried.marks[index] = opened(joined(marks if known is None else [known, *marks]), self._since)
+
+    def _look_for(self, index: int, times: int) -> None:
+        line = self._lines[index]
+        for fragment, place in self._places_of(line):
+            if self._done.get((id(fragment), place - index), -1) >= index:
+                continue
+            if times <= fragment.count(line) and self._is_in_place(fragment, place, index):
+                self._claim(fragment, place, index)
+            elif (mark := fragment.marks[place]) is not None and mark.authors:
+                self._hints[index].append(matched(mark))
+
+    def _places_of(self, line: str) -> Iterator[tuple[Fragment, int]]:
+        """Yield where a line was: in what was there last, if it was; else wherever it was once."""
+        texts = [text for text in self._texts if text.count(line)]
+        there = self._kept[line]
+        for text in texts:
+            place = text.find(line)
+            # What is still where it was did not come from there: this is a copy, whoever made it.
+            if place is not None and text.has(place, line) and not there:
+                yield text, place
+        if not texts:
+            yield from self._attic.find(line)
+
+    def _is_in_place(self, fragment: Fragment, place: int, index: int) -> bool:
+        alike = [
+            (theirs := _neighbour(fragment.lines, place, way)) is not None
+            and theirs == _neighbour(self._lines, index, way)
+            for way in (-1, 1)
+        ]
+        # A copy has the neighbours of what it was copied from, but for those at its ends.
+        return all(alike) if fragment.count(fragment.lines[place]) > 1 else any(alike)
+
+    def _claim(self, fragment: Fragment, place: int, index: int) -> None:
+        """Claim a line, and what hangs together with it on both sides."""
+        (above, firm_above, held_above) = self._walk(fragment, place, index, -1)
+        (below, firm_below, held_below) = self._walk(fragment, place, index, 1)
+        first = index - (above if held_above else firm_above)
+        last = index + (below if held_below else firm_below)
+        whole = above + below + 1 == len(fragment.lines)
+        if held_above + held_below < fragment.held_by and not whole:
+            first, last = index, index - 1
+        for here in range(index - above, index + below + 1):
+            if (mark := fragment.marks[place + here - index]) is None:
+                continue
+            if first <= here <= last:
+                self._claims[here].append((above + below, matched(mark)))
+            else:
+                self._hints[here].append(matched(mark))
+        self._done[id(fragment), place - index] = index + below
+
+    def _walk(self, fragment: Fragment, place: int, index: int, way: int) -> tuple[int, int, bool]:
+        """Return how many lines hang together with one on one side, to the last, and to the last that says something.
+
+        And whether they are held from the other end as well: what says nothing may belong to what it was put next to.
+        """
+        at, here = place + way, index + way
+        size = firm = 0
+        while 0 <= here < len(self._lines) and not self._carried.sure[here] and fragment.has(at, self._lines[here]):
+            if fragment.marks[at] is None:
+                # What was taken away comes back between lines that never left, not with a copy of them.
+                return size, firm, fragment.held_by < _BOTH
+            size += 1
+            if weight(self._lines[here]) is Weight.STRONG:
+                firm = size
+            at, here = at + way, here + way
+        inside = 0 <= here < len(self._lines), 0 <= at < len(fragment.lines)
+        if not all(inside):
+            return size, firm, not any(inside)
+        self._contest(fragment, at, here, way)
+        ends_there = at in fragment.used and bool(self._carried.sure[here])
+        return size, firm, ends_there or self._is_held(fragment, at, here, way)
+
+    def _is_held(self, fragment: Fragment, at: int, here: int, way: int) -> bool:
+        """Return whether the next lines are the same, up to one that says something: a blank line holds nothing."""
+        for _ in range(_NEAR):
+            inside = 0 <= here < len(self._lines), 0 <= at < len(fragment.lines)
+            if not all(inside):
+                return not any(inside)
+            if fragment.lines[at] != self._lines[here]:
+                return False
+            if weight(self._lines[here]) is not Weight.TRIVIAL:
+                return True
+            at, here = at + way, here + way
+        return False
+
+    def _contest(self, fragment: Fragment, at: int, here: int, way: int) -> None:
+        """Doubt lines that say nothing, and were taken for others, where they go on from what was found again."""
+        while (
+            0 <= here < len(self._lines)
+            and weight(self._lines[here]) is Weight.TRIVIAL
+            and fragment.shows(at, self._lines[here])
+            and (mark := fragment.marks[at]) is not None
+        ):
+            elsewhere = fragment.used.get(at)
+            if elsewhere is not None and elsewhere != here:
+                self._doubts[elsewhere].append(unexplained(self._since))
+            elif elsewhere is None and self._carried.sure[here]:
+                self._doubts[here].append(matched(mark))
+            at, here = at + way, here + way
+
+    def _settle(self, index: int, claims: Sequence[tuple[int, LineMark]]) -> None:
+        # Lines that say nothing belong to the larger of two things that they were seen in.
+        least = 0 if weight(self._lines[index]) is Weight.STRONG else max(size for size, _ in claims)
+        mark = joined(mark for size, mark in claims if size >= least)
+        known = self._carried.marks[index]
+        if known is not None and weight(self._lines[index]) is Weight.TRIVIAL:
+            # It may be the one that was here before, and what moved to its side came without.
+            mark = joined((mark, known))
+        self._carried.marks[index] = mark
+        self._carried.sure[index] = mark.is_certain
+
+
+def _neighbour(lines: Sequence[str], index: int, way: int) -> str | None:
+    """Return the nearest line above or below that says something."""
+    for step in range(1, _NEAR + 1):
+        at = index + way * step
+        if not 0 <= at < len(lines):
+            return None
+        if weight(lines[at]) is not Weight.TRIVIAL:
+            return lines[at]
+    return None

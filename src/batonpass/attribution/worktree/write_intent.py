@@ -1,0 +1,248 @@
+"""What a call was told to write, and whether what became of a file fits that.
+
+No system tells who wrote a file. What is left is what a call was told: a command that writes a file by name, and a file
+that is then as that command leaves it. Everything else that changes while a call runs may be its work or anybody's.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
+from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batonpass.attribution.changes.change import Certainty, digest_of
+from batonpass.attribution.worktree.tree_difference import Difference
+
+# What a file outside of the differences has in it: all that it may have; None if nobody can tell.
+Contents: TypeAlias = Callable[[str], Sequence[bytes] | None]
+
+_MOST_STATES: Final = 32
+_SMALL: Final = 64 * 1024  # bytes
+_MOST_DEEP: Final = 2  # stars for any depth in one pattern: more of them may take long
+_MOST_COMPARED: Final = 2 * 1024 * 1024  # bytes of a file whose words are counted
+_WORD: Final = re.compile(rb"\w+")
+
+
+class FileAct(Enum):
+    """What is done to a file that is written by name."""
+
+    EDITS = auto()  # anything may come of it
+    BECOMES = auto()  # exactly a text
+    APPENDS = auto()
+    COPIES = auto()  # what another file has
+    MOVES = auto()  # likewise, and the other is gone
+    REMOVES = auto()
+    TOUCHES = auto()  # it is there afterwards, and otherwise as it was
+    FORMATS = auto()  # it has the same words
+    FIXES = auto()  # of a directory, it has no new words; of a file that is named itself, anything
+
+
+class WriteFit(Enum):
+    """How what became of a file goes with what a call was told."""
+
+    UNNAMED = auto()
+    OTHERWISE = auto()  # it was to be written, and this is not what comes of that
+    ACCEPTED = auto()  # it was to be written, and what comes of that cannot be checked
+    EXACT = auto()
+
+
+class _Unknown:
+    """Bytes that nobody can foretell."""
+
+
+_UNKNOWN: Final = _Unknown()  # a write may have left anything
+_UNSEEN: Final = _Unknown()  # what was there before, and was too much to keep
+_State: TypeAlias = bytes | _Unknown | None  # None: no file
+
+
+class NamedWrite(Struct, frozen=True, kw_only=True):
+    """One file that is written by name, or files by a pattern, or all below a directory."""
+
+    path: str  # from the root of the work tree; `""` is the root
+    act: FileAct = FileAct.EDITS
+    below: bool = False  # what lies below it is meant as well
+    text: bytes | None = None  # what is written or appended; None: nobody can foretell it
+    source: str | None = None  # where copied bytes come from: from the root, or absolute if it lies outside
+    endings: frozenset[str] = frozenset()  # of names, if only such files are meant
+
+    def covers(self, path: str) -> bool:
+        """Return whether a file is meant."""
+        if self.endings and not path.endswith(tuple(self.endings)):
+            return False
+        return self._rest(path) is not None
+
+    def is_named(self, path: str) -> bool:
+        """Return whether the file itself is meant, and not a directory that it lies in."""
+        return self._rest(path) == ""
+
+    def origin(self, path: str) -> tuple[str, bool] | None:
+        """Return where the bytes of a file come from, and whether that is by its own name."""
+        rest = self._rest(path)
+        if self.source is None or rest is None:
+            return None
+        return f"{self.source}/{rest}".strip("/") if rest and self.source else rest or self.source, not rest
+
+    def _rest(self, path: str) -> str | None:
+        """Return how a file is called below this path, `""` if it is this; None if it is not meant."""
+        wanted, parts = self.path.split("/") if self.path else [], path.split("/")
+        if "**" in wanted:
+            return "" if wanted.count("**") <= _MOST_DEEP and _is_like(parts, wanted, below=self.below) else None
+        if len(parts) < len(wanted) or (len(parts) > len(wanted) and not self.below):
+            return None
+        if not all(map(_is_part, parts, wanted)):
+            return None
+        return "/".join(parts[len(wanted) :])
+
+
+def _is_like(parts: Sequence[str], wanted: Sequence[str], *, below: bool) -> bool:
+    if not wanted:
+        return below or not parts
+    if wanted[0] == "**":
+        return any(_is_like(parts[skipped:], wanted[1:], below=below) for skipped in range(len(parts) + 1))
+    return bool(parts) and _is_part(parts[0], wanted[0]) and _is_like(parts[1:], wanted[1:], below=below)
+
+
+def _is_part(part: str, wanted: str) -> bool:
+    # A name may have brackets in it, and a star finds no hidden file.
+    return part == wanted or (fnmatchcase(part, wanted) and part.startswith(".") <= wanted.startswith("."))
+
+
+class Intent(Struct, frozen=True, kw_only=True):
+    """What a call was told to write."""
+
+    writes: tuple[NamedWrite, ...] = ()
+    brings: bool = False  # it has git put into the work tree what commits and stashes have
+    only: bool = False  # it writes what it names, and nothing else
+
+    def names(self, path: str) -> bool:
+        """Return whether it is told to write a file."""
+        return any(write.covers(path) for write in self.writes)
+
+    def fit(self, difference: Difference, contents: Contents) -> WriteFit:
+        """Return how what became of a file goes with this."""
+        writes = [write for write in self.writes if write.covers(difference.path)]
+        if not writes:
+            return WriteFit.UNNAMED
+        # Of a row of commands any may have been left out: one failed, or its condition did not hold. First stands what
+        # all of them lead to; of a large file only that is worked out, since the command decides how many there are.
+        states: list[_State] = [_before(difference)]
+        most = _MOST_STATES if len(difference.before or b"") <= _SMALL else 1
+        for write in writes:
+            grown = [new for old in states for new in _after(write, old, difference, contents)]
+            states = list(dict.fromkeys((*grown, *states)))[:most]
+        if any(_is_now(state, difference) for state in states):
+            return WriteFit.EXACT
+        return WriteFit.ACCEPTED if _UNKNOWN in states else WriteFit.OTHERWISE
+
+
+UNTOLD: Final = Intent()
+
+
+def _before(difference: Difference) -> _State:
+    return _UNSEEN if difference.before is None and difference.before_digest is not None else difference.before
+
+
+def _after(write: NamedWrite, old: _State, difference: Difference, contents: Contents) -> Iterator[_State]:
+    """Yield what a file may have in it once a write is done; nothing if this cannot be what became of it."""
+    match write.act:
+        case FileAct.BECOMES:
+            yield _UNKNOWN if write.text is None else write.text
+        case FileAct.APPENDS:
+            known = write.text is not None and not isinstance(old, _Unknown)
+            yield (old or b"") + (write.text or b"") if known else _UNKNOWN  # type: ignore[operator]  # known: it is bytes
+        case FileAct.COPIES | FileAct.MOVES:
+            yield from _copied(write, difference, contents)
+        case FileAct.REMOVES:
+            yield None
+        case FileAct.TOUCHES:
+            yield b"" if old is None else old
+        case FileAct.FORMATS | FileAct.FIXES:
+            yield from _reworked(write, old, difference)
+        case FileAct.EDITS:
+            yield _UNKNOWN
+
+
+def _copied(write: NamedWrite, difference: Difference, contents: Contents) -> Iterator[_State]:
+    origin = write.origin(difference.path)
+    if origin is None:
+        yield _UNKNOWN
+        return
+    source, is_named = origin
+    known = contents(source)
+    if known:
+        yield from known
+    elif known is None and is_named:
+        yield _UNKNOWN
+
+
+def _reworked(write: NamedWrite, old: _State, difference: Difference) -> Iterator[_State]:
+    new = difference.after
+    if isinstance(old, _Unknown) or (write.act is FileAct.FIXES and write.is_named(difference.path)):
+        yield _UNKNOWN
+        return
+    if old is None or new is None or max(len(old), len(new)) > _MOST_COMPARED:
+        return
+    had, has = _words(old), _words(new)
+    if had == has or (write.act is FileAct.FIXES and not has - had):
+        yield new
+
+
+def _words(data: bytes) -> Counter[bytes]:
+    return Counter(word.lower() for word in _WORD.findall(data))
+
+
+def _is_now(state: _State, difference: Difference) -> bool:
+    if isinstance(state, _Unknown):
+        return False
+    if state is None or difference.after_digest is None:
+        return state is None and difference.after_digest is None and difference.after is None
+    return digest_of(state) == difference.after_digest
+
+
+def moved(differences: Sequence[Difference], intent: Intent) -> list[Difference]:
+    """Return differences with each move onto a file that was there told as one: the lines came with the file."""
+    gone = {each.path: each for each in differences if each.after_digest is None and each.before is not None}
+    found: dict[str, Difference] = {}
+    told: set[str] = set()
+    for each in differences:
+        for write in intent.writes if each.before_digest is not None and each.after is not None else ():
+            origin = write.origin(each.path) if write.act is FileAct.MOVES else None
+            source = None if origin is None else gone.get(origin[0])
+            if source is not None and source.before == each.after and source.path not in told:
+                found[each.path] = replace(
+                    each, before=source.before, before_digest=source.before_digest, renamed_from=source.path
+                )
+                told.add(source.path)
+    return [found.get(each.path, each) for each in differences if each.path not in told]
+
+
+def told_apart(
+    differences: Iterable[Difference],
+    intent: Intent,
+    others: Mapping[str, Intent | None],
+    *,
+    contents: Contents,
+    brought: Collection[str] = (),
+) -> Iterator[Difference]:
+    """Yield differences with how certain it is that a call made them, and which others may have.
+
+    Of calls among `others` without an intent nobody knows what they were told. `brought` are the paths at which there
+    is now what git keeps.
+    """
+    for each in differences:
+        fit = intent.fit(each, contents)
+        # What git brought and an edit changed in one command cannot be told apart: then only exact bytes are certain.
+        if fit is WriteFit.EXACT or (fit is WriteFit.ACCEPTED and not intent.brings):
+            others_too = (call for call, other in others.items() if other is None or other.names(each.path))
+            yield replace(each, overlapping=tuple(sorted(others_too)))
+        elif intent.brings and each.path in brought:
+            yield replace(each, certainty=Certainty.BROUGHT)
+        else:
+            may_have = (
+                call for call, other in others.items() if other is None or not other.only or other.names(each.path)
+            )
+            yield replace(each, certainty=Certainty.CANDIDATE, overlapping=tuple(sorted(may_have)))

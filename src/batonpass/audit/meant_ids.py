@@ -1,0 +1,344 @@
+"""What people mean by an id: one rule for every command and every call that takes one.
+
+In this order: `last`; a whole id; an exact name, of an agent, a series, a session or a tool; the last characters of an
+id, because those are random. Exactly one thing must answer. If several do, the error lists them with enough to choose
+by, and nothing is guessed.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Final, TypeVar
+
+from msgspec import Struct
+
+from batonpass.audit.short_ids import LAST, ending, telling_length
+from batonpass.errors import AmbiguousIdError, NotFoundError, ShortIdError
+from batonpass.model.base.ids import (
+    CALL,
+    CONTENT,
+    HANDOFF,
+    RECEIPT,
+    RUN,
+    SESSION,
+    AgentId,
+    CallId,
+    ContentId,
+    HandoffId,
+    ReceiptId,
+    RunId,
+    SessionId,
+    StreamId,
+    pattern_of,
+    session_named,
+    time_of,
+)
+from batonpass.model.baton.session import session_of
+from batonpass.model.bodies.body import ToolCached
+from batonpass.model.ledger.key import Key, KeyStatus
+from batonpass.model.ledger.receipt import StoredReceipt
+from batonpass.model.ledger.run import Handoff, Run, RunState
+from batonpass.records.call import Asked
+from batonpass.records.lineage import Tasks, read_task
+from batonpass.records.text import read_receipt
+from batonpass.store.port import LedgerView, ReceiptQuery
+
+# Short endings are accidents: in a ledger of a thousand receipts, one of thirty mistyped endings of three characters
+# finds something, and one of a thousand with four. Four are what our own lists print.
+SHORTEST: Final = 4
+
+_SHOWN: Final = 5
+_LONGEST_ID: Final = len(RECEIPT) + 1 + 26
+_LONGEST_NAME: Final = 128
+
+Thing = TypeVar("Thing")
+
+
+class Meant(Struct, frozen=True, kw_only=True):
+    """The one thing that answers to what somebody typed."""
+
+    id: RunId | HandoffId | ReceiptId | CallId | SessionId | ContentId
+    receipt: ReceiptId | None = None  # of a call: that of its request, of its denial, or of its hold
+
+    @property
+    def kind(self) -> str:
+        """Return which kind of thing it is."""
+        return self.id.partition("_")[0]
+
+
+def choose(
+    given: str,
+    what: str,
+    *,
+    named: Callable[[str], Iterable[Thing]],
+    ended: Callable[[str], Iterable[Thing]],
+    lines: Callable[[Sequence[Thing]], Iterable[str]],
+) -> Thing:
+    """Return the one thing that is meant: one that is called exactly so, else one whose id ends like this.
+
+    A name goes first, because a name cannot be made longer, and an ending can. Raises `NotFoundError`, `ShortIdError`
+    for what is no name and too short for an ending, and `AmbiguousIdError`.
+    """
+    wanted = _plain(given)
+    found = _some(named, wanted)
+    if not found and 0 < len(wanted) < SHORTEST:
+        raise ShortIdError(what, given, SHORTEST)
+    # Ids are lower case. A capital letter is a name's, and a name is somebody else's if one letter of it differs.
+    if not found and len(wanted) <= _LONGEST_ID and wanted.isascii() and wanted == wanted.lower():
+        found = _some(ended, wanted)
+    if not found:
+        raise NotFoundError(what, given)
+    if len(found) > 1:
+        rest = ("… and more",) if len(found) > _SHOWN else ()
+        raise AmbiguousIdError(what, given, (*lines(found[:_SHOWN]), *rest))
+    return found[0]
+
+
+def get_meant(view: LedgerView, given: str, kinds: Sequence[str], what: str | None = None) -> Meant:
+    """Return what is meant, among things of these kinds; `last` is the last of the first kind that there is.
+
+    An agent's name means its run, or what was handed to it; a series' or a session's name the session; and, where only
+    receipts can be meant, an agent's name means those of its runs. Raises as `choose` does.
+    """
+    if (whole := _whole(view, _plain(given), kinds)) is not None:
+        return whole
+    return choose(
+        given,
+        what or _either(kinds),
+        named=lambda name: find_named(view, name, kinds),
+        ended=lambda end: find_ended(view, end, kinds),
+        lines=lambda found: describe(view, found),
+    )
+
+
+def get_run(view: LedgerView, given: str) -> Run:
+    """Return the run that is meant. Raises as `choose` does."""
+    return view.get_run(RunId(get_meant(view, given, (RUN,)).id))
+
+
+def get_open_root(view: LedgerView) -> Run:
+    """Return the last root run that is still open. Raises `NotFoundError`."""
+    for run in view.find_runs(roots=True, states=[RunState.OPEN], limit=1):
+        return run
+    raise NotFoundError("open root run", LAST)
+
+
+def get_handoff(view: LedgerView, given: str) -> Handoff:
+    """Return the handoff that is meant; a name is that of the agent it went to. Raises as `choose` does."""
+    return view.get_handoff(HandoffId(get_meant(view, given, (HANDOFF,)).id))
+
+
+def get_receipt(view: LedgerView, given: str) -> StoredReceipt:
+    """Return the receipt that is meant. Raises as `choose` does."""
+    return view.get_receipt(ReceiptId(get_meant(view, given, (RECEIPT,)).id))
+
+
+def get_session(view: LedgerView, given: str) -> SessionId:
+    """Return the session that is meant: by its id, its name, a root of it, or its series. Raises as `choose` does."""
+    return SessionId(get_meant(view, given, (SESSION,)).id)
+
+
+def find_erasable(view: LedgerView, given: str) -> tuple[str, tuple[ContentId, ...]]:
+    """Return what is meant, a content, a receipt or a run, and the contents that belong to it.
+
+    A run's task is not among them: it stands in the stream of the run that offered it. Raises as `choose` does.
+    """
+    meant = get_meant(view, given, (RUN, RECEIPT, CONTENT), "content, receipt or run")
+    return meant.id, tuple(_contents_of(view, meant))
+
+
+def get_key(keys: Iterable[Key], given: str) -> Key:
+    """Return the key whose id begins or ends like this, or whose relay's id ends like this.
+
+    A relay that rotated has several keys; then its active one is meant. Raises as `choose` does.
+    """
+    known = list(keys)
+
+    def ended(end: str) -> list[Key]:
+        by_id = [key for key in known if key.id.startswith(end) or key.id.endswith(end)]
+        by_relay = [key for key in known if key.relay is not None and key.relay.endswith(end)]
+        if len({key.relay for key in by_relay}) == 1 and not by_id:
+            return [key for key in by_relay if key.status is KeyStatus.ACTIVE] or by_relay
+        return by_id + [key for key in by_relay if key not in by_id]
+
+    def lines(found: Sequence[Key]) -> Iterator[str]:
+        return (f"{key.id[:16]} · {key.role} {ending(key.relay or '')} · {key.status}" for key in found)
+
+    return choose(given, "key", named=lambda _: (), ended=ended, lines=lines)
+
+
+def find_named(view: LedgerView, name: str, kinds: Sequence[str]) -> Iterator[Meant]:
+    """Yield what is called exactly so, among things of these kinds; `last` is the last of the first kind."""
+    if name == LAST:
+        yield from islice((meant for kind in kinds for meant in _last(view, kind)), 1)
+        return
+    if len(name) > _LONGEST_NAME:
+        return
+    if RUN in kinds or HANDOFF in kinds:
+        yield from _work_of(view, AgentId(name), kinds)
+    elif SESSION in kinds:
+        # Whoever names a session gives it always the same id; a series is named in the rows.
+        series = [session_of(run) for run in view.find_runs(series=name, limit=1)]
+        called = [*view.find_ids(SESSION, session_named(name))]
+        yield from (Meant(id=session) for session in dict.fromkeys((*series, *map(SessionId, called))))
+    elif RECEIPT in kinds:
+        yield from (Meant(id=stored.id) for stored in _receipts_of(view, AgentId(name)))
+
+
+def _receipts_of(view: LedgerView, agent: AgentId) -> Iterator[StoredReceipt]:
+    """Yield the latest receipts of an agent's latest runs, the last first: as many as it takes to be ambiguous."""
+    for run in view.find_runs(agent=agent, limit=_SHOWN + 1):
+        yield from reversed(deque(view.find_receipts(ReceiptQuery(stream=StreamId(run.id))), _SHOWN + 1))
+
+
+def find_ended(view: LedgerView, end: str, kinds: Collection[str]) -> Iterator[Meant]:
+    """Yield the things of these kinds whose ids end like this."""
+    for kind, made in ((RUN, RunId), (HANDOFF, HandoffId), (RECEIPT, ReceiptId), (CONTENT, ContentId)):
+        if kind in kinds:
+            yield from (Meant(id=made(found)) for found in view.find_ids(kind, end))
+    if CALL in kinds:
+        yield from _find_calls(view, end)
+    if SESSION in kinds:
+        yield from (Meant(id=session) for session in dict.fromkeys(_find_sessions(view, end)))
+
+
+def describe(view: LedgerView, found: Sequence[Meant]) -> Iterator[str]:
+    """Yield for each thing enough to choose by: its ending, its kind, whose it is, when it began, and on what task."""
+    tasks = Tasks(view)
+    length = telling_length([meant.id.rpartition("_")[2] for meant in found])
+    for meant in found:
+        about, at, task = _about(view, tasks, meant)
+        yield " · ".join((ending(meant.id, length), about, at.astimezone().strftime("%Y-%m-%d %H:%M:%S"), *task))
+
+
+def _plain(given: str) -> str:
+    """Return what was typed without what our own output puts around it."""
+    return given.strip().removeprefix("…")
+
+
+def _some(find: Callable[[str], Iterable[Thing]], wanted: str) -> list[Thing]:
+    # Nothing is called like what cannot be printed, and some databases refuse to look for it.
+    return list(islice(find(wanted), _SHOWN + 1)) if wanted and wanted.isprintable() else []
+
+
+def _either(kinds: Sequence[str]) -> str:
+    *most, last = sorted(kinds)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _whole(view: LedgerView, wanted: str, kinds: Collection[str]) -> Meant | None:
+    """Return what has exactly this id, whoever else may be called so."""
+    kind = wanted.partition("_")[0]
+    if kind not in kinds or not re.fullmatch(pattern_of(kind), wanted):
+        return None
+    return next(find_ended(view, wanted, (kind,)), None)
+
+
+def _last(view: LedgerView, kind: str) -> Iterator[Meant]:
+    match kind:
+        case "run":
+            yield from (Meant(id=run.id) for run in view.find_runs(limit=1))
+        case "handoff":
+            yield from (Meant(id=handoff.id) for handoff in view.find_handoffs(limit=1))
+        case "session":
+            yield from (Meant(id=session_of(run)) for run in view.find_runs(roots=True, limit=1))
+        case "call":
+            receipts = (view.get_receipt(ReceiptId(found)) for found in view.find_ids(RECEIPT, ""))
+            yield from islice(_calls_in(stored for stored in receipts if stored.kind.startswith("tool.")), 1)
+        case _:
+            yield from (Meant(id=ReceiptId(found)) for found in islice(view.find_ids(kind, ""), 1))
+
+
+def _work_of(view: LedgerView, agent: AgentId, kinds: Collection[str]) -> Iterator[Meant]:
+    """Yield what an agent worked on, each once: its run, or the handoff of which it made several attempts."""
+    if HANDOFF not in kinds:
+        yield from (Meant(id=run.id) for run in view.find_runs(agent=agent, limit=_SHOWN + 1))
+        return
+    work: dict[RunId | HandoffId, list[RunId]] = {}
+    for run in view.find_runs(agent=agent) if RUN in kinds else ():
+        work.setdefault(run.handoff or run.id, []).append(run.id)
+        if len(work) > _SHOWN:
+            break
+    for handoff in view.find_handoffs(to=agent):
+        if len(work) > _SHOWN:
+            break
+        work.setdefault(handoff.id, [])
+    for one, runs in work.items():
+        yield Meant(id=runs[0] if len(runs) == 1 else one)
+
+
+def _find_calls(view: LedgerView, end: str) -> Iterator[Meant]:
+    yield from (meant for meant in _calls_in(view.find_call_receipts(end)) if meant.id.endswith(end))
+
+
+def _calls_in(receipts: Iterable[StoredReceipt]) -> Iterator[Meant]:
+    for stored in receipts:
+        body = read_receipt(stored).body
+        if isinstance(body, Asked) and not isinstance(body, ToolCached):
+            yield Meant(id=body.call, receipt=stored.id)
+
+
+def _find_sessions(view: LedgerView, end: str) -> Iterator[SessionId]:
+    yield from map(SessionId, view.find_ids(SESSION, end))
+    # A root that nobody gave a session is one by itself, under its own last characters.
+    tail = end.removeprefix(f"{SESSION}_")
+    yield from map(session_of, _roots(view.get_run(RunId(run)) for run in view.find_ids(RUN, tail)))
+
+
+def _roots(runs: Iterable[Run]) -> Iterator[Run]:
+    return (run for run in runs if run.parent is None)
+
+
+def _about(view: LedgerView, tasks: Tasks, meant: Meant) -> tuple[str, datetime, tuple[str, ...]]:
+    """Return what a thing is and whose, when it began, and its task as far as it has one."""
+    match meant.kind:
+        case "run":
+            run = view.get_run(RunId(meant.id))
+            return f"run of {run.agent}", run.started_at, (run.state, tasks.first_line(run))
+        case "handoff":
+            handoff = view.get_handoff(HandoffId(meant.id))
+            task = read_task(view, handoff)
+            words = "unknown" if task is None else task.first_line
+            return f"handoff to {handoff.to}", time_of(handoff.id), (handoff.state, words)
+        case "session":
+            last = _last_root(view, SessionId(meant.id))
+            return f"session of {last.agent}", last.started_at, (last.state, tasks.first_line(last))
+        case "content":
+            return "content", time_of(meant.id), ()
+        case _:
+            stored = view.get_receipt(ReceiptId(meant.receipt or meant.id))
+            return _about_receipt(view, tasks, meant, stored)
+
+
+def _about_receipt(
+    view: LedgerView, tasks: Tasks, meant: Meant, stored: StoredReceipt
+) -> tuple[str, datetime, tuple[str, ...]]:
+    what = f"{meant.kind} {stored.kind}"
+    if meant.kind == CALL and isinstance(body := read_receipt(stored).body, Asked):
+        what = f"call {body.tool}"
+    try:
+        run = view.get_run(RunId(stored.stream))
+    except NotFoundError:
+        return f"{what} of {stored.stream.partition('_')[0]} {ending(stored.stream)}", time_of(stored.id), ()
+    return f"{what} of {run.agent} {ending(run.id)}", time_of(stored.id), (tasks.first_line(run),)
+
+
+def _last_root(view: LedgerView, session: SessionId) -> Run:
+    named = next(_roots(view.find_runs(session=session)), None)
+    # Without runs of that name it is a root that nobody gave a session, under its own characters.
+    return named or view.get_run(RunId(f"{RUN}_{session.partition('_')[2]}"))
+
+
+def _contents_of(view: LedgerView, meant: Meant) -> Iterator[ContentId]:
+    if meant.kind == CONTENT:
+        yield ContentId(meant.id)
+        return
+    if meant.kind == RECEIPT:
+        receipts: Iterable[StoredReceipt] = [view.get_receipt(ReceiptId(meant.id))]
+    else:
+        receipts = view.find_receipts(ReceiptQuery(stream=StreamId(meant.id)))
+    for stored in receipts:
+        for ref in read_receipt(stored).content.values():
+            yield ref.id

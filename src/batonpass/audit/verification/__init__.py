@@ -1,0 +1,1 @@
+"""Verification in the numbered steps of docs/spec/verification.md."""

@@ -1,0 +1,97 @@
+"""What travels with handoffs, followed through receipts alone: the same id and digest at every hop."""
+
+from msgspec import Struct, field
+
+from batonpass.errors import UnlinkedError
+from batonpass.model.base.ids import ContentId, Digest, HandoffId, RunId
+from batonpass.model.baton.baton import INHERITED
+from batonpass.model.bodies.body import (
+    Carried,
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    Part,
+    RunClosed,
+    RunRecorded,
+    RunRelaxed,
+    RunStarted,
+    SessionResumed,
+    SessionSaved,
+)
+from batonpass.model.ledger.receipt import Receipt
+
+
+class CarriedItems(Struct):
+    """Which items there are, where each came from, and what every run is bound to hand on."""
+
+    known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # of which tree, as what
+    binding: dict[RunId, dict[ContentId, Carried]] = field(default_factory=dict)  # constraints and exclusions of a run
+    offers: dict[HandoffId, tuple[Carried, ...]] = field(default_factory=dict)
+
+    def require(self, receipt: Receipt) -> None:
+        """Refuse a receipt that names an item that nobody recorded with this digest, as this part of a baton.
+
+        Raises `UnlinkedError`.
+        """
+        match receipt.body:
+            case RunRecorded() as body:
+                self._require(receipt, body.items, "items", anew=True)
+            case HandoffInitiated() as body:
+                self._require(receipt, body.carries, "carries")
+            case HandoffCompleted() | HandoffFailed() as body:
+                self._require(receipt, body.gives, "gives")
+            case RunRelaxed() as body if body.item not in self.binding.get(body.run, {}):
+                raise UnlinkedError(f"{body.item} does not bind this run", field="item")
+
+    def require_inherited(self, body: SessionSaved | SessionResumed, trees: frozenset[RunId], *, whole: bool) -> None:
+        """Refuse a session that keeps what nobody recorded so in one of these trees; in a part, what is there counts.
+
+        Raises `UnlinkedError`.
+        """
+        for item in body.kept:
+            tree, *recorded = self.known.get(item.item, (None, None, None))
+            if (tree is not None or whole) and (tree not in trees or recorded != [item.digest, item.part]):
+                raise UnlinkedError(f"it names {item.item}, which nobody recorded so", field="kept")
+        for revisited in body.revisit:
+            tree = self.known.get(revisited, (None,))[0]
+            if (tree is not None or whole) and tree not in trees:
+                raise UnlinkedError(f"it names {revisited}, which nobody recorded there", field="revisit")
+
+    def _require(self, receipt: Receipt, items: tuple[Carried, ...], name: str, *, anew: bool = False) -> None:
+        own = {ref.id: ref.digest for ref in receipt.content.values()}
+        for item in items:
+            if own.get(item.item) != item.digest and (anew or not self._is_known(receipt, item)):
+                raise UnlinkedError(f"it names {item.item}, which nobody recorded so", field=name)
+
+    def remember(self, receipt: Receipt) -> None:
+        """Take in what a receipt adds."""
+        match receipt.body:
+            case RunStarted():
+                self._know(receipt, Part.INTENT, Part.INTENT)
+            case RunRecorded() as body:
+                self._learn(receipt, body.items)
+                self._bind(body.run, body.items)
+            case RunRelaxed() as body:
+                self.binding.get(body.run, {}).pop(body.item, None)
+            case HandoffInitiated() as body:
+                self._learn(receipt, body.carries)
+                self.offers[body.handoff] = body.carries
+            case HandoffAccepted() as body:
+                self._bind(body.run, self.offers.get(body.handoff, ()))
+            case HandoffCompleted() | HandoffFailed() | RunClosed():
+                self._know(receipt, "report", Part.COMPLETED)
+
+    def _is_known(self, receipt: Receipt, item: Carried) -> bool:
+        return self.known.get(item.item) == (receipt.root, item.digest, item.part)
+
+    def _know(self, receipt: Receipt, name: str, part: Part) -> None:
+        if (ref := receipt.content.get(name)) is not None:
+            self.known[ref.id] = (receipt.root, ref.digest, part)
+
+    def _learn(self, receipt: Receipt, items: tuple[Carried, ...]) -> None:
+        self.known.update((item.item, (receipt.root, item.digest, item.part)) for item in items)
+
+    def _bind(self, run: RunId, items: tuple[Carried, ...]) -> None:
+        bound = self.binding.setdefault(run, {})
+        bound.update((item.item, item) for item in items if item.part in INHERITED and item.part is not Part.INTENT)

@@ -1,0 +1,182 @@
+"""What is used up of limits, counted once more from signed receipts and held against what signed terms give.
+
+Calls are counted in the commit that requests them, so their sum never goes beyond a limit. All else is known only when
+a call is over: such a call is requested as long as something is left. What was surely used when it was requested is
+what its own stream had recorded, and what is older by more than clocks may differ: two commits of one moment may stand
+in either order.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct, field
+
+from batonpass.errors import OverLimitError, UncountedError
+from batonpass.guard.grants.grant_chain import SKEW
+from batonpass.guard.grants.limit_accounts import account_of, most_of, most_with, permit_account
+from batonpass.model.base.ids import CallId, StreamId
+from batonpass.model.bodies.body import RunSpent, ToolCompleted, ToolRequested
+from batonpass.model.bodies.tool_bodies import is_told_outside
+from batonpass.model.grants.charge import Charge, Unit, is_revocation, whole_of
+from batonpass.model.grants.grant import Terms
+from batonpass.model.grants.limits import UNLIMITED, Limits
+from batonpass.model.grants.permit import Permit
+from batonpass.model.ledger.receipt import Receipt
+
+CHARGES: Final = "charges"
+_LIMIT: Final = "limit"  # a call that was made before anybody could stop it says so of itself
+_AFTER: Final = tuple(unit for unit in Unit if unit is not Unit.CALLS)
+# What is older than this is surely older: it is added up, so that a long tree costs no more for each call.
+_SETTLED: Final = timedelta(minutes=10)
+
+
+class _Used(Struct):
+    """What is used of one account in one unit."""
+
+    total: int = 0
+    settled: int = 0
+    recent: list[tuple[datetime, StreamId, int]] = field(default_factory=list)
+
+    def add(self, receipt: Receipt, amount: int) -> None:
+        self.total += amount
+        self.recent.append((receipt.at, receipt.stream, amount))
+
+    def surely(self, receipt: Receipt) -> int:
+        """Return what was used when a receipt was recorded, in whichever order two of one moment stand."""
+        old = [one for one in self.recent if one[0] <= receipt.at - _SETTLED]
+        if old:
+            self.settled += sum(amount for _, _, amount in old)
+            self.recent = [one for one in self.recent if one[0] > receipt.at - _SETTLED]
+        return self.settled + sum(
+            amount for at, stream, amount in self.recent if stream == receipt.stream or at <= receipt.at - SKEW
+        )
+
+
+class Charges:
+    """Takes what receipts say is used up. Raises `OverLimitError` and `UncountedError`."""
+
+    def __init__(self) -> None:
+        self._limits: dict[StreamId, Limits] = {}
+        self._used: defaultdict[tuple[StreamId, Unit], _Used] = defaultdict(_Used)
+        self._set_aside: dict[CallId, dict[tuple[StreamId, Unit], int]] = {}
+
+    def know(self, terms: Terms) -> None:
+        """Take what signed terms give: altogether, and by each permit."""
+        account = account_of(terms)
+        self._limits[account] = terms.limits
+        for permit in (*terms.may.permits, *terms.may_delegate.permits):
+            if permit.limits != UNLIMITED:
+                self._limits[permit_account(account, permit)] = permit.limits
+
+    def require_counted(
+        self, receipt: Receipt, body: ToolRequested, hops: Sequence[tuple[Terms, tuple[Permit, ...]]]
+    ) -> None:
+        """Refuse a call that some limit above it did not count, or had no room for.
+
+        `hops` are the terms that it is under, each with the permits that may have let it.
+        """
+        charged = {charge.account for charge in body.charges if charge.unit is Unit.CALLS and charge.amount > 0}
+        for terms, permits in hops:
+            account = account_of(terms)
+            if terms.limits.calls is not None and account not in charged:
+                raise UncountedError(
+                    f"{terms.agent} may make {terms.limits.calls} calls, and this one is not counted", field=CHARGES
+                )
+            if (full := next(self._find_full(receipt, account, terms.limits), None)) is not None:
+                raise OverLimitError(full, field=CHARGES)
+            self._require_permit(receipt, account, permits, charged)
+
+    def _require_permit(
+        self, receipt: Receipt, account: StreamId, permits: tuple[Permit, ...], charged: set[StreamId]
+    ) -> None:
+        """Refuse a call that none of the permits which may have let it counted, or had room for."""
+        full = None
+        for permit in permits:
+            mine = permit_account(account, permit)
+            full = next(self._find_full(receipt, mine, permit.limits), None)
+            if full is None and (permit.limits.calls is None or mine in charged):
+                return
+        if full is not None:
+            raise OverLimitError(full, field=CHARGES)
+        if permits:
+            raise UncountedError(f"the call is not counted where `{permits[0]}` is", field=CHARGES)
+
+    def _find_full(self, receipt: Receipt, account: StreamId, limits: Limits) -> Iterator[str]:
+        for unit in _AFTER:
+            most = most_with(limits, unit)
+            if most is not None and (account, unit) in self._used:
+                used = self._used[account, unit].surely(receipt)
+                if used > most:
+                    yield f"{used} {unit} of {account} were used, and {limits} are given; nothing was left for the call"
+
+    def take(
+        self,
+        receipt: Receipt,
+        body: ToolRequested | ToolCompleted | RunSpent,
+        line: tuple[StreamId, ...],
+        chain: Sequence[Terms],
+    ) -> None:
+        """Count what a receipt charges, and refuse it if that is more than there is, or not all that was used."""
+        used = _used_by(body)
+        for terms in chain:
+            for unit, amount in used:
+                if amount and getattr(terms.limits, unit) is not None:
+                    _require_charged(body.charges, account_of(terms), unit, amount)
+        for charge in body.charges:
+            if whole_of(charge.account) not in line or is_revocation(charge.account):
+                raise UncountedError(f"it is charged to {charge.account}, which its run is not under", field=CHARGES)
+            if charge.amount < 0:
+                self._give_back(body, charge)
+            name = (charge.account, charge.unit)
+            self._used[name].add(receipt, charge.amount)
+            if not (isinstance(body, ToolRequested) and is_told_outside(body.flags, (_LIMIT,))):
+                self._require_within(charge)
+        if isinstance(body, ToolRequested):
+            self._keep_aside(body)
+        elif isinstance(body, ToolCompleted):
+            self._set_aside.pop(body.call, None)
+
+    def _require_within(self, charge: Charge) -> None:
+        limits = self._limits.get(charge.account)
+        if limits is None or charge.unit is not Unit.CALLS:
+            return
+        most, total = most_of(limits, charge.unit), self._used[charge.account, charge.unit].total
+        if most is not None and total > most:
+            raise OverLimitError(f"{charge.account} may make {most} calls, and this is call {total}", field=CHARGES)
+
+    def _keep_aside(self, body: ToolRequested) -> None:
+        aside: dict[tuple[StreamId, Unit], int] = {
+            (one.account, one.unit): one.amount for one in body.charges if one.unit is not Unit.CALLS
+        }
+        if aside:
+            self._set_aside[body.call] = aside
+
+    def _give_back(self, body: ToolRequested | ToolCompleted | RunSpent, charge: Charge) -> None:
+        """Refuse to give back what was never set aside for this call; a call that was requested stays counted."""
+        if charge.account not in self._limits:
+            return
+        aside = self._set_aside.get(body.call, {}) if isinstance(body, ToolCompleted) else {}
+        if -charge.amount > aside.get((charge.account, charge.unit), 0):
+            raise OverLimitError(
+                f"it gives back {-charge.amount} {charge.unit} of {charge.account} that were never set aside for it",
+                field=CHARGES,
+            )
+
+
+def _used_by(body: ToolRequested | ToolCompleted | RunSpent) -> tuple[tuple[Unit, int], ...]:
+    """Return what a receipt says was used, apart from what it charges."""
+    match body:
+        case ToolCompleted():
+            return ((Unit.SPEND, body.cost),)
+        case RunSpent():
+            return ((Unit.SPEND, body.cost), (Unit.TOKENS, body.tokens))
+        case _:
+            return ()
+
+
+def _require_charged(charges: tuple[Charge, ...], account: StreamId, unit: Unit, amount: int) -> None:
+    charged = sum(charge.amount for charge in charges if (charge.account, charge.unit) == (account, unit))
+    if charged < amount:
+        raise UncountedError(f"{amount} {unit} were used, and {charged} are charged to {account}", field=CHARGES)

@@ -1,0 +1,149 @@
+"""What waited for somebody and what was decided about it: step 8 of verification, and the signatures of step 7."""
+
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+from batonpass.errors import RevokedKeyError, UnknownKeyError, UnlinkedError
+from batonpass.guard.policy.gates import may_let_go_on
+from batonpass.model.base.ids import CallId, Digest, HandoffId, LedgerId, PrincipalId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import (
+    Gate,
+    HandoffApproved,
+    HandoffBacked,
+    HandoffDenied,
+    HandoffHeld,
+    HandoffInitiated,
+    ToolApproved,
+    ToolBacked,
+    ToolHeld,
+    ToolRefused,
+)
+from batonpass.model.ledger.key import KeyRole, KeyStatus
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.ruling import (
+    CallDecided,
+    Decided,
+    Hold,
+    hold_of_attempt,
+    hold_of_call,
+    hold_of_offer,
+    is_approval,
+    ruling_of,
+)
+from batonpass.store.fold import Derived
+from batonpass.wire.ruling import encode_ruling
+
+# What was signed, and the signatures over it: public key, signature.
+Signed: TypeAlias = tuple[bytes, tuple[tuple[bytes, bytes], ...]]
+
+DECISIONS = (HandoffBacked, HandoffApproved, HandoffDenied, ToolBacked, ToolApproved, ToolRefused)
+
+
+class Holds(Struct):
+    """Everything that waits or waited: handoffs by their latest hold, calls one by one; and who is for letting it."""
+
+    handoffs: dict[HandoffId, Hold] = field(default_factory=dict)
+    calls: dict[CallId, ToolHeld] = field(default_factory=dict)
+    open_calls: dict[CallId, Hold] = field(default_factory=dict)  # of runs that go on while they wait
+    backers: dict[Digest, set[PrincipalId]] = field(default_factory=dict)  # by the receipt that says that it waits
+
+    def remember(self, receipt: Receipt, digest: Digest, derived: Derived) -> None:
+        """Take in what a receipt says that waits."""
+        match receipt.body:
+            case HandoffInitiated() as body if body.state is State.HELD:
+                principal = derived.runs[body.run].principal
+                self.handoffs[body.handoff] = hold_of_offer(body, digest, principal=principal)
+            case HandoffHeld() as body:
+                held = None if body.call is None else self.calls.get(body.call)
+                known = derived.handoffs[body.handoff]
+                self.handoffs[body.handoff] = hold_of_attempt(
+                    body,
+                    digest,
+                    to=known.to,
+                    offer=known.initiated,
+                    key=None if held is None else held.key,
+                    principal=derived.runs[known.parent].principal,
+                )
+            case ToolHeld() as body:
+                self.calls[body.call] = body
+                if receipt.root == body.run or body.stays:
+                    run = derived.runs[body.run]
+                    self.open_calls[body.call] = hold_of_call(body, digest, agent=run.agent, principal=run.principal)
+            case HandoffBacked() | ToolBacked() as body if self._knows(body):
+                self.backers.setdefault(self.get(body).receipt, set()).add(body.by)
+            case _:
+                return
+
+    def require_held(self, body: HandoffHeld) -> None:
+        """Refuse an attempt that is said to wait for a call which its run did not hold."""
+        held = None if body.call is None else self.calls.get(body.call)
+        if body.call is not None and (held is None or held.run != body.ended.run):
+            raise UnlinkedError(f"{body.call} is no call that the attempt held", field="call")
+        if held is not None and held.stays:
+            raise UnlinkedError(f"{body.call} was to wait while its run goes on", field="call")
+
+    def get(self, body: Decided) -> Hold:
+        """Return what a decision is about."""
+        if isinstance(body, CallDecided):
+            hold = self.open_calls.get(body.call)
+            if hold is None or hold.run != body.run:
+                raise UnlinkedError(f"{body.call} is no held call of {body.run}", field="call")
+            return hold
+        found = self.handoffs.get(body.handoff)
+        if found is None:
+            raise UnlinkedError("it decides about a handoff that was never held", field="handoff")
+        return found
+
+    def _knows(self, body: HandoffBacked | ToolBacked) -> bool:
+        # In a bundle there are decisions about other trees, of which it knows nothing.
+        return body.handoff in self.handoffs if isinstance(body, HandoffBacked) else body.call in self.open_calls
+
+
+def require_decision(holds: Holds, derived: Derived, body: Decided, *, whole: bool) -> None:
+    """Refuse a decision about nothing, one by somebody whose it is not, and one without the proof that it takes."""
+    if not whole and isinstance(body, CallDecided) and body.run not in derived.runs:
+        return  # in a bundle, of a tree that is not in it
+    hold = holds.get(body)
+    if body.hold is not None and body.hold != hold.receipt:
+        raise UnlinkedError("it answers another hold than the one that waited then", field="hold")
+    if is_approval(body):
+        _require_entitled(holds, hold, body)
+    if body.proof is None:
+        if hold.proven and is_approval(body):
+            raise UnlinkedError("it takes an approver's key to let this go on, and none signed", field="proof")
+        return
+    key = derived.keys.get(body.proof.key)
+    if key is None or key.role is not KeyRole.APPROVER or key.principal != body.by:
+        raise UnknownKeyError(f"key {body.proof.key[:16]} is not an approver's key of {body.by}", field="proof")
+    if key.status is not KeyStatus.ACTIVE:
+        raise RevokedKeyError(f"key {key.id[:16]} was {key.status} before this was decided", field="proof")
+
+
+def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
+    """Refuse an approval by somebody who may not, and a last one of several that others do not stand beside."""
+    if hold.gate is not Gate.NONE and not may_let_go_on(
+        hold.gate, body.by, worker=hold.worker, principal=hold.principal
+    ):
+        raise UnlinkedError(f"{body.by} may not let it go on: the gate is {hold.gate}", field="by")
+    if hold.approvals == 1:
+        if isinstance(body, HandoffBacked | ToolBacked):
+            raise UnlinkedError("it takes one person to let this go on, and there is nobody to wait for", field="kind")
+        return
+    if body.by == hold.principal:
+        raise UnlinkedError(f"it takes {hold.approvals} people who did not ask for it, and {body.by} did", field="by")
+    people = {*holds.backers.get(hold.receipt, ()), body.by}
+    if isinstance(body, HandoffApproved | ToolApproved) and len(people) < hold.approvals:
+        raise UnlinkedError(f"it takes {hold.approvals} people to let this go on, and {len(people)} did", field="by")
+
+
+def find_signed(ledger: LedgerId, holds: Holds, derived: Derived, body: Decided) -> tuple[Signed, ...]:
+    """Return what an approver's key must have signed for a decision to be proven; nothing if it names none."""
+    if body.proof is None or body.proof.key not in derived.keys:
+        return ()
+    if isinstance(body, CallDecided) and body.call not in holds.open_calls:
+        return ()
+    ruling = ruling_of(ledger, holds.get(body), body, body.proof.at)
+    public_key = bytes.fromhex(derived.keys[body.proof.key].public_key)
+    return ((encode_ruling(ruling), ((public_key, bytes.fromhex(body.proof.signature)),)),)

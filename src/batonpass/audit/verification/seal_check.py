@@ -1,0 +1,93 @@
+"""Seals against what is here: the tree is grown receipt by receipt, and compared wherever a seal was made."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from batonpass.errors import InvalidValueError, SealError
+from batonpass.ledger.merkle import Frontier, leaf_hash
+from batonpass.ledger.note import Note, parse_note
+from batonpass.ledger.seals import origin_of
+from batonpass.model.base.ids import KeyId
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.seal import Seal
+from batonpass.signing.ed25519 import is_signed
+from batonpass.store.port import LedgerInfo
+
+
+class SealCheck:
+    """Compares seals with the tree at their size. Raises `SealError`."""
+
+    def __init__(self, info: LedgerInfo, *, notes: Iterable[str] = (), kept: Iterable[Seal] = ()) -> None:
+        self.checked = 0
+        self._origin = origin_of(info.id)
+        self._frontier = Frontier.empty()
+        self._wanted: defaultdict[int, list[tuple[Note, Seal | None]]] = defaultdict(list)
+        for text in notes:
+            note = parse_seal(text, "the given seal")
+            if note.checkpoint.size == 0:
+                raise SealError("it covers no receipts, so it proves nothing", stream="seal 0", field="size")
+            self._wanted[note.checkpoint.size].append((note, None))
+        previous = 0
+        for seal in kept:
+            if seal.previous != previous:
+                raise SealError(
+                    f"it follows the seal of {seal.previous}, and the one before it is of {previous}",
+                    stream=f"seal {seal.size}",
+                    field="previous",
+                )
+            previous = seal.size
+            note = parse_seal(seal.note, f"the seal of {seal.size}")
+            if (note.checkpoint.size, note.checkpoint.root.hex()) != (seal.size, seal.root):
+                raise SealError("the row says something else than its note", stream=f"seal {seal.size}", field="root")
+            self._wanted[seal.size].append((note, seal))
+
+    def add(self, digest: bytes, keys: Mapping[KeyId, Key]) -> None:
+        """Take the next receipt's digest, and compare the seals that were made just after it."""
+        self._frontier.append(leaf_hash(digest))
+        if self._wanted and (due := self._wanted.pop(self._frontier.size, None)) is not None:
+            for note, seal in due:
+                self._require(note, seal, keys)
+
+    def finish(self, receipts: int) -> None:
+        """Refuse seals over more than there is."""
+        if self._wanted:
+            size = max(self._wanted)
+            raise SealError(
+                f"it covers {size} receipts and {receipts} are here: at least {size - receipts} were deleted",
+                stream=f"seal {size}",
+                field="size",
+            )
+
+    def _require(self, note: Note, seal: Seal | None, keys: Mapping[KeyId, Key]) -> None:
+        place = f"seal {note.checkpoint.size}"
+        if note.checkpoint.origin != self._origin:
+            raise SealError(f"it is of {note.checkpoint.origin}, not of {self._origin}", stream=place, field="origin")
+        if not any(_signed(note, key) for key in keys.values()):
+            raise SealError("no relay that was enrolled then has signed it", stream=place, field="signature")
+        if note.checkpoint.root != self._frontier.root():
+            raise SealError(
+                f"the first {note.checkpoint.size} receipts are not those that were sealed: "
+                "some were deleted, replaced or reordered",
+                stream=place,
+                field="root",
+            )
+        if seal is not None and seal.frontier != self._frontier.to_bytes():
+            raise SealError("its frontier is not that of the tree", stream=place, field="frontier")
+        self.checked += 1
+
+
+def _signed(note: Note, key: Key) -> bool:
+    if key.role is not KeyRole.RELAY or key.status is not KeyStatus.ACTIVE:
+        return False
+    public_key = bytes.fromhex(key.public_key)
+    signatures = list(note.find_signatures(note.checkpoint.origin, public_key))
+    # All that name this key: a note with a good and a bad signature of one key was tampered with.
+    return bool(signatures) and all(is_signed(public_key, note.signed_bytes, named.signature) for named in signatures)
+
+
+def parse_seal(text: str, what: str) -> Note:
+    """Return what a seal says. Raises `SealError` if it cannot be read."""
+    try:
+        return parse_note(text)
+    except InvalidValueError as error:
+        raise SealError(f"{what} cannot be read: {error}", field=error.field) from None

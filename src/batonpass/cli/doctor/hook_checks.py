@@ -1,0 +1,74 @@
+"""What the doctor says about the hooks in Claude Code: where they are, who records, and what was missed."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from batonpass.adapters.claude_code.hook_settings import Installed, find_installed
+from batonpass.adapters.claude_code.hooks.client import HOME_NAME, LOG, HookInvocation
+from batonpass.adapters.claude_code.hooks.resident import ask_who
+from batonpass.adapters.claude_code.hooks.rules.directory_policy import DirectoryPolicy
+from batonpass.adapters.claude_code.hooks.spool import find_spooled
+from batonpass.cli.doctor.check import DoctorCheck, Level
+from batonpass.cli.output.units import counted
+from batonpass.config import Settings
+from batonpass.errors import InvalidValueError
+from batonpass.policy.file_place import FILE_NAME
+
+_PATIENCE: Final = 2.0
+
+
+def look_at_hooks(found: Settings) -> Iterator[DoctorCheck]:
+    """Yield what there is to say about the hooks of the project that a ledger belongs to."""
+    if found.home is None:
+        return
+    project = found.home.parent if found.home.name == HOME_NAME else Path.cwd()
+    installed = [one for _, one in find_installed(project)]
+    if not installed:
+        yield DoctorCheck(Level.OK, "hooks", "none in Claude Code: `batonpass init claude-code` records what it does")
+    elif len(installed) == 1:
+        yield DoctorCheck(Level.OK, "hooks", f"{_mode(installed[0])}, by {installed[0].path}")
+    else:
+        paths = " and ".join(str(one.path) for one in installed)
+        advice = "batonpass init claude-code --undo, for all files but one (--shared, --user)"
+        yield DoctorCheck(Level.BAD, "hooks", f"by {paths}: all is recorded twice", advice)
+    for one in installed[:1]:
+        yield _recorder(one, project)
+        yield from _rules(one, project)
+    waiting = sum(1 for _ in find_spooled(found.home))
+    if waiting:
+        advice = f"the next event lets them be recorded as gaps; {found.home / LOG} says why they were missed"
+        yield DoctorCheck(
+            Level.WARN, "spool", f"{counted(waiting, 'event')} of Claude Code reached no recorder", advice
+        )
+
+
+def _rules(one: Installed, project: Path) -> Iterator[DoctorCheck]:
+    if not one.enforce or not (project / FILE_NAME).exists():
+        return
+    try:
+        DirectoryPolicy(project)()
+    except InvalidValueError as error:
+        yield DoctorCheck(Level.BAD, "rules", f"{FILE_NAME}: {error}", "correct it: until then every call is refused")
+    else:
+        yield DoctorCheck(Level.OK, "rules", f"{project / FILE_NAME}")
+
+
+def _mode(one: Installed) -> str:
+    return "enforced" if one.enforce else "observed"
+
+
+def _recorder(one: Installed, project: Path) -> DoctorCheck:
+    arguments = one.arguments if "--project" in one.arguments else [*one.arguments, "--project", str(project)]
+    call = HookInvocation(arguments, dict(os.environ))
+    socket = Path(call.home) / f"{call.name}.sock"
+    if not socket.exists():
+        return DoctorCheck(Level.OK, "recorder", "not running: the next event starts it")
+    answer = ask_who(call, _PATIENCE)
+    if answer is not None:
+        stamp, _, pid = answer.partition(" ")
+        return DoctorCheck(Level.OK, "recorder", f"process {pid} answers, {stamp}")
+    return DoctorCheck(
+        Level.WARN, "recorder", "does not answer", "the next event replaces it, unless it is frozen; see `ps`"
+    )

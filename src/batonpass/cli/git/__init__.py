@@ -1,0 +1,1 @@
+"""`batonpass git`, and the repository that we stand in."""

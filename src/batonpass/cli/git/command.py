@@ -1,0 +1,189 @@
+"""`batonpass git`: in every commit the runs that made it, and the ledger's seal: who has the commit is a witness."""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import click
+
+from batonpass.accounts.blame.committed_runs import find_committed_runs, find_touched
+from batonpass.attribution.git.file_git import TRAILER as RUN_TRAILER
+from batonpass.cli.git import commit_hook
+from batonpass.cli.git.repository import TRAILER, GitError, git, hooks_directory, is_private, read_staged
+from batonpass.cli.input.ledger_access import opened_relay, settings, viewed
+from batonpass.cli.input.options import given_ledger, ledger_option
+from batonpass.cli.output.exits import tell_error
+from batonpass.cli.output.terminal import tell
+from batonpass.cli.output.units import counted
+from batonpass.errors import BatonpassError
+from batonpass.ledger.note import to_trailer
+from batonpass.model.base.ids import RunId
+from batonpass.model.ledger.seal import Seal
+from batonpass.store.factory import MEMORY, SQLITE
+
+if TYPE_CHECKING:
+    from batonpass.relay import Relay
+
+# Not one more line of the same name: whoever reads those may rely on each being a run.
+MORE_TRAILER: Final = "Batonpass-More-Runs"
+MOST_RUNS: Final = 20
+
+# Below this line of `git commit --verbose` stands the diff.
+_SCISSORS: Final = re.compile(r"^. -{24} >8 -{24}$", re.MULTILINE)
+
+
+def _seal_options(wrapped: Callable[..., None]) -> Callable[..., None]:
+    newest = click.option("--newest-seal", is_flag=True, help="Seal nothing; take the newest seal that there is.")
+    seal = click.option(
+        "--seal/--no-seal", default=True, show_default=True, help="Seal the ledger, or leave the seal out."
+    )
+    return seal(newest(wrapped))
+
+
+@click.group()
+def command() -> None:
+    """Name the runs in every commit, and put the seal there; once pushed, the remote is the witness."""
+
+
+@command.command()
+@_seal_options
+@click.option("--undo", is_flag=True, help="Take our lines out again.")
+@ledger_option
+def install(*, seal: bool, newest_seal: bool, undo: bool) -> None:
+    """Add the runs and the seal to every commit, by a hook.
+
+    A commit-msg hook that is there already is kept and still runs. A failure of ours never stops a commit.
+    """
+    hooks = hooks_directory()
+    if undo:
+        if not commit_hook.remove(hooks):
+            raise GitError(f"nothing of ours is in {hooks / commit_hook.HOOK}")
+        tell(f"removed our lines from {hooks / commit_hook.HOOK}")
+        return
+    program = Path(sys.executable).with_name("batonpass")
+    # A directory of hooks that is committed is no place for a path on this machine.
+    fallback = str(program) if program.exists() and is_private(hooks) else None
+    chosen = ["--newest-seal"] if newest_seal and seal else [] if seal else ["--no-seal"]
+    words = [*_ledger_words(), "git", "trailer", *chosen]
+    try:
+        path = commit_hook.install(hooks, words, fallback)
+    except FileExistsError as error:
+        raise GitError(f"{error.filename} is in the way: an older hook was set aside there; move it") from None
+    if not seal:
+        tell(f"{path} names the runs in a {RUN_TRAILER} trailer of every commit {_from_when()}")
+        return
+    tell(f"{path} adds {RUN_TRAILER} and {TRAILER} trailers to every commit {_from_when()}")
+    tell("push, and the remote is the witness; `batonpass ledger verify --seal git` asks it")
+
+
+def _from_when() -> str:
+    return "from now on" if _has_ledger() else "once something is recorded here"
+
+
+@command.command()
+@click.argument("message", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_seal_options
+@ledger_option
+def trailer(message: Path, *, seal: bool, newest_seal: bool) -> None:
+    """Add the runs and the seal to a commit message, for the hook.
+
+    Nothing is added, and nothing fails, if there is no ledger, nothing recorded, or no message.
+    """
+    try:
+        if not _has_ledger() or not _has_words(message):
+            return
+        with opened_relay() as relay:
+            if not relay.store.founded():
+                return
+            # The runs first, and each apart: what fails in one is no reason to go without the other.
+            _add_runs(message, relay)
+            if seal:
+                _add_seal(message, relay, newest=newest_seal)
+    except (BatonpassError, GitError) as error:
+        _go_on(error, "our trailers")
+
+
+def _add_runs(message: Path, relay: "Relay") -> None:
+    try:
+        runs = _find_runs(relay)
+        if runs:
+            lines = [f"{RUN_TRAILER}: {run}" for run in runs[:MOST_RUNS]]
+            _interpret(message, *_different(lines), *_more(len(runs) - MOST_RUNS))
+    except (BatonpassError, GitError) as error:
+        _go_on(error, "its runs")
+    else:
+        if runs:
+            tell(f"batonpass: this commit names {counted(len(runs), 'run')}")
+
+
+def _add_seal(message: Path, relay: "Relay", *, newest: bool) -> None:
+    try:
+        found = _newest(relay) if newest else relay.seal()
+        if found is not None:
+            _interpret(message, "--if-exists", "replace", "--trailer", f"{TRAILER}: {to_trailer(found.note)}")
+    except (BatonpassError, GitError) as error:
+        _go_on(error, "a seal")
+    else:
+        if found is not None:
+            tell(f"batonpass: this commit carries a seal over {counted(found.size, 'receipt')}")
+
+
+def _go_on(error: BatonpassError | GitError, without: str) -> None:
+    if isinstance(error, BatonpassError):
+        tell_error(error)
+        tell(f"batonpass: this commit goes on without {without}")
+    else:
+        tell(f"batonpass: {error.message}; this commit goes on without {without}")
+
+
+def _find_runs(relay: "Relay") -> list[RunId]:
+    staged = read_staged()
+    with viewed(relay.store) as view:
+        touched = list(find_touched(view, staged.root, staged.files))
+        return find_committed_runs(view, staged.root, staged.sides(touched), since=staged.since)
+
+
+def _different(lines: Iterable[str]) -> Iterator[str]:
+    # A message that is amended, squashed or picked has its lines already, also those of runs that only others know.
+    yield from ("--if-exists", "addIfDifferent")
+    for line in lines:
+        yield from ("--trailer", line)
+
+
+def _more(left_out: int) -> Iterator[str]:
+    if left_out > 0:
+        yield from ("--if-exists", "replace", "--trailer", f"{MORE_TRAILER}: {left_out}")
+
+
+def _interpret(message: Path, *arguments: str) -> None:
+    # Without a divider: in a commit message, a line of three dashes is just a line.
+    git("interpret-trailers", "--in-place", "--no-divider", *arguments, str(message))
+
+
+def _has_ledger() -> bool:
+    url = settings().ledger
+    return url != MEMORY and not (url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).expanduser().exists())
+
+
+def _newest(relay: "Relay") -> Seal | None:
+    with relay.store.view() as view:
+        return max(view.find_seals(), key=lambda seal: seal.size, default=None)
+
+
+def _has_words(message: Path) -> bool:
+    """Return whether a message says anything: an empty one stops the commit, and a trailer must not change that."""
+    text = _SCISSORS.split(message.read_text(encoding="utf-8", errors="replace"), maxsplit=1)[0]
+    return bool(git("stripspace", "--strip-comments", text=text).strip())
+
+
+def _ledger_words() -> list[str]:
+    """Return how the hook is told which ledger, if we were told."""
+    given = given_ledger()
+    if given is None:
+        return []
+    if urlsplit(given).password is not None:
+        raise click.UsageError("a hook would show the password in --ledger; set BATONPASS_LEDGER instead")
+    return ["--ledger", given if "://" in given else str(Path(given).absolute())]

@@ -1,0 +1,140 @@
+"""How grants look: hop by hop who gave what, what of it is used, and whether it still holds."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from batonpass.accounts.handoff.grant_chain import HeldGrant, Revocation
+from batonpass.audit.short_ids import ending
+from batonpass.cli.output.sheet import quoted, words_of
+from batonpass.cli.output.terminal import Painted, paint, say
+from batonpass.cli.output.units import moment
+from batonpass.guard.grants.limit_accounts import find_left, spelled_amount
+from batonpass.ledger.position import mode_of_child
+from batonpass.model.base.ids import HANDOFF, HandoffId, RunId, StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.grants.charge import Charged
+from batonpass.model.grants.limits import Limits
+from batonpass.model.grants.permit import Permit
+from batonpass.model.grants.scope import Scope
+from batonpass.records.shape import exact
+from batonpass.records.text import read_receipt
+from batonpass.store.port import LedgerView
+
+_LABEL: Final = 14
+_SECONDS: Final = "seconds"
+_WITHOUT: Final = {
+    Mode.OBSERVED: "all that it does is recorded, and nothing is blocked but changes to the ledger",
+    Mode.ENFORCED: "it is held to its constraints, its budget and the policy, and may call whatever these let it",
+}
+
+
+def say_chain(chain: tuple[HeldGrant, ...], mode: Mode, at: datetime) -> None:
+    """Print the hops of a chain, the first first, and whether anybody is held to the last."""
+    for number, held in enumerate(chain):
+        terms = held.terms.said
+        standing = _standing(held, chain[:number], at)
+        say(paint(name_of(held), bold=True), f" · granted by {held.granted_by} · {moment(terms.at)}", standing)
+        _say_scope("may", terms.may, held, "nothing itself")
+        _say_scope("may delegate", terms.may_delegate, held, "nothing")
+        if used := _used(terms.limits, held.used, terms.at, at):
+            _row("limits", used)
+        if terms.until is not None:
+            _row("until", moment(terms.until))
+        if terms.max_depth is not None:
+            _row("max depth", str(terms.max_depth))
+        if held.revoked is not None:
+            _row("revoked", paint(revoked_by(held.revoked), "red"))
+    if mode is Mode.OBSERVED:
+        _row("tried out", "nothing is refused by it; what would have been is recorded")
+
+
+def name_of(held: HeldGrant) -> str:
+    """Return whose grant it is, as people say it."""
+    return f"{held.terms.said.agent} {ending(held.account)}"
+
+
+def revoked_by(revocation: Revocation) -> str:
+    """Return who revoked a grant, when, and why."""
+    return f"by {revocation.by} · {moment(revocation.at)} · {quoted(words_of(revocation.reason))}"
+
+
+def mode_of(view: LedgerView, account: StreamId) -> Mode:
+    """Return whether whoever works on a handoff, or a root, is held to anything."""
+    if not account.startswith(HANDOFF):
+        return read_receipt(view.get_receipt_at(account, 1)).mode
+    handoff = view.get_handoff(HandoffId(account))
+    return mode_of_child(read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq)))
+
+
+def say_ungranted(view: LedgerView, account: StreamId, mode: Mode) -> None:
+    """Print what somebody may do who was granted nothing."""
+    known = account.startswith(HANDOFF)
+    agent = view.get_handoff(HandoffId(account)).to if known else view.get_run(RunId(account)).agent
+    say(paint(f"{agent} {ending(account)}", bold=True), f" · no grant · {mode}")
+    say("  ", _WITHOUT[mode])
+
+
+def chain_facts(chain: tuple[HeldGrant, ...]) -> list[dict[str, object]]:
+    """Return a chain for programs."""
+    return [
+        {
+            "agent": terms.agent,
+            "principal": terms.principal,
+            "granted_by": held.by,
+            "at": exact(terms.at),
+            "account": held.account,
+            "terms": held.terms.digest,
+            "may": list(terms.may.lines),
+            "may_delegate": list(terms.may_delegate.lines),
+            "limits": str(terms.limits) or None,
+            "until": exact(terms.until),
+            "max_depth": terms.max_depth,
+            "used": _amounts(held.used),
+            "permits": {permit: _amounts(used) for permit, used in held.permits.items()},
+            "revoked": None if held.revoked is None else revocation_facts(held.revoked),
+        }
+        for held in chain
+        for terms in (held.terms.said,)
+    ]
+
+
+def revocation_facts(revoked: Revocation) -> dict[str, object]:
+    """Return who revoked a grant, for programs."""
+    reason = None if revoked.reason is None else revoked.reason.words
+    return {"by": revoked.by, "at": exact(revoked.at), "reason": reason, "receipt": revoked.receipt}
+
+
+def _standing(held: HeldGrant, above: tuple[HeldGrant, ...], at: datetime) -> Painted:
+    if held.revoked is not None:
+        return paint(" · revoked", "red")
+    if (fallen := next((one for one in above if one.revoked is not None), None)) is not None:
+        return paint(f" · fell with {name_of(fallen)}", "red")
+    until = held.terms.said.until
+    return paint(" · ended", "red") if until is not None and at >= until else Painted("")
+
+
+def _say_scope(label: str, scope: Scope, held: HeldGrant, nothing: str) -> None:
+    lines = [_permit(permit, held) for permit in scope.permits] or [nothing]
+    for number, line in enumerate(lines):
+        _row("" if number else label, line)
+
+
+def _permit(permit: Permit, held: HeldGrant) -> str:
+    used = held.permits.get(permit.text)
+    told = "" if used is None else _used(permit.limits, used, None, None)
+    return f"{permit.text} · {told}" if told else permit.text
+
+
+def _used(limits: Limits, charged: Iterable[Charged], since: datetime | None, at: datetime | None) -> str:
+    """Return how much of each limit is used up, such as `3 of 20 calls`."""
+    told = ", ".join(f"{one.used} of {one.most} {one.unit}" for one in find_left(limits, charged, since=since, at=at))
+    return told and f"{told} used"
+
+
+def _amounts(charged: Iterable[Charged]) -> dict[str, int | str]:
+    return {str(one.unit): spelled_amount(one.unit, one.used) for one in charged}
+
+
+def _row(label: str, text: str) -> None:
+    say("  ", paint(f"{label:<{_LABEL}}", dim=True) if label else " " * _LABEL, text)

@@ -1,0 +1,1 @@
+"""`batonpass handoff`: one module for each command or part of the screen."""

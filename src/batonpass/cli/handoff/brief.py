@@ -1,0 +1,120 @@
+"""`batonpass handoff brief`: a baton as whoever takes it over reads it, or a person, or against the hop before."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+import click
+
+from batonpass.audit.meant_ids import get_handoff
+from batonpass.briefing.baton_difference import compare, describe_difference
+from batonpass.briefing.person import describe
+from batonpass.briefing.render import LIMIT, Briefing, brief
+from batonpass.cli.input.id_types import HANDOFF_ID
+from batonpass.cli.input.ledger_access import opened_view
+from batonpass.cli.input.options import json_option, ledger_option
+from batonpass.cli.output.terminal import say, say_json
+from batonpass.errors import GrantError, NotFoundError
+from batonpass.handoff.grants.effective_grant import read_grant_of
+from batonpass.handoff.history.offers import read_offer
+from batonpass.handoff.programs.program_briefing import tell_grant
+from batonpass.model.base.ids import ContentId
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Item
+from batonpass.model.grants.effective_grant import EffectiveGrant
+from batonpass.model.ledger.run import Handoff
+from batonpass.store.port import LedgerView
+
+MODEL: Final = "model"
+PERSON: Final = "person"
+HOP: Final = "hop"
+
+
+@click.command("brief")
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@click.option(
+    "--for",
+    "audience",
+    type=click.Choice([MODEL, PERSON, HOP]),
+    default=MODEL,
+    show_default=True,
+    help="A model; a person, as Markdown; or what the last hop carried, added and left out.",
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=LIMIT,
+    show_default=True,
+    help="For a model: at most so many characters; the largest parts are then given by reference.",
+)
+@json_option
+@ledger_option
+def show_briefing(handoff: str, *, audience: str, limit: int, as_json: bool) -> None:
+    """Show what whoever takes a handoff over is told.
+
+    For a model it is what its provider gets, but that everything which a screen would obey or hide is spelled out, and
+    that the marker of quotations is another one each time.
+    """
+    with opened_view() as view:
+        found = get_handoff(view, handoff)
+        baton = read_offer(view, found).baton
+        if audience == MODEL:
+            grant = _grant(view, found)
+            briefing = brief(baton, read=lambda content: _read(view, content), grant=grant, can_ask=True, limit=limit)
+            said, facts = briefing.text, _briefing_facts(briefing, grant)
+        elif audience == PERSON:
+            said = describe(baton)
+            facts = {"markdown": said}
+        else:
+            before = _before(view, baton)
+            said, facts = describe_difference(before, baton), _hop_facts(before, baton)
+    if as_json:
+        say_json({"handoff": found.id, "for": audience, **facts})
+        return
+    for line in said.rstrip("\n").split("\n"):
+        say(line)
+
+
+def _read(view: LedgerView, content: ContentId) -> bytes | None:
+    try:
+        return view.get_content(content).body
+    except NotFoundError:
+        return None
+
+
+def _grant(view: LedgerView, handoff: Handoff) -> EffectiveGrant | None:
+    try:
+        return read_grant_of(view, handoff, datetime.now(UTC))
+    except GrantError:
+        return None  # what was granted is gone, or is not what was signed: the verifier says which
+
+
+def _before(view: LedgerView, baton: Baton) -> Baton:
+    """Return the baton that the sender had been given."""
+    sender = view.get_run(baton.parent)
+    if sender.handoff is None:
+        raise NotFoundError("hop before", f"{baton.sender}, who began with {baton.principal}")
+    return read_offer(view, view.get_handoff(sender.handoff)).baton
+
+
+def _briefing_facts(briefing: Briefing, grant: EffectiveGrant | None) -> dict[str, object]:
+    return {
+        "marker": briefing.marker,
+        "instructions": briefing.instructions,
+        "data": briefing.data,
+        "deferred": list(briefing.deferred),
+        "grant": None if grant is None else tell_grant(grant),
+    }
+
+
+def _hop_facts(before: Baton, after: Baton) -> dict[str, object]:
+    found = compare(before, after)
+    return {
+        "from": before.handoff,
+        "whole": found.is_whole,
+        **{name: _items(getattr(found, name)) for name in ("carried", "added", "dropped", "lost")},
+    }
+
+
+def _items(items: tuple[Item, ...]) -> list[dict[str, object]]:
+    return [{"id": item.id, "part": item.part, "digest": item.digest} for item in items]

@@ -1,0 +1,101 @@
+"""The handoff that is meant, who acts on it, and how it stands afterwards."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from batonpass.accounts.handoff.account import Account, read_account
+from batonpass.audit.meant_ids import get_handoff
+from batonpass.audit.short_ids import ending
+from batonpass.cli.handoff.handoff_facts import account_facts
+from batonpass.cli.input.ledger_access import opened_relay, viewed
+from batonpass.cli.output.list_rows import handoff_state_of
+from batonpass.cli.output.terminal import say, say_json, tell
+from batonpass.errors import HandoffEndedError, IllegalTransitionError
+from batonpass.model.base.ids import HandoffId
+from batonpass.model.base.lifecycle import TRANSITIONS, WAITING, Carrier, HandoffEvent, State
+from batonpass.model.ledger.run import Handoff, RunState
+
+if TYPE_CHECKING:
+    from batonpass.handoff.live.faces import LiveHandoff
+    from batonpass.relay import Relay
+
+JUDGEABLE: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED})
+JUDGEMENTS: Final = (HandoffEvent.VERIFY, HandoffEvent.REFUTE)
+
+_ACTS: Final = (
+    HandoffEvent.APPROVE,
+    HandoffEvent.DENY,
+    HandoffEvent.ANSWER,
+    HandoffEvent.DECLINE,
+    HandoffEvent.RETRY,
+    HandoffEvent.REPLACE,
+    *JUDGEMENTS,
+    HandoffEvent.CANCEL,
+)
+
+
+@contextmanager
+def chosen(given: str) -> "Iterator[tuple[Relay, LiveHandoff]]":
+    """Open the ledger, and the handoff in it that is meant."""
+    with opened_relay() as relay:
+        with viewed(relay.store) as view:
+            found = get_handoff(view, given)
+        with possible_told(relay, found.id):
+            yield relay, relay.handoff(found.id)
+
+
+@contextmanager
+def possible_told(relay: "Relay", handoff: HandoffId) -> Iterator[None]:
+    """Let a refusal that comes from the state of a handoff say which state that is, and what is possible from there."""
+    try:
+        yield
+    except (HandoffEndedError, IllegalTransitionError) as error:
+        with viewed(relay.store) as view:
+            known = view.get_handoff(handoff)
+        error.state = known.state
+        error.possible = tuple(f"batonpass handoff {name} {ending(known.id)}" for name in possible_acts(known))
+        raise
+
+
+def possible_acts(handoff: Handoff) -> list[str]:
+    """Return what somebody can do about a handoff as it stands, by the names of the commands."""
+    steps = [event for state, event, carrier in TRANSITIONS if (state, carrier) == (handoff.state, handoff.carrier)]
+    # A result keeps its verdict, and another may stand beside it.
+    judged = [*JUDGEMENTS, "waive"] if handoff.state is State.COMPLETED else [*JUDGEMENTS]
+    return list(
+        dict.fromkeys([*(step for step in _ACTS if step in steps), *(judged if handoff.state in JUDGEABLE else ())])
+    )
+
+
+def account_of(relay: "Relay", live: "LiveHandoff") -> Account:
+    """Return all that is known of a handoff."""
+    with viewed(relay.store) as view:
+        return read_account(view, view.get_handoff(live.id))
+
+
+def say_done(relay: "Relay", live: "LiveHandoff", what: str, *, as_json: bool) -> Account:
+    """Say how a handoff stands now that somebody did something about it."""
+    account = account_of(relay, live)
+    if as_json:
+        say_json(account_facts(account))
+    else:
+        known = account.handoff
+        say(f"{known.to} {ending(known.id)} · ", handoff_state_of(known.state), f" · {what}")
+    return account
+
+
+def tell_next(account: Account) -> None:
+    """Say what happens next to a handoff that waits to be taken."""
+    known = account.handoff
+    if known.state not in WAITING.values():
+        return
+    if known.carrier is Carrier.WORKER:
+        tell("  a worker will take it")
+        return
+    root = account.lineage[-1]
+    if root.state is RunState.OPEN:
+        tell(f'  it waits for its caller: go on with its root run, relay.resume("{root.id}"),')
+    else:
+        tell(f"  it waits for a caller, and its root run is {root.state}:")
+    tell(f'  {"or take it" if root.state is RunState.OPEN else "take it"}, relay.handoff("{known.id}").run(…)')

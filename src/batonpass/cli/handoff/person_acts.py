@@ -1,0 +1,314 @@
+"""What a person does about a handoff: answer, judge, try again, settle, withdraw, endorse."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from batonpass.accounts.handoff.account import Account, CallInWords, HandoffAct
+from batonpass.audit.meant_ids import choose, get_handoff
+from batonpass.audit.short_ids import ending
+from batonpass.cli.handoff.chosen_handoff import JUDGEABLE, account_of, chosen, say_done, tell_next
+from batonpass.cli.handoff.handoff_facts import account_facts
+from batonpass.cli.handoff.handoff_screen import kept_of
+from batonpass.cli.handoff.verdict_rows import verdict_line
+from batonpass.cli.input.id_types import AGENT_NAME, HANDOFF_ID
+from batonpass.cli.input.ledger_access import opened_relay, viewed
+from batonpass.cli.input.options import (
+    Command,
+    by_option,
+    checked,
+    is_person,
+    json_option,
+    ledger_option,
+    reason_option,
+)
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.sheet import room, shorten
+from batonpass.cli.output.terminal import paint, say, say_json, tell
+from batonpass.cli.output.units import moment
+from batonpass.errors import HandoffEndedError
+from batonpass.handoff.taint.intake import find_sources
+from batonpass.handoff.transfer.retry import NextAttempt
+from batonpass.model.base.ids import CallId, require_agent
+from batonpass.model.base.label import Source
+from batonpass.model.bodies.body import Settlement
+
+_OUTPUT_LINES: Final = 12
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@click.argument("text")
+@by_option
+@json_option
+@ledger_option
+def answer(handoff: str, text: str, *, by: str, as_json: bool) -> None:
+    """Answer what the receiver asked.
+
+    The answer travels with the baton, as its next revision.
+    """
+    with chosen(handoff) as (relay, live):
+        live.answer(text, by=by)
+        revision = live.baton().revision
+        account = say_done(relay, live, f"answered by {by} · revision {revision}", as_json=as_json)
+    tell_next(account)
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@click.argument("command", metavar="[-- COMMAND…]", nargs=-1, type=click.UNPROCESSED)
+@by_option
+@click.option("--verdict", metavar="TEXT", help="Run nothing: say that it holds, and why.")
+@click.option("--yes", is_flag=True, help="Do not ask before running a command that the offer names.")
+@json_option
+@ledger_option
+def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | None, yes: bool, as_json: bool) -> None:
+    """Check what was delivered.
+
+    Exit code 0 of the command says that it holds. Without a command, the one is run that the offer names, here, in this
+    directory; on a terminal it is asked first. Exits with 1 if the result does not hold. A result that has its verdict
+    keeps it, and this one stands beside it.
+    """
+    if command and verdict is not None:
+        raise click.UsageError("give a command or --verdict")
+    with chosen(handoff) as (relay, live):
+        if (state := live.state) not in JUDGEABLE:  # before a command runs for nothing
+            raise HandoffEndedError(live.id, state)
+        named = () if command or verdict is not None else live.baton().brief.verify_by
+        if not named and not command and verdict is None:
+            raise click.UsageError("the offer names no command: give one after --, or a --verdict")
+        if named:
+            tell("the offer names this command: ", paint(" ".join(named), bold=True))
+            if not yes and is_person():
+                click.confirm("Run it here?", abort=True, err=True)
+        holds = live.verify(by=by, command=command or None, verdict=verdict)
+        account = account_of(relay, live)
+    _say_verdict(account, as_json=as_json)
+    if not holds:
+        click.get_current_context().exit(NO)
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@by_option
+@reason_option()
+@json_option
+@ledger_option
+def refute(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
+    """Say that what was delivered does not hold."""
+    with chosen(handoff) as (relay, live):
+        live.refute(reason, by=by)
+        account = account_of(relay, live)
+    _say_verdict(account, as_json=as_json)
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@by_option
+@reason_option()
+@json_option
+@ledger_option
+def waive(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
+    """Accept a result that nobody verified."""
+    with chosen(handoff) as (relay, live):
+        live.accept_unverified(reason, by=by)
+        account = account_of(relay, live)
+    _say_verdict(account, as_json=as_json)
+
+
+def settling_options(command: Command) -> Command:
+    """Let a command decide about calls in doubt."""
+    skip = click.option("--skip", metavar="CALL", multiple=True, help="Take this call in doubt as done.")
+    repeat = click.option("--repeat", metavar="CALL", multiple=True, help="Make this call in doubt again.")
+    return repeat(skip(command))
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@by_option
+@reason_option(required=False)
+@settling_options
+@json_option
+@ledger_option
+def retry(
+    handoff: str, *, by: str, reason: str | None, repeat: tuple[str, ...], skip: tuple[str, ...], as_json: bool
+) -> None:
+    """Try again what failed, and nothing else.
+
+    Also what was declined or refuted. What earlier attempts finished is kept and not done again. A CALL is the last
+    characters of its id, or the name of its tool.
+    """
+    with chosen(handoff) as (relay, live):
+        doubts = account_of(relay, live).doubts
+        again = live.retry(by=by, reason=reason, repeat=_calls(doubts, repeat), skip=_calls(doubts, skip))
+        account = account_of(relay, live)
+    _say_again(account, again, as_json=as_json)
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@click.argument("agent", type=AGENT_NAME, callback=checked(lambda given: require_agent("agent", given)))
+@by_option
+@reason_option(required=False)
+@settling_options
+@json_option
+@ledger_option
+def replace(
+    handoff: str,
+    agent: str,
+    *,
+    by: str,
+    reason: str | None,
+    repeat: tuple[str, ...],
+    skip: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Let another agent try, with the same baton.
+
+    What earlier attempts finished is kept, as for a retry.
+    """
+    with chosen(handoff) as (relay, live):
+        doubts = account_of(relay, live).doubts
+        again = live.replace(agent, by=by, reason=reason, repeat=_calls(doubts, repeat), skip=_calls(doubts, skip))
+        account = account_of(relay, live)
+    _say_again(account, again, as_json=as_json)
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@click.argument("call", metavar="CALL")
+@click.option("--repeat", "settlement", flag_value=Settlement.REPEAT.value, help="Make it again.")
+@click.option("--skip", "settlement", flag_value=Settlement.SKIP.value, help="Take it as done.")
+@by_option
+@reason_option(required=False)
+@json_option
+@ledger_option
+def settle(handoff: str, call: str, *, settlement: str | None, by: str, reason: str | None, as_json: bool) -> None:
+    """Decide about a call in doubt.
+
+    Nobody knows whether it happened: find out, and say whether it is to be made again or taken as done.
+        CALL is the last characters of its id, or the name of its tool.
+    """
+    if settlement is None:
+        raise click.UsageError("say --repeat or --skip")
+    with chosen(handoff) as (relay, live):
+        (meant,) = _calls(account_of(relay, live).doubts, [call])
+        live.settle(meant, Settlement(settlement), by=by, reason=reason)
+        say_done(relay, live, f"{settlement} {ending(meant)}: {by}", as_json=as_json)
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@by_option
+@reason_option()
+@json_option
+@ledger_option
+def cancel(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
+    """Withdraw a handoff, and all that was handed off below it."""
+    with chosen(handoff) as (relay, live):
+        live.cancel(by=by, reason=reason)
+        say_done(relay, live, f"withdrawn by {by}", as_json=as_json)
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@by_option
+@reason_option()
+@json_option
+@ledger_option
+def decline(handoff: str, *, by: str, reason: str, as_json: bool) -> None:
+    """Do not take a handoff, in its agent's place."""
+    with chosen(handoff) as (relay, live):
+        live.decline(reason, by=by)
+        say_done(relay, live, f"declined by {by}", as_json=as_json)
+
+
+def _calls(doubts: Sequence[CallInWords], given: Sequence[str]) -> list[CallId]:
+    return [_call(doubts, each) for each in given]
+
+
+def _call(doubts: Sequence[CallInWords], given: str) -> CallId:
+    calls = [call.record for call in doubts]
+    return choose(
+        given,
+        "call in doubt",
+        named=lambda tool: (call for call in calls if call.tool == tool),
+        ended=lambda end: (call for call in calls if call.id.endswith(end)),
+        lines=lambda found: (f"{ending(call.id, 6)} · call {call.tool} · {moment(call.at)}" for call in found),
+    ).id
+
+
+def _say_verdict(account: Account, *, as_json: bool) -> None:
+    act = account.verdicts[-1]
+    if as_json:
+        say_json(account_facts(account))
+        return
+    known = account.handoff
+    say(f"{known.to} {ending(known.id)} · ", *verdict_line(act))
+    _tell_output(act)
+
+
+def _tell_output(act: HandoffAct) -> None:
+    output = act.texts.get("output")
+    if output is None or not output.words:
+        return
+    lines = output.words.rstrip("\n").split("\n")
+    if len(lines) > _OUTPUT_LINES:
+        tell(paint(f"  │ … {len(lines) - _OUTPUT_LINES:,} lines before", dim=True))
+    for line in lines[-_OUTPUT_LINES:]:
+        tell("  │ ", shorten(line, 2 * room()))
+
+
+def _say_again(account: Account, again: NextAttempt, *, as_json: bool) -> None:
+    known = again.handoff
+    if as_json:
+        say_json(account_facts(account))
+        return
+    parts: list[Any] = [paint(f"{known.to} only", bold=True), f" · {kept_of(again.kept)}"]
+    if doubts := account.doubts:
+        names = ", ".join(dict.fromkeys(call.record.tool for call in doubts))
+        parts += [" · ", paint(f"in doubt: {names}", "yellow"), " (repeat or skip?)"]
+    say(*parts)
+    for call in account.doubts:
+        tell(f"  batonpass handoff settle {ending(known.id, 6)} {ending(call.record.id, 6)} --repeat (or --skip)")
+    tell_next(account)
+
+
+@click.command()
+@click.argument("handoff", metavar="ID", type=HANDOFF_ID)
+@click.argument("source", metavar="SOURCE")
+@by_option
+@reason_option()
+@json_option
+@ledger_option
+def endorse(handoff: str, source: str, *, by: str, reason: str, as_json: bool) -> None:
+    """Answer for content from outside, so that it no longer taints.
+
+    SOURCE is the end of the id of the call that returned it, or of the item that it is: `batonpass taint ID` names
+    them. What came from elsewhere still taints. Only a person can; it takes effect from now on, in every attempt at
+    the handoff.
+    """
+    with opened_relay() as relay:
+        with viewed(relay.store) as view:
+            found = get_handoff(view, handoff)
+            standing = tuple(find_sources(view, found.id))
+        meant = _meant(standing, source)
+        relay.handoff(found.id).endorse(meant, by=by, reason=reason)
+        left = tuple(one for one in standing if one != meant)
+    if as_json:
+        say_json({"handoff": found.id, "endorsed": meant, "by": by, "left": list(left)})
+        return
+    say(f"{found.to} {ending(found.id)} · {by} answers for {ending(meant)} (unproven)")
+    if left:
+        tell(f"  still from outside: {', '.join(ending(one) for one in left)}")
+
+
+def _meant(standing: tuple[Source, ...], given: str) -> Source:
+    return choose(
+        given,
+        "content from outside that taints it",
+        named=lambda _: (),
+        ended=lambda end: (source for source in standing if source.endswith(end)),
+        lines=lambda found: (f"{ending(source, 8)} · {source.partition('_')[0]}" for source in found),
+    )

@@ -1,0 +1,125 @@
+"""What people and others decided about a handoff, as lines: approvals, decisions, verdicts."""
+
+from collections.abc import Iterator
+
+from batonpass.accounts.handoff.account import Account, HandoffAct
+from batonpass.accounts.trail.first_lines import looked_for
+from batonpass.audit.short_ids import ending
+from batonpass.cli.output.sheet import Parts, quoted, shorten
+from batonpass.cli.output.terminal import paint
+from batonpass.cli.output.units import minute, moment
+from batonpass.model.base.lifecycle import State
+from batonpass.model.bodies.body import (
+    HandoffApproved,
+    HandoffBacked,
+    HandoffCancelled,
+    HandoffDeclined,
+    HandoffDenied,
+    HandoffExpired,
+    HandoffHeld,
+    HandoffLapsed,
+    HandoffReplaced,
+    HandoffRetried,
+    HandoffSettled,
+    VerificationFailed,
+    VerificationPassed,
+    VerificationRepeated,
+    VerificationWaived,
+)
+from batonpass.records.handoff import Judged
+from batonpass.records.text import Found, Text
+
+
+def because(act: HandoffAct, name: str = "reason") -> str:
+    """Return the reason that somebody gave, or nothing."""
+    text = act.texts.get(name)
+    return "" if text is None else f": {_quoted(text)}"
+
+
+def approval_rows(account: Account) -> Iterator[Parts]:
+    """Yield who let a handoff go on, and how far that is proven."""
+    held = account.offer.initiated.state is State.HELD
+    for act in account.acts:
+        match act.receipt.body:
+            case HandoffHeld() as body:
+                held = True
+                yield (f"held at attempt {body.attempt}: {body.reason}",)
+            case HandoffBacked() | HandoffApproved() as body:
+                proof = (
+                    paint("proven", "green") if body.proven else paint("unproven: no approver's key signed", "yellow")
+                )
+                seen = f" · was shown {'nothing' if body.shown is None else body.shown[:12]}"
+                looked = "" if (found := looked_for(body)) is None else f" · {found}"
+                more = " · it takes somebody else as well" if isinstance(body, HandoffBacked) else ""
+                yield (f"by {body.by} · ", proof, f"{seen}{looked}{more}{because(act)}")
+            case HandoffDenied() as body:
+                yield (paint(f"denied by {body.by}", "red"), " · proven" if body.proven else "", because(act))
+    if account.handoff.state is State.HELD:
+        yield (paint("waits for somebody: ", "yellow"), f"batonpass handoff approve {ending(account.handoff.id, 6)}")
+    elif not held:
+        yield ("none needed",)
+
+
+def decision_rows(account: Account) -> Iterator[Parts]:
+    """Yield what became of a handoff between and after its attempts, and who decided it."""
+    tools = {call.record.id: call.record.tool for call in account.calls}
+    for act in account.acts:
+        match act.receipt.body:
+            case HandoffRetried() as body:
+                yield (f"retried by {body.by}{because(act)}",)
+            case HandoffReplaced() as body:
+                yield (f"given to {body.to} by {body.by}{because(act)}",)
+            case HandoffSettled() as body:
+                yield (
+                    f"{body.settlement} {tools.get(body.call, 'call')} {ending(body.call)}: {body.by}{because(act)}",
+                )
+            case HandoffDeclined() as body:
+                yield (paint("declined", "red"), f" by {body.by} · {body.code}{because(act)}")
+            case HandoffCancelled() as body:
+                yield (paint("cancelled", "magenta"), f" by {body.by}{because(act)}")
+            case HandoffExpired():
+                yield (paint("expired", "magenta"), because(act))
+            case HandoffLapsed() as body:
+                yield (f"attempt {body.attempt} lapsed {moment(act.receipt.at)}: its worker was gone",)
+
+
+def verdict_rows(account: Account) -> Iterator[Parts]:
+    """Yield who judged a result, how, and what they found; or that nobody has."""
+    for act in account.acts:
+        body = act.receipt.body
+        if isinstance(body, Judged):
+            earlier = "" if body.attempt == account.handoff.attempt else f"attempt {body.attempt}: "
+            yield (earlier, *verdict_line(act))
+    if account.is_unverified and not account.verdicts:
+        yield (paint("unverified", "yellow"), ": nobody has verified it")
+
+
+def verdict_line(act: HandoffAct) -> Parts:
+    """Return one verdict: what was found, by whom, and how."""
+    body = act.receipt.body
+    if isinstance(body, VerificationWaived):
+        return (paint("accepted unverified", "yellow"), f" by {body.by}{because(act)}")
+    if not isinstance(body, VerificationPassed | VerificationFailed | VerificationRepeated):
+        return ()
+    if isinstance(body, VerificationRepeated):
+        found = paint("again: holds", "green") if body.passed else paint("again: fails", "red")
+    elif isinstance(body, VerificationPassed):
+        found = paint("verified", "green", bold=True)
+    else:
+        found = paint("refuted", "red")
+    producer = paint(" (who made it)", "yellow") if body.by_producer else ""
+    how = f"{body.method} {_quoted(act.texts.get('evidence'), 40)}"
+    if (command := act.texts.get("command")) is not None:
+        ended = _bare(act.texts.get("evidence")) if body.exit_code is None else f"exit code {body.exit_code}"
+        how = f"{ended} of `{shorten(' '.join((command.words or 'erased').split()), 30)}`"
+    return (found, f" by {body.by}", producer, f" · {how} · {minute(act.receipt.at)}")
+
+
+def _quoted(text: Text | None, longest: int = 100) -> str:
+    if text is None:
+        return "unknown"
+    return quoted(text.words, longest) if text.found is Found.KEPT and text.words is not None else text.first_line
+
+
+def _bare(text: Text | None) -> str:
+    return "" if text is None else shorten(text.words or "erased", 60)

@@ -1,0 +1,147 @@
+"""`batonpass init`: let other programs tell the ledger what they do, while they do it."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import click
+
+from batonpass.adapters.claude_code.hook_settings import (
+    SettingsScope,
+    find_installed,
+    hook_command,
+    plan_install,
+    plan_removal,
+    settings_path,
+)
+from batonpass.adapters.settings_edit import Edit
+from batonpass.cli.git.repository import is_ignored
+from batonpass.cli.init.init_ledger import ledger_word, make_ledger
+from batonpass.cli.init.init_mcp import mcp
+from batonpass.cli.input.options import ledger_option, project_option
+from batonpass.cli.output.exits import NO
+from batonpass.cli.output.terminal import say, tell
+from batonpass.config import Settings, find_settings
+from batonpass.errors import InvalidValueError
+
+# In the ledger's home: the settings files that were not there before us. Only those may go away with our hooks.
+CREATED: Final = "hooks.created"
+
+
+@click.group()
+def command() -> None:
+    """Let other programs tell the ledger what they do, while they do it."""
+
+
+command.add_command(mcp)
+
+
+@command.command("claude-code")
+@project_option
+@click.option("--shared", is_flag=True, help="For everybody: .claude/settings.json, with batonpass-hook from the PATH.")
+@click.option("--user", is_flag=True, help="For you, wherever there is a ledger: the settings in your home.")
+@click.option("--enforce", is_flag=True, help="Refuse calls that cannot be recorded, or that batonpass.toml denies.")
+@click.option("--undo", is_flag=True, help="Take our hooks out again.")
+@click.option("--dry-run", is_flag=True, help="Show the difference and change nothing.")
+@ledger_option
+def claude_code(
+    project: Path,
+    *,
+    shared: bool,
+    user: bool,
+    enforce: bool,
+    undo: bool,
+    dry_run: bool,
+) -> None:
+    """Record what Claude Code does in a project, by its hooks.
+
+    Prints the difference in Claude Code's settings. Twice is once. Other hooks and settings stay as they are. Only
+    observes, unless told to enforce.
+    """
+    if shared and user:
+        raise click.UsageError("--shared is for one project and --user for all of them; choose one")
+    if user and enforce:
+        raise click.UsageError("--enforce needs a project: without a ledger there every call would be refused")
+    scope = SettingsScope.SHARED if shared else SettingsScope.USER if user else SettingsScope.LOCAL
+    project = project.resolve()
+    ledger = ledger_word()
+    found = find_settings(ledger, directory=project)
+    path = settings_path(scope, project)
+    within = None if scope is SettingsScope.USER else project
+    if undo:
+        edit = plan_removal(path, created=str(path) in _created(found), within=within)
+        _refuse_nothing(edit)
+    else:
+        _refuse_twice(project, path)
+        wanted = hook_command(scope, project, ledger=ledger, enforce=enforce)
+        edit = plan_install(path, wanted, enforce=enforce, within=within)
+        if scope is not SettingsScope.USER and not dry_run:
+            make_ledger(found)
+    _carry_out(edit, found, dry_run=dry_run)
+    _tell(edit, scope, enforce=enforce, undo=undo, dry_run=dry_run)
+
+
+def _carry_out(edit: Edit, found: Settings, *, dry_run: bool) -> None:
+    if edit.is_change and not dry_run:
+        # First the deed: whoever reads only the beginning of what we print has the hooks all the same.
+        _apply(edit, found)
+    for line in edit.diff().splitlines():
+        say(line)
+
+
+def _apply(edit: Edit, found: Settings) -> None:
+    edit.apply()
+    created = _created(found)
+    if edit.before is None:
+        created.add(str(edit.path))
+    elif edit.after is None:
+        created.discard(str(edit.path))
+    if created != _created(found) and found.home is not None and found.home.is_dir():
+        (found.home / CREATED).write_text(json.dumps(sorted(created)), encoding="utf-8")
+
+
+def _tell(edit: Edit, scope: SettingsScope, *, enforce: bool, undo: bool, dry_run: bool) -> None:
+    if not edit.is_change:
+        tell(f"nothing to do: our hooks are in {edit.path}")
+    elif dry_run:
+        tell("nothing was changed")
+    elif undo:
+        tell(f"our hooks are gone from {edit.path}; what was recorded stays")
+    else:
+        what = (
+            "refuses what cannot be recorded"
+            if enforce
+            else "records what happens, and refuses only what would change the ledger or read its keys"
+        )
+        tell(f"from its next session on, Claude Code {what}; --undo takes it back")
+    if scope is SettingsScope.LOCAL and not undo and not dry_run and edit.path.exists() and not is_ignored(edit.path):
+        tell(f"git sees {edit.path.name}, which holds paths of this machine: add it to .gitignore")
+    if scope is SettingsScope.SHARED and enforce and not undo:
+        tell("whoever works here without batonpass-hook on the PATH can make no call")
+
+
+def _refuse_nothing(edit: Edit) -> None:
+    if not edit.is_change:
+        tell(f"nothing of ours is in {edit.path}")
+        click.get_current_context().exit(NO)
+
+
+def _refuse_twice(project: Path, path: Path) -> None:
+    """Refuse hooks in a second file: Claude Code would run both, and everything would be recorded twice."""
+    for scope, installed in find_installed(project):
+        if installed.path != path:
+            option = "" if scope is SettingsScope.LOCAL else f"--{scope} "
+            raise InvalidValueError(
+                str(installed.path),
+                f"has our hooks, and all would be recorded twice; `batonpass init claude-code {option}--undo` first",
+            )
+
+
+def _created(found: Settings) -> set[str]:
+    if found.home is None:
+        return set()
+    try:
+        paths = json.loads((found.home / CREATED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return set()
+    return {path for path in paths if isinstance(path, str)} if isinstance(paths, list) else set()

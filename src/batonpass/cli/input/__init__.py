@@ -1,0 +1,1 @@
+"""What commands take: options, ids, passphrases, and the ledger that is meant."""

@@ -1,0 +1,73 @@
+"""Ids as parameters of commands: taken as they are typed, and completed from the ledger where a shell asks."""
+
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from batonpass.model.base.ids import CALL, HANDOFF, RECEIPT, RUN, SESSION
+from batonpass.model.base.visible import visible
+
+if TYPE_CHECKING:
+    from batonpass.store.port import LedgerView
+
+    _Param = click.ParamType[str]
+else:
+    _Param = click.ParamType  # older versions of click have no parameters for it
+
+
+class IdType(_Param):
+    """What people mean by an id, among some kinds of things. The commands look it up: only they know why."""
+
+    name = "id"
+
+    def __init__(self, *kinds: str) -> None:
+        self.kinds = kinds
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
+        """Return the endings and names that begin like this, the latest first, with the task as help.
+
+        Never makes a ledger, and never complains: whatever goes wrong, a shell that asked while somebody types gets
+        nothing.
+        """
+        try:
+            with ctx.scope(cleanup=False), redirect_stderr(io.StringIO()):
+                from batonpass.cli.input.ledger_access import opened_view  # noqa: PLC0415 - only where a shell asks
+
+                with opened_view() as view:
+                    found = {value: words for value, words in self._known(view) if value.startswith(incomplete)}
+        except Exception:  # noqa: BLE001 - as promised
+            return []
+        return [CompletionItem(value, help=visible(words)) for value, words in found.items()]
+
+    def _known(self, view: "LedgerView") -> Iterator[tuple[str, str]]:
+        from batonpass.cli.input.known_ids import find_known  # noqa: PLC0415 - as above
+
+        return find_known(view, self.kinds)
+
+
+class AgentType(IdType):
+    """The name of an agent that worked here."""
+
+    name = "agent"
+
+    def __init__(self) -> None:
+        super().__init__(RUN)
+
+    def _known(self, view: "LedgerView") -> Iterator[tuple[str, str]]:
+        from batonpass.cli.input.known_ids import find_agents  # noqa: PLC0415 - as above
+
+        return find_agents(view)
+
+
+RUN_ID: Final = IdType(RUN)
+HANDOFF_ID: Final = IdType(HANDOFF)
+HELD_ID: Final = IdType(HANDOFF, CALL)
+WORK_ID: Final = IdType(RUN, HANDOFF)
+RECEIPT_ID: Final = IdType(RECEIPT)
+SESSION_ID: Final = IdType(SESSION)
+ANY_ID: Final = IdType(RUN, HANDOFF, CALL)
+AGENT_NAME: Final = AgentType()

@@ -1,0 +1,240 @@
+"""`batonpass ledger`: verify, seal, carry away, erase."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+from msgspec.structs import asdict
+
+from batonpass.audit.meant_ids import find_erasable, get_run
+from batonpass.cli.input.id_types import RUN_ID
+from batonpass.cli.input.ledger_access import opened_relay, settings, viewed
+from batonpass.cli.input.options import checked, json_option, ledger_option, read_lines, written
+from batonpass.cli.ledger.verification import pinned, say_evidence, verify
+from batonpass.cli.output.terminal import paint, say, say_json, table, tell
+from batonpass.cli.output.units import counted, moment, size
+from batonpass.model.base.checks import require_digest
+from batonpass.model.base.ids import ContentId, PrincipalId, require_principal
+from batonpass.model.ledger.content import Place
+from batonpass.model.ledger.projection import key_id
+from batonpass.records.shape import exact
+from batonpass.store.factory import SQLITE
+from batonpass.store.port import ContentSizes, LedgerView
+
+# One receipt names what was erased; beyond this many, several receipts do.
+_ERASED_AT_ONCE = 500
+
+
+@click.group()
+def command() -> None:
+    """Verify the ledger, seal it, carry it away, erase words in it."""
+
+
+command.add_command(verify)
+
+
+@command.command()
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
+@json_option
+@ledger_option
+def seal(output: Path | None, *, as_json: bool) -> None:
+    """Seal everything recorded so far.
+
+    Prints the seal: a signed note, to be kept where nobody who writes here can change it.
+    """
+    with opened_relay(create=_is_on_server()) as relay:
+        made = relay.seal()
+    if output is not None or not as_json:
+        with written(output) as file:
+            file.write(made.note)
+    if as_json:
+        where = None if output is None else str(output)
+        say_json({"size": made.size, "previous": made.previous, "root": made.root, "note": made.note, "file": where})
+        return
+    tell(f"sealed {counted(made.size, 'receipt')}; keep the seal where nobody who writes here can change it")
+
+
+@command.command()
+@click.option("--run", "run", metavar="ID", type=RUN_ID, required=True, help="A run of the tree to carry away.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there, not to stdout.")
+@click.option("--digests-only", is_flag=True, help="Leave the words out; their digests stay.")
+@json_option
+@ledger_option
+def export(run: str, output: Path | None, *, digests_only: bool, as_json: bool) -> None:
+    """Export the tree of a run as a bundle.
+
+    It holds all that it takes to verify it on a machine that has nothing else. With --json, which goes with -o, it is
+    said what was written.
+    """
+    if as_json and output is None:
+        raise click.UsageError("the bundle itself is JSON on stdout; --json goes with -o")
+    with opened_relay() as relay:
+        with viewed(relay.store) as view:
+            found = get_run(view, run)
+        count = 0
+        with written(output) as file:
+            for line in relay.export(found.id, with_content=not digests_only):
+                file.write(f"{line}\n")
+                count += 1
+    if as_json:
+        say_json({"run": found.id, "root": found.root, "file": str(output), "lines": count, "words": not digests_only})
+    elif output is not None:
+        tell(f"wrote {counted(count, 'line')}; anywhere: `batonpass ledger verify --bundle {output}`")
+
+
+@command.command("import")
+@click.argument("bundle", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--root-key",
+    metavar="HEX",
+    callback=checked(lambda given: require_digest("root_key", given)),
+    help="The root key that the bundle must hang from.",
+)
+@ledger_option
+def import_(bundle: Path, root_key: str | None) -> None:
+    """Verify a bundle and keep it.
+
+    It becomes a ledger of its own: name a new one with --ledger.
+    """
+    lines = list(read_lines(bundle))
+    with opened_relay(create=True) as relay:
+        evidence = relay.import_(lines, root_key=pinned(root_key, lines))
+    say_evidence(evidence, pinned=root_key is not None)
+
+
+@command.command()
+@click.argument("what", metavar="ID", type=RUN_ID)
+@click.option("--reason", metavar="TEXT", required=True, help="Why; it is kept.")
+@click.option(
+    "--by",
+    metavar="PRINCIPAL",
+    callback=checked(lambda given: require_principal("by", given)),
+    default=lambda: f"user:{os.environ.get('USER') or 'unknown'}",
+    show_default="user:$USER",
+    help="Who wants it.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@ledger_option
+def erase(what: str, *, reason: str, by: str, yes: bool) -> None:
+    """Erase words for good. Their receipts stay, the chain still verifies, and the erasure is a receipt.
+
+    ID is a content, a receipt (all its contents) or a run (all contents in its stream).
+    """
+    with opened_relay() as relay:
+        with viewed(relay.store) as view:
+            meant, contents = find_erasable(view, what)
+            left = _kept(view, contents)
+        if not left:
+            tell(f"nothing to erase: {meant} has no words, or they were erased before")
+            return
+        tell(f"{meant}: {counted(len(left), 'content')} to erase, for good")
+        if not yes and _is_person():
+            click.confirm("Erase?", abort=True, err=True)
+        for start in range(0, len(left), _ERASED_AT_ONCE):
+            relay.erase(left[start : start + _ERASED_AT_ONCE], by=PrincipalId(by), reason=reason)
+    for content in left:
+        say(f"{content} erased")
+    if meant.startswith("run_"):
+        tell("the task of a run stands in the stream of the run that offered it, and was not erased")
+
+
+@command.command()
+@json_option
+@ledger_option
+def stats(*, as_json: bool) -> None:
+    """Say how much there is, and how much of it is sealed."""
+    with opened_relay() as relay:
+        url = relay.store.url
+        with viewed(relay.store) as view:
+            info, counts, words = view.info(), view.counts(), view.content_sizes()
+            sealed = max((seal.size for seal in view.find_seals()), default=0)
+            latest = next(view.find_runs(), None)
+    if as_json:
+        say_json(
+            {
+                "ledger": info.id,
+                "url": url,
+                "root_key": info.root_key,
+                "root_key_id": key_id(info.root_key),
+                **asdict(counts),
+                "content_bytes": words.row_bytes + words.file_bytes,
+                "blobs": words.files,
+                "blob_bytes": words.file_bytes,
+                "erased": words.erased,
+                "sealed": sealed,
+                "latest_run_at": None if latest is None else exact(latest.started_at),
+            },
+        )
+        return
+    rows = [
+        ["ledger", f"{info.id} at {url}"],
+        ["receipts", f"{counts.receipts:,} in {counted(counts.streams, 'stream')}"],
+        ["sealed", _sealed(counts.receipts, sealed, counts.seals)],
+        ["runs", f"{counts.runs:,}" + ("" if latest is None else f", the latest at {moment(latest.started_at)}")],
+        ["handoffs", f"{counts.handoffs:,}"],
+        ["contents", _contents(words)],
+        ["blobs", f"{words.files:,}" + (f", {size(words.file_bytes)} in files" if words.files else "")],
+        ["size", size(counts.bytes) + (f", and {size(words.file_bytes)} of blobs" if words.files else "")],
+        ["root key", key_id(info.root_key)],
+    ]
+    table([[paint(name, dim=True), value] for name, value in rows])
+
+
+@command.command()
+@json_option
+@ledger_option
+def migrations(*, as_json: bool) -> None:
+    """List the steps of the schema."""
+    with opened_relay() as relay:
+        steps = relay.store.migrations()
+    if as_json:
+        say_json(
+            [{"version": step.version, "name": step.name, "applied_at": exact(step.applied_at)} for step in steps],
+        )
+        return
+    table(
+        [
+            [f"{step.version:04}", step.name, "not yet" if step.applied_at is None else moment(step.applied_at)]
+            for step in steps
+        ],
+        header=("step", "name", "applied"),
+    )
+
+
+@command.command()
+@ledger_option
+def migrate() -> None:
+    """Apply the steps of the schema that are missing.
+
+    Opening a SQLite ledger does this by itself.
+    """
+    with opened_relay(create=_is_on_server()) as relay:
+        relay.store.migrate()
+        steps = relay.store.migrations()
+    tell(f"the schema is at step {max((step.version for step in steps), default=0):04}")
+
+
+def _is_on_server() -> bool:
+    """Return whether the ledger is a database: an empty one is founded by sealing it, where the root key is to stay."""
+    return not settings().ledger.startswith(SQLITE)
+
+
+def _is_person() -> bool:
+    return sys.stdin.isatty()
+
+
+def _kept(view: LedgerView, contents: tuple[ContentId, ...]) -> list[ContentId]:
+    return [content.id for content in view.find_contents(contents) if content.place is not Place.ERASED]
+
+
+def _contents(words: ContentSizes) -> str:
+    erased = f", {words.erased:,} erased" if words.erased else ""
+    return f"{words.rows + words.files:,}, {size(words.row_bytes + words.file_bytes)} of words{erased}"
+
+
+def _sealed(receipts: int, sealed: int, seals: int) -> str:
+    if not seals:
+        return "nothing yet: `batonpass ledger seal`"
+    since = "" if sealed == receipts else f", {counted(receipts - sealed, 'receipt')} since"
+    return f"the first {sealed:,}, by {counted(seals, 'seal')}{since}"

@@ -1,0 +1,1 @@
+"""What commands print: words, tables, sheets, bars and exit codes."""

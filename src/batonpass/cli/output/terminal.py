@@ -1,0 +1,155 @@
+"""What reaches the terminal. Whatever a person or a model wrote is made harmless here, and nowhere else.
+
+Text from a ledger may hold escape sequences that repaint a terminal, or marks that turn its direction around. `say` and
+`table` escape everything except what `paint` has made safe already, so forgetting about it is safe too. JSON escapes
+itself.
+"""
+
+import os
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from batonpass.model.base.visible import visible
+
+_GAP: Final = "  "
+_BAR: Final = "  │ "
+_CUT: Final = "…"
+_LEAST: Final = 24  # below that, a cut column says nothing, and a wrapped line is better
+
+
+class Painted(str):
+    """Text that is safe to print, and may have colours in it."""
+
+    __slots__ = ()
+
+
+def paint(text: str, colour: str | None = None, *, bold: bool = False, dim: bool = False) -> Painted:
+    """Return text, made safe, in a colour."""
+    if not text or (colour is None and not bold and not dim):
+        return Painted(visible(text))
+    return Painted(click.style(visible(text), fg=colour, bold=bold or None, dim=dim or None))
+
+
+def say(*parts: str, to_stderr: bool = False) -> None:
+    """Print one line of parts."""
+    line = "".join(part if isinstance(part, Painted) else visible(part) for part in parts)
+    click.echo(line, err=to_stderr, color=False if _is_plain() else None)
+
+
+def tell(*parts: str) -> None:
+    """Print words about the work to stderr, where they do not mix with data."""
+    say(*parts, to_stderr=True)
+
+
+def say_text(text: str, *, at_most: int | None = None) -> None:
+    """Print somebody's text line by line behind a bar, so that it cannot pose as ours."""
+    lines = text.removesuffix("\n").split("\n")
+    for line in lines[:at_most]:
+        say(_BAR, line.expandtabs(4))
+    if at_most is not None and len(lines) > at_most:
+        say(_BAR, paint(f"{_CUT} {len(lines) - at_most:,} more lines", dim=True))
+
+
+def say_json(value: Any, *, line: bool = False) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Print a value as JSON in ASCII: an object to read, or one line of many."""
+    import json  # noqa: PLC0415 - most commands print words
+
+    click.echo(json.dumps(value, indent=None if line else 2))
+
+
+def table(
+    rows: Sequence[Sequence[str]],
+    *,
+    header: Sequence[str] = (),
+    indent: str = "",
+    gap: str = _GAP,
+    fold: bool = False,
+) -> None:
+    """Print rows in columns. On a terminal the last column is cut where the line ends; in a pipe nothing is cut.
+
+    With `fold` it goes on in the next line, in its column, and nothing is cut anywhere.
+    """
+    safe = [[cell if isinstance(cell, Painted) else Painted(visible(cell)) for cell in row] for row in rows]
+    lines = [[paint(name, dim=True) for name in header], *safe] if header else safe
+    if not lines:
+        return
+    widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
+    before = sum(widths[:-1]) + len(gap) * (len(widths) - 1)
+    room = max(_LEAST, columns() - before - len(indent))
+    for line in lines:
+        *cells, last = line
+        padded = [Painted(cell + " " * (size - width(cell))) for cell, size in zip(cells, widths, strict=False)]
+        first, *others = folded(last, room) if fold else [cut(last, room)]
+        say(indent, Painted(gap.join([*padded, first]).rstrip()))
+        for other in others:
+            say(indent, " " * before, Painted(other))
+
+
+def width(text: str) -> int:
+    """Return how many columns a text takes in a terminal."""
+    return sum(_columns(character) for character in click.unstyle(text))
+
+
+def cut(text: str, room: int) -> str:
+    """Return as much of a text as has room; a coloured one keeps its colour only if all of it fits."""
+    if width(text) <= room:
+        return text
+    kept, used = "", 0
+    for character in click.unstyle(text):
+        used += _columns(character)
+        if used > max(room, 1) - 1:
+            break
+        kept += character
+    return kept.rstrip() + _CUT
+
+
+def folded(text: str, room: int) -> list[str]:
+    """Return a text in lines that have room, broken between words, or within one that has none.
+
+    A coloured one keeps its colour only if all of it fits.
+    """
+    if width(text) <= room:
+        return [text]
+    lines = [""]
+    for word in click.unstyle(text).split(" "):
+        if width(f"{lines[-1]} {word}") <= room and lines != [""]:
+            lines[-1] += f" {word}"
+            continue
+        piece = ""
+        lines += [] if lines == [""] else [""]
+        for character in word:
+            if width(piece + character) > room:
+                lines[-1] = piece
+                lines.append("")
+                piece = ""
+            piece += character
+        lines[-1] = piece
+    return lines
+
+
+def is_terminal() -> bool:
+    """Return whether a person is looking at stdout."""
+    return sys.stdout.isatty()
+
+
+def columns() -> int:
+    """Return how long a line may be. Where nobody looks at a screen, nothing is cut to its width."""
+    if not is_terminal():
+        return sys.maxsize
+    import shutil  # noqa: PLC0415 - with it come all kinds of archives
+
+    return shutil.get_terminal_size().columns
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _is_plain() -> bool:
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"

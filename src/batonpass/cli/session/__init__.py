@@ -1,0 +1,1 @@
+"""`batonpass session`."""

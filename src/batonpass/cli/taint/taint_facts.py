@@ -1,0 +1,81 @@
+"""Ways of texts from outside, for programs."""
+
+from batonpass.accounts.taint.taint_values import TaintEntry, TaintHop, Tracing, Way
+from batonpass.records.shape import exact
+
+
+def _entry_facts(entry: TaintEntry) -> dict[str, object]:
+    return {
+        "source": entry.source,
+        "also": list(entry.also),
+        "name": entry.name,
+        "words": None if entry.words is None else entry.words.line,
+        "label": entry.label,
+        "entered": entry.receipt,
+        "at": exact(entry.at),
+        "run": entry.run,
+    }
+
+
+def way_facts(way: Way) -> dict[str, object]:
+    """Return a way for programs: the same names as for a map, whose hops are none."""
+    return {
+        **_entry_facts(way.entry),
+        "quoted": way.is_quoted,
+        "quoted_at_the_end": way.is_quoted_at_the_end,
+        "readable": way.readable,
+        "hops": [_hop_facts(hop) for hop in way.hops],
+        "since": [_hop_facts(hop) for hop in way.since],
+        "runs": len({hop.run for hop in way.hops if hop.run is not None}),
+        "steps": [],
+    }
+
+
+def _hop_facts(hop: TaintHop) -> dict[str, object]:
+    return {
+        "way": hop.did,
+        "receipt": hop.receipt,
+        "at": exact(hop.at),
+        "run": hop.run,
+        "name": hop.name,
+        "what": hop.what,
+        "id": hop.id,
+        "quoted": hop.is_quoting,
+        "in_quarantine": hop.in_quarantine,
+        "quotes": [
+            {
+                "where": quote.where,
+                "text": quote.text,
+                "spans": [list(span) for span in quote.spans],
+                "more": quote.more,
+            }
+            for quote in hop.quotes
+        ],
+        "erased": list(hop.unread),
+    }
+
+
+def tracing_facts(tracing: Tracing) -> dict[str, object]:
+    """Return a map for programs: the same names as for a way, whose steps are none."""
+    return {
+        **_entry_facts(tracing.entry),
+        "quoted": any(step.quoted for step in tracing.steps),
+        "quoted_at_the_end": False,
+        "readable": tracing.entry.words is not None,
+        "hops": [],
+        "since": [],
+        "runs": tracing.runs,
+        "steps": [
+            {
+                "way": step.did,
+                "receipt": step.receipt,
+                "at": exact(step.at),
+                "run": step.run,
+                "name": step.name,
+                "what": step.what,
+                "id": step.id,
+                "quoted": step.quoted,
+            }
+            for step in tracing.steps
+        ],
+    }

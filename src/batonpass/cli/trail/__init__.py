@@ -1,0 +1,1 @@
+"""`batonpass trail`, and receipts as they come."""

@@ -1,0 +1,122 @@
+"""Capability gaps: whether this agent can do the task here and now, or it should go elsewhere."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from batonpass.guard.baton.known_facts import KnownFacts
+from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.model.base.kinds import ErrorType
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.card import Card
+from batonpass.model.policy.handoff_policy import HandoffPolicy
+
+
+def find_capability_gaps(
+    baton: Baton, known: KnownFacts, policy: HandoffPolicy, card: Card | None
+) -> Iterator[Problem]:
+    """Yield every capability gap; what the receiver's card does not say is not checked."""
+    if card is not None:
+        yield from find_missing_tools(baton, card)
+        yield from find_missing_skills(baton, card)
+        yield from find_unaccepted_media_types(baton, card)
+    yield from find_past_deadline(baton, known)
+    yield from find_empty_budget(baton)
+    yield from find_too_deep(baton, known, policy)
+
+
+def find_missing_tools(baton: Baton, card: Card) -> Iterator[Problem]:
+    """Yield the tools that the task needs and the agent does not have."""
+    for tool in _lacking(baton.brief.needs_tools, card.tools):
+        yield _gap(
+            "capability-gap.tool-missing",
+            f"The task needs the tool {quote(tool)}, and {quote(card.agent)} does not have it.",
+            _elsewhere(baton, f"has the tool {quote(tool, words=3)}"),
+        )
+
+
+def find_missing_skills(baton: Baton, card: Card) -> Iterator[Problem]:
+    """Yield the skills that the task needs and the agent does not have."""
+    for skill in _lacking(baton.brief.needs_skills, card.skills):
+        yield _gap(
+            "capability-gap.skill-missing",
+            f"The task needs the skill {quote(skill)}, and {quote(card.agent)} does not have it.",
+            _elsewhere(baton, f"has the skill {quote(skill, words=3)}"),
+        )
+
+
+def find_unaccepted_media_types(baton: Baton, card: Card) -> Iterator[Problem]:
+    """Yield the media types of artifacts that the agent does not accept."""
+    given = tuple(artifact.media_type for artifact in chain(baton.artifacts, baton.untrusted))
+    for media_type in _lacking(given, card.accepts):
+        yield _gap(
+            "capability-gap.media-type",
+            f"{quote(card.agent)} does not accept {quote(media_type)}.",
+            _elsewhere(baton, f"accepts {quote(media_type)}"),
+        )
+
+
+def find_past_deadline(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
+    """Yield a deadline that is over before anybody has begun."""
+    if baton.deadline is not None and baton.deadline <= known.now:
+        deadline = baton.deadline.isoformat(timespec="seconds")
+        yield _gap(
+            "capability-gap.deadline-past",
+            f"The deadline was {deadline}.",
+            f"May {quote(baton.task)} be done after its deadline, {deadline}?",
+        )
+
+
+def find_empty_budget(baton: Baton) -> Iterator[Problem]:
+    """Yield what the task may use nothing of.
+
+    Without time or tokens nobody goes on. Some tasks need no call and some models cost nothing, so no calls block only
+    where the task needs a tool, and no money never does.
+    """
+    budget = baton.brief.budget
+    if budget is None:
+        return
+    for name, blocking in (
+        ("calls", bool(baton.brief.needs_tools)),
+        ("seconds", True),
+        ("tokens", True),
+        ("cost", False),
+    ):
+        if getattr(budget, name) == 0:
+            yield _gap(
+                "capability-gap.budget-empty",
+                f"The budget allows no {name}.",
+                f"May the task {quote(baton.task)} use more than zero {name}?",
+                blocking=blocking,
+            )
+
+
+def find_too_deep(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
+    """Yield that the signed lineage is already as deep as the policy allows."""
+    if policy.max_depth is not None and known.depth >= policy.max_depth:
+        yield _gap(
+            "capability-gap.too-deep",
+            f"The lineage is {known.depth} hops deep already, and the policy allows at most {policy.max_depth}.",
+            f"May {quote(baton.task)} go on although its lineage is {known.depth} hops deep already?",
+        )
+
+
+def _elsewhere(baton: Baton, able: str) -> str:
+    return f"Should {quote(baton.task, words=4)} go to an agent that {able} instead of {quote(baton.to)}?"
+
+
+def _lacking(needed: tuple[str, ...], there: tuple[str, ...] | None) -> Iterator[str]:
+    if there is None:
+        return iter(())
+    has = frozenset(there)
+    return (name for name in dict.fromkeys(needed) if name not in has)
+
+
+def _gap(check: str, about: str, question: str, *, blocking: bool = True) -> Problem:
+    return Problem(
+        error=ErrorType.CAPABILITY_GAP,
+        check=check,
+        about=about,
+        blocking=blocking,
+        question=question,
+        whom=Whom.ROUTER,
+    )

@@ -1,0 +1,143 @@
+"""Data gaps: whether everything is there that the receiver cannot do without."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from batonpass.errors import IncompleteBatonError
+from batonpass.guard.baton.known_facts import KnownFacts
+from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.model.base.kinds import ErrorType, Relation
+from batonpass.model.baton.baton import CRITERIA, EXPECTED, RATIONALE, Baton
+from batonpass.model.baton.items import OpenQuestion
+from batonpass.model.policy.handoff_policy import HandoffPolicy
+
+
+def required_parts(relation: Relation, policy: HandoffPolicy) -> tuple[str, ...]:
+    """Return the parts without which the policy does not let a handoff of this kind go."""
+    return tuple(map(str, policy.require.get(relation, ())))
+
+
+def require_complete(relation: Relation, missing: tuple[str, ...], policy: HandoffPolicy) -> None:
+    """Refuse a handoff that leaves out what the policy requires. Raises `IncompleteBatonError`."""
+    required = set(required_parts(relation, policy)) if missing else ()
+    if refused := tuple([str(part) for part in missing if part in required]):
+        raise IncompleteBatonError(refused, relation)
+
+
+def find_gaps(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
+    """Yield every data gap of a baton."""
+    yield from find_missing_parts(baton, policy)
+    yield from find_missing_inputs(baton)
+    yield from find_blocking_questions(baton)
+    yield from find_unreachable_artifacts(baton, known)
+    yield from find_empty_artifacts(baton, known)
+    yield from find_erased_items(baton)
+    yield from find_missing_criteria(baton, policy)
+
+
+def find_missing_parts(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]:
+    """Yield the parts that the policy requires and the sender neither gave nor said to be none."""
+    said = _said(baton)
+    for part in required_parts(baton.relation, policy):
+        if part in baton.missing or part not in said:
+            yield _gap(
+                "data-gap.part-missing",
+                f"A {baton.relation} handoff must say its {part}, and this one does not.",
+                f"Which {part} belongs to the task {quote(baton.task)}, or is there none?",
+            )
+
+
+def find_missing_inputs(baton: Baton) -> Iterator[Problem]:
+    """Yield the inputs that no artifact's name and no claim's key satisfies."""
+    if not baton.brief.inputs:
+        return
+    there = {artifact.name for artifact in chain(baton.artifacts, baton.untrusted)}
+    there |= {claim.key for claim in baton.claims if claim.key is not None}
+    for name in dict.fromkeys(baton.brief.inputs):
+        if name not in there:
+            yield _gap(
+                "data-gap.input-missing",
+                f"The task needs {quote(name)}, and no artifact or claim of that name is carried.",
+                f"Which artifact or claim is the input {quote(name)}?",
+            )
+
+
+def find_blocking_questions(baton: Baton) -> Iterator[Problem]:
+    """Yield the open questions that block and have no answer yet, neither in their own words nor as we ask them."""
+    answered = {answer.question for answer in baton.answers}
+    for item in baton.items:
+        if not isinstance(item.value, OpenQuestion) or not item.value.blocking:
+            continue
+        question = f"What is the answer to {quote(item.value.text, words=18)}?"
+        if answered.isdisjoint({item.value.text, question}):
+            yield _gap("data-gap.question-open", f"{quote(item.value.text)} is open, and it blocks.", question)
+
+
+def find_unreachable_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
+    """Yield the artifacts whose bytes cannot be had."""
+    for artifact in chain(baton.artifacts, baton.untrusted):
+        if artifact.body not in known.contents:
+            yield _gap(
+                "data-gap.artifact-unreachable",
+                f"The bytes of {quote(artifact.name)} cannot be reached.",
+                f"Can you attach {quote(artifact.name)} again?",
+            )
+
+
+def find_empty_artifacts(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
+    """Yield the artifacts of no bytes. Some files are rightly empty: only one that the task needs blocks."""
+    for artifact in chain(baton.artifacts, baton.untrusted):
+        kept = known.contents.get(artifact.body)
+        if kept is not None and kept.size == 0:
+            yield _gap(
+                "data-gap.artifact-empty",
+                f"{quote(artifact.name)} has no bytes.",
+                f"Is {quote(artifact.name)} meant to be empty?",
+                blocking=artifact.name in baton.brief.inputs,
+            )
+
+
+def find_erased_items(baton: Baton) -> Iterator[Problem]:
+    """Yield the items whose words were erased. That was done on purpose, so it never blocks."""
+    for item in baton.items:
+        if item.value is None:
+            yield _gap(
+                "data-gap.item-erased",
+                f"The words of {item.part} {item.id} were erased.",
+                f"Does the task need the erased {item.part} {item.id}?",
+                blocking=False,
+            )
+
+
+def find_missing_criteria(baton: Baton, policy: HandoffPolicy) -> Iterator[Problem]:
+    """Yield that nobody says when the task is done well; a command that decides it says so too."""
+    brief = baton.brief
+    if brief.criteria or brief.verify_by or CRITERIA in brief.none or CRITERIA not in EXPECTED[baton.relation]:
+        return
+    if CRITERIA not in required_parts(baton.relation, policy):  # else it is a missing part, and blocks
+        yield _gap(
+            "data-gap.criteria-missing",
+            f"Nothing says when the task {quote(baton.task)} is done well.",
+            f"Which one observable result shows that the task {quote(baton.task)} is done?",
+            blocking=False,
+        )
+
+
+def _gap(check: str, about: str, question: str, *, blocking: bool = True) -> Problem:
+    return Problem(
+        error=ErrorType.DATA_GAP,
+        check=check,
+        about=about,
+        blocking=blocking,
+        question=question,
+        whom=Whom.PRODUCER,
+    )
+
+
+def _said(baton: Baton) -> set[str]:
+    said: set[str] = {*[item.part for item in baton.items], *baton.brief.none}
+    if baton.brief.rationale is not None:
+        said.add(RATIONALE)
+    if baton.brief.criteria:
+        said.add(CRITERIA)
+    return said

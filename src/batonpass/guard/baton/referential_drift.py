@@ -1,0 +1,208 @@
+"""Referential drift: whether the baton points at what is not there, no longer so, or two things at once."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import Final
+
+from batonpass.guard.baton.known_facts import KnownFacts
+from batonpass.guard.baton.problem import Problem, Whom, quote
+from batonpass.guard.baton.vague_task import points_only
+from batonpass.model.base.kinds import ErrorType, Part
+from batonpass.model.baton.baton import Baton, within
+from batonpass.model.baton.items import (
+    Artifact,
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    Item,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    Statement,
+    WorkItem,
+)
+from batonpass.model.policy.handoff_policy import HandoffPolicy
+
+# A name ends where a sentence goes on; one that has such a character itself is recognised by how it begins.
+_NAME: Final = re.compile(r'[^\s,;"#]+')
+# Not inside a longer word, a URN or an address: `urn:run:7f3a`, `pre-run:7f3a`.
+_KINDS: Final = ("artifact", "claim", "decision", "run", "handoff")
+_REFERENCE: Final = re.compile(rf"(?<![\w:/.@-])({'|'.join(_KINDS)}):({_NAME.pattern})")
+_AFTER_NAMES: Final = ".:!?…)]}>'`’”"
+_PLACEHOLDERS: Final = ("<", "{", "[", "$", "*", "%", "…", "...")
+
+# `run:dev` is the name of a script; what is meant to be an id has a digit almost always.
+_RUN_ENDING: Final = re.compile(r"(?=.*[0-9])(?:run_)?[0-9a-hjkmnp-tv-z]{4,26}")
+_SHORTEST_ENDING: Final = 4
+
+_DATE: Final = "%Y-%m-%d"
+_SHA_SHOWN: Final = 8
+
+# Where the words of an item stand. What an artifact says is data: nothing in it is looked up.
+_TEXTS: Final[Mapping[type[ItemValue], tuple[str, ...]]] = MappingProxyType(
+    {
+        Statement: ("text",),
+        Constraint: ("text",),
+        Exclusion: ("text",),
+        WorkItem: ("what", "how", "evidence"),
+        OpenQuestion: ("text",),
+        RejectedPath: ("what", "why"),
+        Decision: ("what", "why"),
+        Assumption: ("what",),
+        Claim: ("what",),
+        Artifact: (),
+        Report: (),
+    },
+)
+
+
+def find_drift(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
+    """Yield every referential drift of a baton."""
+    yield from find_unresolved(baton, known)
+    yield from find_names_with_two_digests(baton)
+    yield from find_stale_claims(baton, known, policy)
+    yield from find_pointing_task(baton)
+
+
+def find_unresolved(baton: Baton, known: KnownFacts) -> Iterator[Problem]:
+    """Yield the references that resolve neither in the baton nor in the ledger."""
+    references = find_open_references(baton) if known.references is None else known.references
+    for reference, needed in references.items():
+        if reference in known.resolves:
+            continue
+        yield _drift(
+            "referential-drift.unresolved",
+            f"{quote(reference)} is neither in the baton nor in the ledger.",
+            f"Which artifact, claim, decision, run or handoff is meant by {quote(reference)}?",
+            blocking=needed,
+        )
+
+
+def find_open_references(baton: Baton) -> dict[str, bool]:
+    """Return the references that the baton itself does not resolve, and whether the task cannot be done without them.
+
+    Look them up for `Known.resolves`, and pass them on as `Known.references`.
+    """
+    needed = [baton.task, *baton.brief.criteria]
+    told = [] if baton.brief.rationale is None else [baton.brief.rationale]
+    for item in baton.items:
+        told += _texts(item)
+    # All at once, because most batons refer to nothing; no reference goes beyond a line.
+    if not _may_refer("\n".join((*needed, *told))):
+        return {}
+    resolved = _resolved_by(baton)
+    found: dict[str, bool] = {}
+    for texts, blocking in ((needed, True), (told, False)):
+        for kind, name in chain.from_iterable(map(_REFERENCE.findall, filter(_may_refer, texts))):
+            reference = _clean(kind, name)
+            if reference is not None and resolved.isdisjoint({reference, f"{kind}:{name}"}):
+                found.setdefault(reference, blocking)
+    return found
+
+
+def find_names_with_two_digests(baton: Baton) -> Iterator[Problem]:
+    """Yield the names under which different bytes are carried."""
+    digests: dict[str, dict[str, None]] = defaultdict(dict)
+    for artifact in chain(baton.artifacts, baton.untrusted):
+        digests[artifact.name][artifact.sha256] = None
+    for name, found in digests.items():
+        if len(found) > 1:
+            first, *_, last = (digest[:_SHA_SHOWN] for digest in found)
+            yield _drift(
+                "referential-drift.two-digests",
+                f"{quote(name)} is the name of {len(found)} artifacts with different digests.",
+                f"Which {quote(name)} is meant: the one whose sha256 begins with {first}, or {last}?",
+            )
+
+
+def find_stale_claims(baton: Baton, known: KnownFacts, policy: HandoffPolicy) -> Iterator[Problem]:
+    """Yield the claims that are older than the policy allows; one without a date has no age."""
+    if policy.oldest is None:
+        return
+    for claim in baton.claims:
+        if claim.as_of is not None and known.now - claim.as_of > policy.oldest:
+            yield _drift(
+                "referential-drift.stale",
+                f"{quote(claim.what)} was so on {claim.as_of.strftime(_DATE)}, longer ago than the policy allows.",
+                f"Does this still hold: {quote(claim.what)}, as of {claim.as_of.strftime(_DATE)}?",
+                whom=Whom.RECEIVER,
+            )
+
+
+def find_pointing_task(baton: Baton) -> Iterator[Problem]:
+    """Yield a task that only points, unless the brief or an artifact says at what."""
+    brief = baton.brief
+    pointed_at = brief.criteria or brief.inputs or brief.expects or baton.artifacts or baton.untrusted
+    if not pointed_at and points_only(baton.task):
+        yield _drift(
+            "referential-drift.pointing-task",
+            f"The task {quote(baton.task)} points at something that does not travel with it.",
+            f"Which file, artifact or result does the task {quote(baton.task)} mean?",
+        )
+
+
+def _drift(check: str, about: str, question: str, *, blocking: bool = True, whom: Whom = Whom.PRODUCER) -> Problem:
+    return Problem(
+        error=ErrorType.REFERENTIAL_DRIFT,
+        check=check,
+        about=about,
+        blocking=blocking,
+        question=question,
+        whom=whom,
+    )
+
+
+def _may_refer(text: str) -> bool:
+    # Most texts refer to nothing. To look for five words takes a tenth of what any pattern takes to find that out.
+    return ":" in text and (
+        "artifact:" in text or "claim:" in text or "decision:" in text or "run:" in text or "handoff:" in text
+    )
+
+
+def _clean(kind: str, name: str) -> str | None:
+    cleaned = name.strip("`'").rstrip(_AFTER_NAMES)
+    if not cleaned or name.startswith(_PLACEHOLDERS):
+        return None
+    if kind in {"decision", "run", "handoff"}:
+        cleaned = cleaned.lower()
+    if kind == "run" and _RUN_ENDING.fullmatch(cleaned) is None:
+        return None
+    return f"{kind}:{cleaned}"
+
+
+def _texts(item: Item) -> list[str]:
+    value = item.value
+    # Only reports hold other items.
+    values = [value] if value is not None and not isinstance(value, Report) else within(value)
+    found: list[str] = []
+    for each in values:
+        found += [text for name in _TEXTS[type(each)] if (text := getattr(each, name))]
+        if isinstance(each, Decision):
+            found += each.conditions
+    return found
+
+
+def _resolved_by(baton: Baton) -> frozenset[str]:
+    names = (
+        ("artifact", [artifact.name for artifact in chain(baton.artifacts, baton.untrusted)]),
+        ("claim", [claim.key for claim in baton.claims if claim.key is not None]),
+    )
+    ids = (
+        ("decision", [item.id for item in baton.of(Part.DECISION)]),
+        ("run", [baton.root, baton.parent]),
+        ("handoff", [baton.handoff]),
+    )
+    resolved = {f"{kind}:{begins.group()}" for kind, given in names for begins in map(_NAME.search, given) if begins}
+    for kind, given in ids:
+        resolved |= {f"{kind}:{ending}" for identifier in given for ending in _endings(identifier)}
+    return frozenset(resolved)
+
+
+def _endings(identifier: str) -> Iterator[str]:
+    return (identifier[-length:] for length in range(_SHORTEST_ENDING, len(identifier) + 1))

@@ -1,0 +1,1 @@
+"""Whether typed constraints and the conditions of decisions hold."""

@@ -1,0 +1,1 @@
+"""Whether grants cover a call, prove what they say, and stand."""

@@ -1,0 +1,91 @@
+"""Limits, as they are counted: in which account, how much of each unit there is, and when nothing is left.
+
+The relay counts by this before a call is made, and the verifier counts again what is recorded.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from hashlib import sha256
+from typing import Final
+
+from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.model.grants.charge import MILLION, Charged, Unit, part_of, whole_of
+from batonpass.model.grants.effective_grant import LimitLeft
+from batonpass.model.grants.grant import Terms
+from batonpass.model.grants.limits import UNITS, Limits
+from batonpass.model.grants.permit import Permit
+
+_DIGITS: Final = 16
+# Known before a call is made. All else is known after it: such a call is made as long as something is left.
+_BEFORE: Final = frozenset({Unit.CALLS})
+_COUNTED: Final = frozenset(Unit)  # charges count these; time passes by itself
+
+
+def account_of(terms: Terms) -> StreamId:
+    """Return where what is used under some terms is counted."""
+    return whole_of(terms.handoff or terms.root)
+
+
+def permit_account(account: StreamId, permit: Permit) -> StreamId:
+    """Return where the uses of one permit are counted."""
+    return part_of(account, sha256(permit.text.encode()).hexdigest()[:_DIGITS])
+
+
+def most_of(limits: Limits, unit: Unit) -> int | None:
+    """Return how much may be used of a unit, as charges count it; None if it is not limited."""
+    given = getattr(limits, unit)
+    if given is None:
+        return None
+    return int(Decimal(given) * MILLION) if unit is Unit.SPEND else int(given)
+
+
+def most_with(limits: Limits, unit: Unit) -> int | None:
+    """Return how much may be used, what a request itself uses counted in, for its call to be made; None: any amount."""
+    most = most_of(limits, unit)
+    if most is None or unit in _BEFORE:
+        return most
+    return max(0, most - 1)
+
+
+def spelled_amount(unit: Unit | str, amount: int) -> int | str:
+    """Return an amount as people say it: charges count `spend` in millionths."""
+    return format((Decimal(amount) / MILLION).normalize(), "f") if unit == Unit.SPEND else amount
+
+
+def find_left(
+    limits: Limits,
+    charged: Iterable[Charged],
+    *,
+    since: datetime | None = None,
+    at: datetime | None = None,
+    shared_with: AgentId | None = None,
+    budget: bool = False,
+) -> Iterator[LimitLeft]:
+    """Yield of each unit that is limited how much is used and left; time only where it is known since when."""
+    used = {str(one.unit): one.used for one in charged}
+    for name in UNITS:
+        most = getattr(limits, name)
+        if most is None or (name not in _COUNTED and (since is None or at is None)):
+            continue
+        if name in _COUNTED:
+            # More may have been set aside than it took in the end, and less than nothing is used by nobody.
+            spent, whole = max(0, used.get(name, 0)), most_of(limits, Unit(name)) or 0
+            amounts = [spelled_amount(name, amount) for amount in (spent, max(0, whole - spent))]
+        else:
+            passed = max(0, int((at - since).total_seconds())) if at is not None and since is not None else 0
+            amounts = [passed, max(0, int(most) - passed)]
+        yield LimitLeft(unit=name, most=most, used=amounts[0], left=amounts[1], shared_with=shared_with, budget=budget)
+
+
+def least_left(found: Iterable[LimitLeft]) -> Iterator[LimitLeft]:
+    """Yield of each unit that which has least left: it is the one that stops a call.
+
+    Of equal ones it is the first, which lies furthest up: others may use that up as well.
+    """
+    least: dict[str, LimitLeft] = {}
+    for one in found:
+        known = least.get(one.unit)
+        if known is None or Decimal(one.left) < Decimal(known.left):
+            least[one.unit] = one
+    return (least[unit] for unit in UNITS if unit in least)

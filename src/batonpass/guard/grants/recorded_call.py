@@ -1,0 +1,36 @@
+"""A call as it was recorded, held once more against permits: what was taken out of it since is not guessed."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from batonpass.model.grants.condition import Condition, keeps
+from batonpass.model.grants.grant import Terms
+from batonpass.model.grants.permit import Permit
+
+JUDGED: Final = "judged"  # the content that holds the arguments that a guard looked at, by the names in permits
+REDACTED: Final = "[redacted]"  # what a secret was taken out of can no longer be compared
+
+
+def conditioned(terms: Iterable[Terms]) -> tuple[str, ...]:
+    """Return the names of all arguments that some permit sets a condition on, in order."""
+    scopes = [scope for one in terms for scope in (one.may, one.may_delegate)]
+    return tuple(
+        sorted({condition.argument for scope in scopes for permit in scope.permits for condition in permit.where})
+    )
+
+
+def find_broken(permit: Permit, judged: Mapping[str, object]) -> Iterator[Condition]:
+    """Yield the conditions that a recorded call does not keep to; those of which nobody can tell are passed over."""
+    for condition in permit.where:
+        value = judged.get(condition.argument)
+        if condition.argument not in judged or not (is_redacted(value) or keeps(condition, value)):
+            yield condition
+
+
+def is_redacted(value: object) -> bool:
+    """Return whether a secret was taken out of a recorded value, or of anything in it."""
+    if isinstance(value, Mapping):
+        return any(map(is_redacted, value)) or any(map(is_redacted, value.values()))
+    if isinstance(value, list):
+        return any(map(is_redacted, value))
+    return isinstance(value, str) and REDACTED in value

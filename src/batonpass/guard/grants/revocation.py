@@ -1,0 +1,70 @@
+"""Revocations: a list that the root key vouches for, that is newer than any seen before, and that is still good."""
+
+from datetime import datetime, timedelta
+
+from batonpass.errors import GrantIntegrityError, GrantNotYetValidError, StaleRevocationsError
+from batonpass.guard.grants.grant_chain import SKEW, SignatureCheck, key_id, require_enrolled, verify_enrolments
+from batonpass.model.base.ids import PublicKey
+from batonpass.model.grants.grant import Purpose, RelayEnrolment, Revocations, Signed
+from batonpass.model.grants.permit import spell_time
+from batonpass.wire.grant_statements import signing_bytes
+
+
+def verify_revocations(
+    revocations: Signed[Revocations],
+    enrolments: tuple[Signed[RelayEnrolment], ...],
+    root_key: PublicKey,
+    is_signed: SignatureCheck,
+) -> Revocations:
+    """Return a list if the root key signed it, or a relay that the root key lets revoke.
+
+    Raises `GrantRootError` and `GrantIntegrityError`.
+    """
+    said = revocations.said
+    signer = root_key
+    if said.key != key_id(root_key):
+        enrolled = verify_enrolments(enrolments, root_key, is_signed)
+        signer = require_enrolled(said.key, enrolled, Purpose.REVOKE).public_key
+    if not is_signed(bytes.fromhex(signer), signing_bytes(revocations.payload), revocations.signature):
+        raise GrantIntegrityError("the signature under the list of revocations does not match it; fetch it again")
+    return said
+
+
+def newer_of(new: Revocations, known: Revocations | None) -> Revocations:
+    """Return the list to go by from now on. Raises `StaleRevocationsError` if the new one hides something.
+
+    A number stands for what is named, so a list that names the same may be signed anew under it; of two such lists the
+    one that is good for longer counts, whichever was shown first.
+    """
+    if known is None or new.number > known.number:
+        return new
+    if new.number < known.number or names_in(new) != names_in(known):
+        raise StaleRevocationsError(
+            f"list {new.number} of revocations was given, and {known.number} is known already: somebody wants an older "
+            "one to be believed"
+        )
+    return max(known, new, key=lambda one: one.best_before)
+
+
+def require_good(revocations: Revocations | None, at: datetime, *, skew: timedelta = SKEW) -> None:
+    """Refuse to go by a list that is not good, or by none: step 8.
+
+    Raises `StaleRevocationsError` and `GrantNotYetValidError`.
+    """
+    if revocations is None:
+        raise StaleRevocationsError("no list of revocations is known here; fetch one")
+    if at >= revocations.best_before:
+        raise StaleRevocationsError(
+            f"list {revocations.number} of revocations was good until {spell_time(revocations.best_before)}, and it is "
+            f"{spell_time(at)}; fetch a new one"
+        )
+    if at < revocations.at - skew:
+        raise GrantNotYetValidError(
+            f"list {revocations.number} of revocations is of {spell_time(revocations.at)}, and it is {spell_time(at)}; "
+            "compare the clocks"
+        )
+
+
+def names_in(revocations: Revocations) -> frozenset[str]:
+    """Return whatever the list names: terms, runs and keys."""
+    return frozenset((*revocations.terms, *revocations.runs, *revocations.keys))

@@ -1,0 +1,50 @@
+"""Approvers: whether what somebody would let go on is theirs to approve, and who else's it is; from values alone."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from batonpass.errors import InvalidValueError
+from batonpass.guard.policy.name_patterns import fits
+from batonpass.model.base.ids import AgentId, PrincipalId
+from batonpass.model.base.value import Value
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.scope import Scope
+from batonpass.model.policy.approver_scope import ApproverScope
+
+
+class Approvable(Value, frozen=True, kw_only=True):
+    """What waits for approvers: whose work it is, and the one call, or all that a handoff grants."""
+
+    worker: AgentId
+    call: Call | None = None
+    granted: Scope | None = None  # of a handoff; with no call either, nobody knows what it comes to
+
+    def __str__(self) -> str:
+        if self.call is not None:
+            return f"{self.call} of {self.worker}"
+        if self.granted is not None:
+            return f"{self.granted} for {self.worker}"
+        return f"what {self.worker} wants to do, of which the record does not say what it comes to"
+
+
+def may_approve(scope: ApproverScope, what: Approvable, at: datetime) -> bool:
+    """Return whether something lies within what somebody may approve."""
+    if scope.agents is not None and not any(fits(pattern, what.worker, across=True) for pattern in scope.agents):
+        return False
+    held = scope.in_force(at)
+    if held is None:
+        return True
+    if what.call is not None:
+        try:
+            return held.allows(what.call, at)
+        except InvalidValueError:
+            return False  # a resource that could be taken for another is within nobody's scope
+    # What is bounded by nothing is more than any scope.
+    return what.granted is not None and held.covers(what.granted)
+
+
+def find_approvers(
+    approvers: Mapping[PrincipalId, ApproverScope], what: Approvable, at: datetime
+) -> Iterator[PrincipalId]:
+    """Yield who may approve something, in the order of the policy."""
+    return (principal for principal, scope in approvers.items() if may_approve(scope, what, at))

@@ -1,0 +1,37 @@
+"""Hops: whether work may go one agent further. Over the signed lineage, never a number that the caller passes."""
+
+from batonpass.errors import AgentNotAllowedError, HandoffDepthExceededError, HandoffLoopError
+from batonpass.model.base.ids import AgentId
+from batonpass.model.base.value import Value
+from batonpass.model.policy.handoff_policy import HandoffPolicy
+
+
+class Lineage(Value, frozen=True, kw_only=True):
+    """Who works for whom, from whoever offers up to the root, and what each was asked for; a root for nothing."""
+
+    hops: tuple[tuple[AgentId, str | None], ...]
+
+    @property
+    def depth(self) -> int:
+        """Return how many agents stand in it."""
+        return len(self.hops)
+
+
+def requires_lineage(policy: HandoffPolicy) -> bool:
+    """Return whether a policy asks about the lineage at all: reading it costs a look at every hop."""
+    return policy.max_depth is not None or policy.refuse_loops
+
+
+def require_hop(to: AgentId, task: str, lineage: Lineage | None, policy: HandoffPolicy) -> None:
+    """Refuse an offer that the policy does not let go one agent further.
+
+    Raises `AgentNotAllowedError`, `HandoffDepthExceededError` and `HandoffLoopError`.
+    """
+    if policy.allowed_agents is not None and to not in policy.allowed_agents:
+        raise AgentNotAllowedError(to, tuple(policy.allowed_agents))
+    if lineage is None:
+        return
+    if policy.max_depth is not None and lineage.depth >= policy.max_depth:
+        raise HandoffDepthExceededError(lineage.depth, policy.max_depth)
+    if policy.refuse_loops and (to, task) in lineage.hops:
+        raise HandoffLoopError(to)

@@ -1,0 +1,242 @@
+"""Decisions: somebody lets what waits go on, or does not, signed or only said; a run that asks again heeds them."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from batonpass.errors import (
+    CallDecidedError,
+    CallDeniedError,
+    CallSuspendedError,
+    DuplicateReceiptError,
+    HandoffEndedError,
+    HoldChangedError,
+    KeyRefusedError,
+    StaleHeadError,
+    UnprovenError,
+)
+from batonpass.guard.policy.gates import GateDecision, is_for_approvers
+from batonpass.handoff.approvals.decision_sheet import Material
+from batonpass.handoff.approvals.entitlement import is_enough, require_entitled
+from batonpass.handoff.history.holds import approvers_of, is_proven, needs_proof, require_opened
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.ledger.position import standing
+from batonpass.model.base.content_names import REASON
+from batonpass.model.base.ids import CallId, Digest, HandoffId, PrincipalId, RunId
+from batonpass.model.base.lifecycle import HandoffEvent, advance
+from batonpass.model.bodies.body import (
+    Body,
+    HandoffApproved,
+    HandoffBacked,
+    HandoffDenied,
+    ToolApproved,
+    ToolBacked,
+    ToolHeld,
+    ToolRefused,
+)
+from batonpass.model.ledger.key import KeyStatus
+from batonpass.model.ledger.ruling import Decided, Hold, is_approval, ruling_of
+from batonpass.model.ledger.run import RunState
+from batonpass.records.hold import find_backers, find_decision, find_hold, get_held_call
+from batonpass.signing.approver_key import Approver
+from batonpass.store.port import LedgerView
+
+UNPROVEN: Final = "approval.unproven"  # a flag: nothing but their name says that somebody approved
+
+TIME_LIMIT: Final = "service:time-limit"  # in whose name what nobody let go on in time is denied
+
+# Each time something else happened to the handoff in between, it is looked at again; so many times is a fault.
+_TRIES: Final = 64
+
+AnyDecision = TypeVar("AnyDecision", bound=Decided)
+
+
+def decide_handoff(
+    desk: Desk,
+    handoff: HandoffId,
+    *,
+    approved: bool,
+    by: str | Approver,
+    reason: str | None = None,
+    shown: Material | None = None,
+    looked_ms: int | None = None,
+) -> None:
+    """Let a held handoff go on, or not. An `Approver` signs that; of anybody else it is taken as said.
+
+    Where it takes several people, it waits on until the last of them has approved. Raises `NotApproverError`,
+    `OutOfScopeError`, `FourEyesError`, `UnprovenError`, `HoldChangedError`, and `IllegalTransitionError` if it does not
+    wait.
+    """
+    measured_ms = _measured(desk, shown)
+    contents = () if reason is None else (desk.text(REASON, reason),)
+    for _ in range(_TRIES):
+        with desk.store.view() as view:
+            known, last = standing(view, handoff)
+            # What does not wait cannot be decided about, and the table of steps says so.
+            advance(known.state, HandoffEvent.APPROVE if approved else HandoffEvent.DENY, known.carrier)
+            hold = find_hold(view, known)
+            if hold is None:
+                raise HandoffEndedError(handoff, known.state)
+            last_one = approved and is_enough(hold, principal_of(by), tuple(find_backers(view, hold)))
+            kind = HandoffApproved if last_one else HandoffBacked if approved else HandoffDenied
+            said = kind(
+                handoff=handoff,
+                by=principal_of(by),
+                hold=hold.receipt,
+                shown=_digest(shown),
+                looked_ms=looked_ms,
+                measured_ms=measured_ms,
+            )
+            body = _decided(desk, view, hold, said, by=by, shown=shown)
+        try:
+            desk.recording.act(handoff, _always(body), contents, after=last)
+        except StaleHeadError as stale:
+            if stale.stream != handoff:
+                raise
+            continue
+        return
+    raise StaleHeadError(handoff, 0)
+
+
+def decide_call(
+    desk: Desk,
+    call: CallId,
+    *,
+    approved: bool,
+    by: str | Approver,
+    reason: str | None = None,
+    shown: Material | None = None,
+    looked_ms: int | None = None,
+) -> None:
+    """Let a held call of a run that goes on be made, or not, once and for good; from whichever process.
+
+    One that has waited for longer than it may is refused, whatever anybody says now. Where it takes several people, it
+    waits on until the last of them has approved. Raises `NotFoundError`, `NotApproverError`, `OutOfScopeError`,
+    `FourEyesError`, `UnprovenError`, `HandoffEndedError` if the run is over, and `CallDecidedError` if somebody came
+    first.
+    """
+    measured_ms = _measured(desk, shown)
+    if by != TIME_LIMIT:
+        refuse_overdue(desk, call)
+    with desk.store.view() as view:
+        hold, receipt = get_held_call(view, call)
+        _require_undecided(view, call)
+        run = view.get_run(RunId(receipt.stream))
+        if run.state is not RunState.OPEN:
+            raise HandoffEndedError(run.id, run.state)
+        last_one = approved and is_enough(hold, principal_of(by), tuple(find_backers(view, hold)))
+        kind = ToolApproved if last_one else ToolBacked if approved else ToolRefused
+        said = kind(
+            run=run.id,
+            call=call,
+            by=principal_of(by),
+            hold=hold.receipt,
+            shown=_digest(shown),
+            looked_ms=looked_ms,
+            measured_ms=measured_ms,
+        )
+        body = _decided(desk, view, hold, said, by=by, shown=shown)
+    try:
+        desk.recording.note(body, () if reason is None else (desk.text(REASON, reason),))
+    except DuplicateReceiptError:
+        with desk.store.view() as view:
+            _require_undecided(view, call)
+        raise
+
+
+def refuse_overdue(desk: Desk, call: CallId) -> None:
+    """Refuse a held call that nobody decided about in time; the limit stands in its own receipt."""
+    with desk.store.view() as view:
+        held = get_held_call(view, call)[1].body
+        decided = find_decision(view, call) is not None
+    until = held.until if isinstance(held, ToolHeld) else None
+    if decided or until is None or until > desk.clock.now():
+        return
+    with suppress(CallDecidedError):
+        decide_call(desk, call, approved=False, by=TIME_LIMIT, reason=out_of_time(until))
+
+
+def out_of_time(until: datetime) -> str:
+    """Return why something is denied that nobody let go on in time."""
+    return f"nobody let it go on until {until:%Y-%m-%d %H:%M:%S}Z"
+
+
+def principal_of(by: str | Approver) -> PrincipalId:
+    """Return in whose name somebody decides."""
+    return by.principal if isinstance(by, Approver) else PrincipalId(by)
+
+
+def _decided(
+    desk: Desk, view: LedgerView, hold: Hold, said: AnyDecision, *, by: str | Approver, shown: Material | None
+) -> AnyDecision:
+    """Return a decision, signed if it can be, if whoever decides may decide that."""
+    if shown is not None and shown.hold != hold.receipt:
+        raise HoldChangedError(hold.name)
+    at = desk.clock.now()
+    if is_approval(said):
+        require_entitled(view, desk.gates, hold, said.by, at)
+    if isinstance(by, Approver):
+        return _proven(view, hold, said, by, at)
+    if not is_approval(said) or not is_for_approvers(hold.gate):
+        return said
+    if needs_proof(view, desk.gates, hold):
+        raise UnprovenError(hold.name, said.by)
+    return replace(said, flags=(UNPROVEN,))
+
+
+def _proven(view: LedgerView, hold: Hold, said: AnyDecision, by: Approver, at: datetime) -> AnyDecision:
+    known = next((key for key in approvers_of(view, by.principal) if key.id == by.signer.key), None)
+    if known is None or known.status is not KeyStatus.ACTIVE:
+        status = "not enrolled" if known is None else str(known.status)
+        raise KeyRefusedError(
+            f"key {by.signer.key[:16]} of {by.principal} is {status} in this ledger, so it proves nothing here; "
+            f"`batonpass approver add {by.principal}` enrols one"
+        )
+    proven = replace(said, proof=by.prove(ruling_of(view.info().id, hold, said, at)))
+    # A key in another process, or on a device, may answer with anything.
+    if not is_proven(view, hold, proven):
+        raise KeyRefusedError(f"what key {known.id[:16]} signed is not what was decided; nothing was recorded")
+    return proven
+
+
+def _require_undecided(view: LedgerView, call: CallId) -> None:
+    found = find_decision(view, call)
+    if found is not None:
+        body: Decided = found[1]
+        raise CallDecidedError(call, body.by, "approved" if is_approval(body) else "refused")
+
+
+def _digest(shown: Material | None) -> Digest | None:
+    return None if shown is None else shown.digest
+
+
+def _measured(desk: Desk, shown: Material | None) -> int | None:
+    """Return how long ago this relay handed out what was shown; None if it did not."""
+    return None if shown is None else desk.showings.measure(shown.hold, shown.digest)
+
+
+def _always(body: Body) -> Callable[[object, object], Body]:
+    return lambda _, __: body
+
+
+def heed(desk: Desk, held: ToolHeld, decision: GateDecision) -> CallDeniedError | None:
+    """Return why a held call of a run that goes on is not to be made; None if somebody let it be made.
+
+    Raises `CallSuspendedError` while nobody has decided, `UnprovenError` if a proof does not hold that it takes, and
+    `FourEyesError` if fewer let it be made than it takes.
+    """
+    refuse_overdue(desk, held.call)
+    with desk.store.view() as view:
+        found = find_decision(view, held.call)
+        if found is None:
+            raise CallSuspendedError(held.tool, held.call, held.rule, decision.sentence, None)
+        _, body = found
+        hold, _ = get_held_call(view, held.call)
+        if isinstance(body, ToolApproved):
+            require_opened(view, hold, body)
+            return None
+    where = desk.gates.where(held.rule)
+    return CallDeniedError(held.tool, held.rule, where, f"{body.by} did not let {held.tool} be made")

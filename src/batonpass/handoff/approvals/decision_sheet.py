@@ -1,0 +1,209 @@
+"""What somebody has to know before they decide: all that is material, from receipts alone, as one text."""
+
+import json
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batonpass.briefing.decision_sheet import SheetFact, decision_sheet
+from batonpass.briefing.sections import describe_budget
+from batonpass.errors import HandoffEndedError, NotFoundError
+from batonpass.handoff.history.holds import needs_proof
+from batonpass.handoff.history.offers import read_items, read_offer, statement_item
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.model.base.content_names import ARGUMENTS
+from batonpass.model.base.ids import CallId, Digest, HandoffId, RunId, StreamId
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.items import Constraint, Exclusion, Item, Statement
+from batonpass.model.bodies.body import Gate, Part, RunRecorded, RunRelaxed, ToolHeld
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.ruling import Hold
+from batonpass.model.ledger.run import Handoff, Run
+from batonpass.model.policy.policy_rules import Policy
+from batonpass.records.hold import find_backers, find_held_receipt, find_hold, get_held_call
+from batonpass.records.lineage import find_ancestors
+from batonpass.records.text import Text, read_texts
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+
+_GATES: Final = {
+    Gate.NONE: "anybody lets it go on",
+    Gate.CONFIRM: "whoever asked for it, or a person, lets it go on",
+    Gate.APPROVE: "a person lets it go on",
+    Gate.DENY: "nobody can let it go on",
+}
+_GONE: Final = "the words are no longer here"
+
+
+class Material(Struct, frozen=True, kw_only=True):
+    """What is to be decided, as it is to be shown, to the last character; and of which hold it is."""
+
+    text: str
+    hold: Digest
+    proven: bool = False  # an approval takes an approver's key
+    approvals: int = 1  # so many people have to approve
+
+    @property
+    def digest(self) -> Digest:
+        """Return what a decision says was shown."""
+        return Digest(sha256(self.text.encode()).hexdigest())
+
+
+def show_handoff(desk: Desk, handoff: HandoffId) -> Material:
+    """Hand out what is to be decided about a held handoff, and remember when. Raises `HandoffEndedError`."""
+    with desk.store.view() as view:
+        return _shown(desk, material_of_handoff(view, handoff, desk.gates))
+
+
+def show_call(desk: Desk, call: CallId) -> Material:
+    """Hand out what is to be decided about a held call, and remember when. Raises `NotFoundError`."""
+    with desk.store.view() as view:
+        return _shown(desk, material_of_call(view, call, desk.gates))
+
+
+def _shown(desk: Desk, material: Material) -> Material:
+    desk.showings.show(material.hold, material.digest)
+    return material
+
+
+def material_of_handoff(view: LedgerView, handoff: HandoffId, policy: Policy) -> Material:
+    """Return what is to be decided about a held handoff. Raises `HandoffEndedError` if it is not held."""
+    known = view.get_handoff(handoff)
+    hold = find_hold(view, known)
+    if hold is None:
+        raise HandoffEndedError(handoff, known.state)
+    hold = replace(hold, proven=needs_proof(view, policy, hold))
+    call = find_held_receipt(view, hold)
+    what = "a call of its attempt" if call is not None else "its first attempt"
+    return _sheet(f"{known.to} {handoff[-4:]} waits before {what}", _handoff_facts(view, known, hold, call), hold)
+
+
+def material_of_call(view: LedgerView, call: CallId, policy: Policy) -> Material:
+    """Return what is to be decided about a held call of a run that goes on. Raises `NotFoundError`."""
+    hold, receipt = get_held_call(view, call)
+    hold = replace(hold, proven=needs_proof(view, policy, hold))
+    run = view.get_run(_require_run(hold, call))
+    if run.handoff is not None:
+        known = view.get_handoff(run.handoff)
+        title = f"{run.agent} {run.id[-4:]}, which goes on meanwhile, waits before a call"
+        return _sheet(title, _handoff_facts(view, known, hold, receipt), hold)
+    root = view.get_run(run.root)
+    said = [statement_item(stated, view.get_content(stated.item)) for stated in view.find_statements(root.id)]
+    facts = [
+        *_asked_by(view, root, [item.value for item in said if isinstance(item.value, Statement)]),
+        *_call_facts(view, receipt),
+        *_gate_facts(view, hold),
+        *_bounds(_bounds_of_root(view, root)),
+    ]
+    return _sheet(f"{root.agent} {root.id[-4:]}, a root run, waits before a call", facts, hold)
+
+
+def _handoff_facts(view: LedgerView, known: Handoff, hold: Hold, call: Receipt | None) -> list[SheetFact]:
+    baton = read_offer(view, known).baton
+    return [
+        SheetFact(label="task", texts=[baton.task or _GONE]),
+        SheetFact(label="to", texts=[f"{known.to} · {baton.relation}"]),
+        *_asked_by(view, view.get_run(known.parent), baton.intent),
+        *(() if call is None else _call_facts(view, call)),
+        *_gate_facts(view, hold),
+        *_bounds([item for item in baton.items if item.part in {Part.CONSTRAINT, Part.EXCLUSION}]),
+        *_terms(baton),
+    ]
+
+
+def _sheet(title: str, facts: Sequence[SheetFact], hold: Hold) -> Material:
+    footer = f"{hold.name} · {hold.receipt[:16]}"
+    text = decision_sheet(title, [fact for fact in facts if fact.texts], footer)
+    return Material(text=text, hold=hold.receipt, proven=hold.proven, approvals=hold.approvals)
+
+
+def _asked_by(view: LedgerView, run: Run, intent: Sequence[Statement]) -> Iterator[SheetFact]:
+    chain = " ← ".join(f"{one.agent} {one.id[-4:]}" for one in (run, *find_ancestors(view, run)))
+    yield SheetFact(label="asked by", texts=[f"{chain} ← {run.principal}"])
+    yield SheetFact(label="who wants", texts=[statement.text for statement in intent])
+
+
+def _call_facts(view: LedgerView, receipt: Receipt) -> Iterator[SheetFact]:
+    body = receipt.body
+    if not isinstance(body, ToolHeld):
+        return
+    texts = read_texts(view, receipt)
+    changes = "reads only" if body.reads else f"changes something: {', '.join(body.tiers) or 'undeclared'}"
+    yield SheetFact(label="tool", texts=[f"{body.tool} · {changes}"])
+    if (target := texts.get("target")) is not None:
+        yield SheetFact(label="on", texts=[_words(target)])
+    yield SheetFact(label="with", texts=[_arguments(texts.get(ARGUMENTS))])
+    if (reason := texts.get("reason")) is not None:
+        yield SheetFact(label="because", texts=[_words(reason)])
+
+
+def _gate_facts(view: LedgerView, hold: Hold) -> Iterator[SheetFact]:
+    rule = "held by whoever handed it off" if hold.rule is None else f"rule {hold.rule}"
+    who = "whoever has an approver's key lets it go on" if hold.proven else _GATES[hold.gate]
+    if hold.approvals > 1:
+        keys = ", with their keys," if hold.proven else ""
+        who = f"{hold.approvals} people{keys} let it go on, and {hold.principal} is none of them"
+    yield SheetFact(label="gate", texts=[f"{rule} · {who}"])
+    yield SheetFact(label="approved", texts=[f"by {body.by}" for body in find_backers(view, hold)])
+    if hold.until is not None:
+        yield SheetFact(label="until", texts=[f"{hold.until:%Y-%m-%d %H:%M:%S} UTC, then it is denied"])
+
+
+def _bounds(items: Sequence[Item]) -> Iterator[SheetFact]:
+    yield SheetFact(
+        label="bound by", texts=[item.value.sentence for item in items if isinstance(item.value, Constraint)]
+    )
+    yield SheetFact(label="excluded", texts=[item.value.text for item in items if isinstance(item.value, Exclusion)])
+
+
+def _terms(baton: Baton) -> Iterator[SheetFact]:
+    brief = baton.brief
+    yield SheetFact(label="may", texts=brief.may)
+    yield SheetFact(label="changes", texts=brief.expects)
+    yield SheetFact(label="budget", texts=[describe_budget(brief.budget)] if brief.budget is not None else [])
+    yield SheetFact(label="rationale", texts=[brief.rationale] if brief.rationale is not None else [])
+    outside = [f"{artifact.name} · {artifact.size:,} bytes" for artifact in baton.untrusted]
+    yield SheetFact(label="outside", texts=outside)
+
+
+def _bounds_of_root(view: LedgerView, root: Run) -> list[Item]:
+    bodies = [
+        decode_receipt(stored.payload).body for stored in view.find_receipts(ReceiptQuery(stream=StreamId(root.id)))
+    ]
+    relaxed = {body.item for body in bodies if isinstance(body, RunRelaxed)}
+    refs = [
+        ref
+        for body in bodies
+        if isinstance(body, RunRecorded)
+        for ref in body.items
+        if ref.part in {Part.CONSTRAINT, Part.EXCLUSION} and ref.item not in relaxed
+    ]
+    contents = {content.id: content for content in view.find_contents([ref.item for ref in refs])}
+    return list(read_items(view, refs, contents)[0])
+
+
+def _require_run(hold: Hold, name: str) -> RunId:
+    if hold.run is None:
+        raise NotFoundError("run of held call", name)
+    return hold.run
+
+
+def _words(text: Text) -> str:
+    return _GONE if text.words is None else text.words
+
+
+def _arguments(text: Text | None) -> str:
+    """Return what a call would be made with: one name on each line, nothing left out but what has no room."""
+    if text is None or text.words is None:
+        return _GONE
+    try:
+        read = json.loads(text.words)
+    except (ValueError, RecursionError):
+        return text.words
+    given = read.get(ARGUMENTS, read) if isinstance(read, dict) else read
+    if not isinstance(given, dict):
+        return json.dumps(given, ensure_ascii=False)
+    return "\n".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in given.items()) or "nothing"

@@ -1,0 +1,42 @@
+"""What gates of calls and of handoffs both ask: how deep a run is, until when a hold waits, and with what proof."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from batonpass.handoff.history.holds import takes_proof_today
+from batonpass.model.base.ids import RunId
+from batonpass.model.base.kinds import Gate
+from batonpass.store.port import LedgerView
+
+if TYPE_CHECKING:
+    from batonpass.handoff.runtime.desk import Desk
+    from batonpass.handoff.runtime.run_state import Holding
+
+
+def hold_until(desk: "Desk") -> datetime | None:
+    """Return when a hold that begins now is denied; None if it waits for ever."""
+    return None if desk.gates.hold_for is None else desk.clock.now() + desk.gates.hold_for
+
+
+def hold_takes_proof(desk: "Desk", gate: Gate) -> bool:
+    """Return whether a hold that begins now takes a decision that an approver's key signed."""
+    with desk.store.view() as view:
+        return takes_proof_today(view, desk.gates, gate)
+
+
+def depth_of(desk: "Desk", holding: "Holding") -> int:
+    """Return how many hops a run is below its root, by the signed lineage; 0 where nothing in the policy asks."""
+    if not desk.gates.needs_depth:
+        return 0
+    if holding.depth is None:
+        with desk.store.view() as view:
+            holding.depth = depth_in(view, holding.id)
+    return holding.depth
+
+
+def depth_in(view: LedgerView, run: RunId) -> int:
+    """Return how many hops a run is below its root."""
+    depth, known = 0, view.get_run(run)
+    while known.parent is not None:
+        depth, known = depth + 1, view.get_run(known.parent)
+    return depth

@@ -1,0 +1,148 @@
+"""Gates of calls: a person's rules and tiers, asked last. A held call waits, and its attempt ends."""
+
+from batonpass.errors import CallDeniedError, CallSuspendedError
+from batonpass.guard.policy.gates import CallFacts, GateDecision, decide, is_silent, judge_call, tiers_of_call
+from batonpass.handoff.approvals.decision import heed
+from batonpass.handoff.approvals.gate_facts import depth_of, hold_takes_proof, hold_until
+from batonpass.handoff.calls.pending_call import PendingCall
+from batonpass.handoff.calls.taint_gate import judge_taint
+from batonpass.handoff.runtime.record_gaps import fill_gap
+from batonpass.handoff.tools.declaration import Declared
+from batonpass.ledger.position import need
+from batonpass.model.base.content_names import ARGUMENTS, SCOPE, TARGET
+from batonpass.model.base.ids import new_call_id
+from batonpass.model.base.kinds import Gate
+from batonpass.model.bodies.body import Body, ChildHead, HandoffHeld, ToolHeld
+from batonpass.model.ledger.run import Handoff
+from batonpass.model.policy.policy_rules import Tier
+
+
+def pass_gates(pending: PendingCall) -> None:
+    """Let a call go on, and note what would have held it; else hold or refuse it.
+
+    Gates hold where the run is enforced or the policy says so. Raises `CallDeniedError` and `CallSuspendedError`.
+    """
+    desk, holding = pending.desk, pending.holding
+    try:
+        pending.gates = _find_decisions(pending)
+    except Exception as error:  # noqa: BLE001 - what a guard meets stops what is enforced
+        pending.stop_unjudged(error)
+    if not pending.gates:
+        return
+    enforced = (desk.gates.enforce or pending.enforced) and not pending.made
+    decision = decide(pending.gates, enforced=enforced)
+    if decision is None:
+        return
+    tool = pending.declared.name
+    if decision.gate is Gate.DENY:
+        where = decision.where or desk.gates.where(decision.rule)
+        pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, decision.sentence))
+    held = holding.find_held(pending.key)
+    if held is None:
+        _refuse_denied_before(pending, decision)
+        fill_gap(desk, holding)
+        raise _hold(pending, decision)
+    if (refusal := heed(desk, held, decision)) is not None:
+        pending.deny(held.rule, refusal)
+    pending.gates = ()
+
+
+def _refuse_denied_before(pending: PendingCall, decision: GateDecision) -> None:
+    """Refuse what a person denied in an earlier root of the same session, before anybody is asked once more."""
+    denied, tool = pending.holding.denied_before, pending.declared.name
+    if not denied:
+        return
+    by = denied.get((tool, pending.desk.json(ARGUMENTS, pending.described).body))
+    if by is not None:
+        sentence = f"{by} did not let {tool} be made earlier in this session"
+        where = pending.desk.gates.where(decision.rule)
+        pending.deny(decision.rule, CallDeniedError(tool, decision.rule, where, sentence))
+
+
+def _find_decisions(pending: PendingCall) -> tuple[GateDecision, ...]:
+    """Return what taint, the door's own rules and the policy say; nothing about what somebody let be made."""
+    desk, holding, declared = pending.desk, pending.holding, pending.declared
+    if holding.is_approved(pending.key):
+        return ()
+    tiers, policy = tiers_of(declared), desk.gates
+    if not holding.taint.entered and is_silent(policy, tiers):
+        return tuple(pending.call.find_refusals())
+    facts = CallFacts(
+        agent=holding.agent,
+        tool=declared.name,
+        kin=declared.kin,
+        reads=declared.reads,
+        action=declared.action,
+        target=pending.target,
+        does=pending.call.action,
+        resource=pending.call.resource,
+        leads_to=pending.tried.resource if pending.tried is not None and pending.call.acts_on_path else None,
+        arguments=pending.call.judged if pending.tried is None else pending.tried.arguments,
+        tiers=tiers,
+        depth=depth_of(desk, holding),
+    )
+    return (*judge_taint(pending, facts), *pending.call.find_refusals(), *judge_call(facts, policy))
+
+
+def tiers_of(declared: Declared) -> tuple[Tier, ...]:
+    """Return the tiers of a tool's calls."""
+    return tiers_of_call(
+        reads=declared.reads,
+        reversible=declared.reversible,
+        external=declared.external,
+        costly=declared.costly,
+    )
+
+
+def _hold(pending: PendingCall, decision: GateDecision) -> CallSuspendedError:
+    """Record that a call waits for somebody. Return what to raise.
+
+    Whoever works for a handoff stops here, and the handoff waits: no worker waits for a person. A root has no handoff
+    that could wait, and another program's agent cannot be stopped: these go on, and may make the call again later.
+    """
+    desk, holding, declared = pending.desk, pending.holding, pending.declared
+    handoff = None if holding.stays_open else holding.working.run.handoff
+    held = ToolHeld(
+        run=holding.id,
+        call=new_call_id(desk.clock.now()),
+        tool=declared.name,
+        rule=decision.rule,
+        gate=decision.gate,
+        key=pending.key,
+        reads=declared.reads,
+        tiers=tuple(str(tier) for tier in tiers_of(declared)),
+        proven=hold_takes_proof(desk, decision.gate),
+        approvals=decision.approvals,
+        target=pending.aim,
+        # The hold of a handoff says itself how long it lasts.
+        until=hold_until(desk) if handoff is None else None,
+        stays=holding.stays_open and holding.id != holding.root,
+        label=pending.label,
+        untrusted=pending.untrusted,
+    )
+    contents = [desk.json(ARGUMENTS, pending.described), desk.refusal(decision.sentence), *pending.beside]
+    if pending.tried is not None:
+        contents.append(desk.text(SCOPE, str(pending.tried)))  # what an approver's scope is compared with
+    if (target := pending.call.target) is not None:
+        contents.append(desk.text(TARGET, target))
+    desk.recording.record(holding.working, held, tuple(contents))
+    if handoff is None:
+        holding.held[held.call] = held
+        holding.used_up.discard(pending.key)
+    else:
+
+        def hold(known: Handoff, ended: ChildHead | None) -> Body:
+            return HandoffHeld(
+                handoff=known.id,
+                attempt=known.attempt,
+                ended=need(ended, known),
+                reason=decision.rule,
+                call=held.call,
+                gate=decision.gate,
+                until=hold_until(desk),
+                proven=held.proven,
+                approvals=held.approvals,
+            )
+
+        desk.recording.act(handoff, hold, (desk.refusal(decision.sentence),))
+    return CallSuspendedError(declared.name, held.call, decision.rule, decision.sentence, handoff)

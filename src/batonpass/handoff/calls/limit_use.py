@@ -1,0 +1,146 @@
+"""What calls and runs use up: room is asked for before, and counted by the very commit that writes about it."""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from batonpass.errors import BudgetExhaustedError, InvalidValueError
+from batonpass.handoff.calls.call_receipts import deny_call, write_about_call
+from batonpass.handoff.calls.pending_call import PendingCall
+from batonpass.handoff.grants.limits import (
+    Counted,
+    Counting,
+    before_call,
+    explain_spent,
+    find_overdue,
+    find_overspent,
+    read_used,
+    used_up,
+)
+from batonpass.handoff.runtime.desk import Desk
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.tools.declaration import ToolCall
+from batonpass.model.base.checks import LARGEST_INTEGER, require_integer
+from batonpass.model.base.content_names import PERMIT
+from batonpass.model.base.kinds import Mode
+from batonpass.model.bodies.body import Body, RunSpent
+from batonpass.model.grants.charge import Charge, Unit, is_revocation
+from batonpass.model.ledger.content import Content
+
+ON: Final = "on"
+_MILLION: Final = 1_000_000
+
+
+def cost_of(call: ToolCall[Any], value: object) -> int | None:
+    """Return what a call cost, in millionths; None if nobody can tell. The call was made, whatever this finds."""
+    if call.declared.cost is None:
+        return 0
+    try:
+        return _millionths(Decimal(call.declared.cost(value)))
+    except Exception:  # noqa: BLE001 - a function of whoever declared the tool
+        return None
+
+
+def spend(desk: Desk, holding: Holding, *, tokens: int, cost: Decimal | int | str, on: str | None) -> None:
+    """Record what a run used up besides its calls, and count it against every limit above it.
+
+    It is used already: nothing is refused here, and whatever comes next is. Raises `InvalidValueError`.
+    """
+    require_integer("tokens", tokens)
+    try:
+        millionths = _millionths(Decimal(cost))
+    except (ArithmeticError, ValueError, TypeError):
+        raise InvalidValueError("cost", "is no amount") from None
+    if holding.replaying or not (tokens or millionths):
+        return
+    counted = [Counted(account.id, account.limits) for account in holding.bounds.accounts]
+    spent = RunSpent(
+        run=holding.id,
+        tokens=tokens,
+        cost=millionths,
+        charges=used_up(counted, {Unit.TOKENS: tokens, Unit.SPEND: millionths}),
+    )
+    write_about_call(desk, holding, spent, *(() if on is None else (desk.text(ON, on),)))
+
+
+def require_room(desk: Desk, holding: Holding, *, what: str) -> None:
+    """Refuse to go on where nothing is left of a limit, its time is over, or what it hangs from was revoked.
+
+    Asked before something that uses up what no call counts. An observed run goes on. Raises `ConstraintViolatedError`
+    and `GrantRevokedError`, and records that.
+    """
+    bounds = holding.bounds
+    if holding.working.mode is not Mode.ENFORCED or holding.replaying:
+        return
+    counting = Counting(bounds.accounts, line=bounds.line if bounds.chain else ())
+    overdue = find_overdue(bounds.accounts, desk.clock.now())
+    spent = find_overspent(counting, read_used(desk, counting), calls=False)
+    found = next(iter((*overdue, *(explain_spent(bounds, one) for one in spent))), None)
+    if found is not None:
+        rule, refusal = found
+        deny_call(desk, holding, what, {}, rule=rule, reason=str(refusal))
+        raise refusal
+
+
+def counts(holding: Holding, unit: Unit) -> bool:
+    """Return whether somebody limits something for a run."""
+    return any(getattr(account.limits, unit) is not None for account in holding.bounds.accounts)
+
+
+def _millionths(amount: Decimal) -> int:
+    return min(max(0, math.ceil(amount * _MILLION)), LARGEST_INTEGER)
+
+
+def check_limits(pending: PendingCall) -> None:
+    """Refuse a call for which nothing is left of a limit, or no time. Raises `ConstraintViolatedError`.
+
+    It is asked before anything that may hold the call: nobody approves what cannot be made. The commit asks again.
+    """
+    bounds, counting = pending.holding.bounds, pending.counting
+    at = pending.present()
+    if not bounds.accounts and not counting.permits and not counting.line:
+        return
+    for rule, overdue in find_overdue(bounds.accounts, at):
+        pending.refuse(rule, overdue)
+    refused = _find_full(pending)
+    while refused and counting.has_other(refused[0]):
+        refused = _find_full(pending)
+    for one in refused:
+        pending.refuse(*explain_spent(bounds, one))
+
+
+def _find_full(pending: PendingCall) -> list[BudgetExhaustedError]:
+    found = find_overspent(pending.counting, pending.used)
+    return [one for one in found if not is_revocation(one.account)]
+
+
+def write_counted(pending: PendingCall, make: Callable[[tuple[Charge, ...]], Body], contents: list[Content]) -> bool:
+    """Write one receipt about a call with what it uses up, if there is room; return whether it could be written.
+
+    Room is found by the commit itself, so two processes never share the last of it.
+    """
+    counting = pending.counting
+    while True:
+        body = make(before_call(counting.counted()))
+        # Which permit counts is known only now: one that is full makes room for another.
+        permits = _permits(pending)
+        within = counting.within() if pending.enforced else ()
+        try:
+            return write_about_call(pending.desk, pending.holding, body, *contents, *permits, within=within) is not None
+        except BudgetExhaustedError as refused:
+            if counting.has_other(refused):
+                continue
+            rule, refusal = explain_spent(pending.holding.bounds, refused)
+        pending.deny(rule, refusal)
+
+
+def _permits(pending: PendingCall) -> tuple[Content, ...]:
+    """Return in words by which permits a call may be made, from its own run up to where the grant begins."""
+    if not pending.counting.permits:
+        return ()
+    permits = pending.counting.chosen()
+    holding = pending.holding
+    *above, own = permits
+    lines = [f"{terms.agent} may delegate {one.text}" for terms, one in zip(holding.bounds.terms, above, strict=False)]
+    return (pending.desk.text(PERMIT, "\n".join((f"{holding.agent} may {own.text}", *reversed(lines)))),)

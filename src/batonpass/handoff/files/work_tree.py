@@ -1,0 +1,165 @@
+"""The files of a work tree, as all runs of one relay look at them: before and after calls, and from end to end."""
+
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batonpass.attribution.changes.change import FileChange
+from batonpass.attribution.changes.sides import find_root
+from batonpass.handoff.files.edited_files import Edited, Watched
+from batonpass.model.base.ids import CallId, RunId
+from batonpass.store.home import HOME_NAME
+
+if TYPE_CHECKING:
+    from batonpass.attribution.worktree.overlap import Underway
+    from batonpass.attribution.worktree.tree import WorkTree
+    from batonpass.attribution.worktree.tree_difference import Difference, Look
+    from batonpass.attribution.worktree.write_intent import Intent
+
+CUT: Final = "changes.cut"
+UNSEEN: Final = "changes.unseen"
+
+
+class SeenChanges(Struct, frozen=True):
+    """What a call changed, as far as anybody saw, and in codes what was not seen."""
+
+    changes: tuple[FileChange, ...] = ()
+    flags: tuple[str, ...] = ()
+    goes_on: bool = False  # it returned, and something of it may be at work still
+
+
+class Files:
+    """One work tree: the repository that a directory lies in, else the directory. Several threads may use it.
+
+    Nothing is looked at, nor even imported, before somebody asks.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._lock = threading.Lock()
+        self._opened: tuple[WorkTree, Underway] | None = None
+        self._root: Path | None = None
+        self._watching: set[RunId] = set()
+
+    @property
+    def root(self) -> Path:
+        """Return where its paths begin."""
+        if self._root is None:
+            self._root = find_root(self._place)
+        return self._root
+
+    @property
+    def is_repository(self) -> bool:
+        """Return whether git knows it: then a look costs little."""
+        return (self.root / ".git").exists()
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether a run waits to be told what nobody recorded: then every call is looked at."""
+        return bool(self._watching)
+
+    def watch(self, run: RunId) -> "Look":
+        """Look at the files for a run, until `unwatch`; from now on, what calls change is found whoever names it."""
+        look = self.look()
+        with self._lock:
+            self._watching.add(run)
+        return look
+
+    def unwatch(self, run: RunId) -> None:
+        """Note that a run waits for nothing any more."""
+        with self._lock:
+            self._watching.discard(run)
+
+    def look(self) -> "Look":
+        """Return the files as they are now."""
+        tree, _ = self._open()
+        return tree.look()
+
+    def differences(self, before: "Look", after: "Look") -> "tuple[Difference, ...]":
+        """Return what lies between two looks. Raises `GitSilentError`."""
+        tree, _ = self._open()
+        return tree.differences(before, after)
+
+    def is_quiet(self) -> bool:
+        """Return whether no call is under way that would tell later what it changed."""
+        _, underway = self._open()
+        return underway.is_quiet()
+
+    def begin(self, call: CallId, at: datetime, intent: "Intent") -> None:
+        """Look at the files right before a call that is told to write some of them."""
+        tree, underway = self._open()
+        # First noted, then looked: whoever looks or begins in between knows of it.
+        underway.begin(call, at=at, intent=intent)
+        underway.keep(call, tree.look())
+
+    def forget(self, call: CallId) -> None:
+        """Know that nobody will say how a call ended."""
+        _, underway = self._open()
+        underway.forget(call)
+
+    def end(self, call: CallId, run: RunId, at: datetime, edited: Sequence[Edited], watched: Watched) -> SeenChanges:
+        """Return what a call changed, right after it: what its arguments name by its bytes, of others what differs.
+
+        What a command changed is known by its text alone: for it, nothing is `edited`.
+        """
+        tree, underway = self._open()
+        own = [edit.change(call=call, run=run, at=at) for edit in edited]
+        if watched.root == tree.root:
+            for edit in edited:
+                underway.claim(call, edit.path, before=edit.before, after=edit.after)
+        after = tree.look()
+        ended = underway.end(call)
+        if ended.look is None or ended.look.blind is not None or after.blind is not None:
+            return SeenChanges(tuple(own), (UNSEEN,))
+        found = tree.changes(
+            ended.look,
+            after,
+            call=call,
+            run=run,
+            at=at,
+            intent=ended.intent,
+            others=ended.suspects,
+            claims=ended.claims,
+        )
+        named = {change.path for change in own} if watched.root == tree.root else set()
+        rest = tuple(change for change in found.changes if change.path not in named)
+        return SeenChanges((*own, *rest), (CUT,) if _is_cut(len(found.changes)) else ())
+
+    def close(self) -> None:
+        """Watch nothing any more; whoever looks again begins anew."""
+        with self._lock:
+            if self._opened is not None:
+                tree, _ = self._opened
+                tree.close()
+
+    def _open(self) -> "tuple[WorkTree, Underway]":
+        with self._lock:
+            if self._opened is None:
+                from batonpass.attribution.worktree.overlap import Underway  # noqa: PLC0415 - most programs never look
+                from batonpass.attribution.worktree.tree import WorkTree  # noqa: PLC0415 - likewise
+
+                tree = WorkTree(self.root, environment=dict(os.environ), without=(HOME_NAME,))
+                weakref.finalize(self, tree.close)
+                self._opened = tree, Underway()
+            return self._opened
+
+
+def _is_cut(count: int) -> bool:
+    from batonpass.attribution.worktree.tree_difference import MOST_CHANGES  # noqa: PLC0415 - as above
+
+    return count >= MOST_CHANGES
+
+
+def unpaired(difference: "Difference") -> "tuple[Difference, ...]":
+    """Return a difference as what became of each path: a file that was renamed is gone there and new here."""
+    if difference.renamed_from is None:
+        return (difference,)
+    gone = replace(difference, path=difference.renamed_from, after=None, after_digest=None, renamed_from=None)
+    return gone, replace(difference, before=None, before_digest=None, renamed_from=None)

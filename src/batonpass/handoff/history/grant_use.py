@@ -1,0 +1,142 @@
+"""Inherited against used: what a run did under its grant, what it was refused, and what would have been enough."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct, field
+
+from batonpass.errors import InvalidValueError
+from batonpass.guard.grants.least_grant import Breadth, Suggestion, is_readable, least_scope
+from batonpass.handoff.history.written_files import SHELL, read_written
+from batonpass.model.base.content_names import SCOPE
+from batonpass.model.base.ids import RunId
+from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant import Terms
+from batonpass.model.grants.pattern import Pattern
+from batonpass.model.grants.permit import Permit
+from batonpass.model.grants.scope import Scope
+from batonpass.records.call import BEYOND, CallOutcome, read_calls
+from batonpass.store.port import LedgerView
+from batonpass.wire.canonical import encode
+
+
+class Use(Struct):
+    """What a run did to what, and by which rules it was refused something, each with how often."""
+
+    made: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # tool, action, resource
+    beyond: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # those of them that the grant did not let
+    refused: Counter[str] = field(default_factory=Counter)
+    unnamed: int = 0  # calls that were made, and on what no permit can name
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def make(self, call: Call | None, flags: Iterable[str] = ()) -> None:
+        """Count a call that is made; None stands for one on what has no form that could be granted."""
+        with self._lock:
+            if call is None or not _is_nameable(call):
+                self.unnamed += 1
+                return
+            did = call.tool, call.action, call.resource
+            self.made[did] = self.made.get(did, 0) + 1
+            self.beyond[did] = self.beyond.get(did, 0) + (not BEYOND.isdisjoint(flags))
+
+    def refuse(self, rule: str) -> None:
+        """Count a call that was refused."""
+        with self._lock:
+            self.refused[rule] += 1
+
+
+def _is_nameable(call: Call) -> bool:
+    try:
+        place = call.place
+    except InvalidValueError:
+        return False
+    if place.segments and place.segments[0][0] != "~" and call.resource.isascii():
+        # It was read as a resource, and is the same in a pattern: only letters of other scripts can look alike, and
+        # only of `./~x` is something left that could not be read by itself.
+        return True
+    return is_readable(Pattern(call.action, place.absolute, place.segments, more=False))
+
+
+def read_use(view: LedgerView, run: RunId, lead: Callable[[str], str]) -> Use:
+    """Return what a run did and was refused so far, from its receipts; what was erased is not in it.
+
+    `lead` says where the path of a file, from the root of its repository, leads to in the work tree.
+    """
+    use = Use()
+    for call in read_calls(view, view.get_run(run)).values():
+        if call.outcome is CallOutcome.DENIED:
+            use.refuse(call.rule or "")
+        elif call.is_made and (ref := call.content.get(SCOPE)) is not None:
+            action, _, resource = (view.get_content(ref.id).body or b"").decode().partition(":")
+            if resource:
+                use.make(Call(call.tool, action, resource), call.asked_flags)
+            for written in read_written(view, call, lead) if call.tool == SHELL else ():
+                use.make(written)
+        elif call.is_made:
+            use.make(None)
+    return use
+
+
+def describe_use(terms: Terms, use: Use) -> bytes:
+    """Return, as a document, what was granted against what was used of it, and what was done beyond it."""
+    least = suggest_least(use, terms)
+    return encode(
+        {
+            "may": _counted(terms.may, use),
+            "denied": dict(sorted(use.refused.items())),
+            "least": [{"permit": one.permit.text, "calls": one.calls} for one in least.within],
+            **(
+                {"beyond": [{"permit": one.permit.text, "calls": one.calls} for one in least.beyond]}
+                if least.beyond
+                else {}
+            ),
+            **({"unnamed": least.unnamed} if least.unnamed else {}),
+        }
+    )
+
+
+class Enough(Struct, frozen=True, kw_only=True):
+    """What would have been enough: permits within what was granted, permits beyond it, and calls that none can name."""
+
+    within: tuple[Suggestion, ...] = ()
+    beyond: tuple[Suggestion, ...] = ()
+    unnamed: int = 0
+
+
+def suggest_least(use: Use, terms: Terms) -> Enough:
+    """Return the least permits for all that was done. What is beyond the grant was done where it stops nobody."""
+    within, beyond = [], []
+    for call, times in _calls(use):
+        covered = any(_means(permit, call) for permit in terms.may.permits)
+        more = use.beyond[call.tool, call.action, call.resource] if covered else times
+        within += [call] * (times - more)
+        beyond += [call] * more
+    granted, granted_left = _least(terms, within, Breadth(ceiling=terms.may))
+    others, others_left = _least(terms, beyond, Breadth())
+    return Enough(within=granted, beyond=others, unnamed=use.unnamed + granted_left + others_left)
+
+
+def _counted(granted: Scope, use: Use) -> list[Mapping[str, object]]:
+    """Return each permit with how many calls it alone, or it among others, let be made."""
+    return [
+        {"permit": permit.text, "calls": sum(times for call, times in _calls(use) if _means(permit, call))}
+        for permit in granted.permits
+    ]
+
+
+def _least(terms: Terms, calls: Sequence[Call], breadth: Breadth) -> tuple[tuple[Suggestion, ...], int]:
+    """Return the least permits for some calls, and how many calls they leave out."""
+    found = next(iter(least_scope(((terms.agent, call) for call in calls), breadth)), None)
+    if found is None:
+        return (), 0
+    return found.suggested, sum(str(call) in found.outside for call in calls)
+
+
+def _calls(use: Use) -> Iterator[tuple[Call, int]]:
+    for (tool, action, resource), times in sorted(use.made.items()):
+        yield Call(tool, action, resource), times
+
+
+def _means(permit: Permit, call: Call) -> bool:
+    return permit.pattern.matches(call.action, call.place)

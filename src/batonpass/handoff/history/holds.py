@@ -1,0 +1,84 @@
+"""What waits for somebody, read back from receipts, and whether what was decided about it is proven."""
+
+from collections.abc import Iterable, Iterator
+
+from batonpass.errors import FourEyesError, UnprovenError
+from batonpass.guard.policy.gates import takes_proof
+from batonpass.model.base.ids import StreamId
+from batonpass.model.bodies.body import Gate, HandoffApproved, HandoffInitiated, Kind
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.ruling import Decided, Hold, hold_of_offer, ruling_of
+from batonpass.model.ledger.run import Handoff
+from batonpass.model.policy.policy_rules import Policy
+from batonpass.records.hold import find_backers
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+
+
+def is_opened(view: LedgerView, hold: Hold, approvals: Iterable[Decided]) -> bool:
+    """Return whether these let a hold go on: as many people as it takes, each with a proof where it takes that.
+
+    Where it takes several, whoever it is done for is none of them, and somebody with two keys is one.
+    """
+    people = {body.by for body in approvals if not hold.proven or is_proven(view, hold, body)}
+    return len(people - {hold.principal} if hold.approvals > 1 else people) >= hold.approvals
+
+
+def require_opened(view: LedgerView, hold: Hold, last: Decided) -> None:
+    """Refuse what a store says was let go on, if that was not enough. Raises `UnprovenError`, `FourEyesError`."""
+    if is_opened(view, hold, (*find_backers(view, hold), last)):
+        return
+    if hold.proven and not is_proven(view, hold, last):
+        raise UnprovenError(hold.name, last.by)
+    raise FourEyesError(hold.name, last.by, approvals=hold.approvals, because="fewer approved it")
+
+
+def has_approver(view: LedgerView) -> bool:
+    """Return whether anybody has a key to approve with, today."""
+    return any(key.role is KeyRole.APPROVER and key.status is KeyStatus.ACTIVE for key in view.find_keys())
+
+
+def takes_proof_today(view: LedgerView, policy: Policy, gate: Gate) -> bool:
+    """Return whether what waits at a gate takes a decision that an approver's key signed, as things are today."""
+    enrolled = policy.proven is None and has_approver(view)
+    return takes_proof(policy, gate, enrolled=enrolled)
+
+
+def needs_proof(view: LedgerView, policy: Policy, hold: Hold) -> bool:
+    """Return whether an approval has to be signed: its hold says so, or the policy and the keys of today do."""
+    return hold.proven or takes_proof_today(view, policy, hold.gate)
+
+
+def is_proven(view: LedgerView, hold: Hold, body: Decided) -> bool:
+    """Return whether an approver's key of whoever decided signed exactly this about exactly this hold.
+
+    Whether the key was active then is a question of order, which a store answers when it takes a decision.
+    """
+    if body.proof is None:
+        return False
+    from batonpass.signing.approver_key import is_proof  # noqa: PLC0415 - ciphers and hashes of passphrases, for a proof alone
+
+    key = next((key for key in approvers_of(view, body.by) if key.id == body.proof.key), None)
+    ruling = ruling_of(view.info().id, hold, body, body.proof.at)
+    return key is not None and is_proof(body.proof, ruling, key.public_key)
+
+
+def require_proven(view: LedgerView, handoff: Handoff, offer: HandoffInitiated) -> None:
+    """Refuse to begin what was held at its offer, if fewer let it go on than it takes, or without their keys.
+
+    Raises `UnprovenError`, `FourEyesError`.
+    """
+    if not offer.proven and offer.approvals == 1:
+        return
+    hold = hold_of_offer(offer, handoff.initiated, principal=view.get_run(handoff.parent).principal)
+    query = ReceiptQuery(stream=StreamId(handoff.id), kind=Kind.HANDOFF_APPROVED)
+    bodies = (decode_receipt(stored.payload).body for stored in view.find_receipts(query))
+    first = next((body for body in bodies if isinstance(body, HandoffApproved)), None)
+    if first is None:
+        raise UnprovenError(handoff.id, "anybody")
+    require_opened(view, hold, first)
+
+
+def approvers_of(view: LedgerView, principal: str) -> Iterator[Key]:
+    """Yield the keys that are or were somebody's to approve with."""
+    return (key for key in view.find_keys() if key.role is KeyRole.APPROVER and key.principal == principal)

@@ -1,0 +1,167 @@
+"""What earlier attempts at a handoff did: finished calls are kept, calls in doubt are put before whoever goes on."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from batonpass.handoff.history.holds import is_opened
+from batonpass.model.base.content_names import MESSAGES, RESULT
+from batonpass.model.base.ids import HANDOFF, CallId, Digest, HandoffId, ReceiptId, StreamId
+from batonpass.model.base.kinds import Kind
+from batonpass.model.base.label import Source
+from batonpass.model.bodies.body import CheckpointSaved, HandoffInitiated, Settlement, ToolCached, ToolHeld
+from batonpass.model.ledger.content import ContentRef
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.receipt_taint import brought_by, endorsed_by
+from batonpass.model.ledger.run import Handoff, Run
+from batonpass.records.call import CallRecord, Calls, Settled
+from batonpass.records.hold import find_handoff_holds
+from batonpass.records.text import read_receipt
+from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
+
+
+class Resumption(Struct, frozen=True, kw_only=True):
+    """All that a new attempt starts from: what was finished, what is in doubt, and where the last one stopped."""
+
+    attempts: tuple[Run, ...] = ()
+    finished: tuple[CallRecord, ...] = ()
+    in_doubt: tuple[CallRecord, ...] = ()
+    late: tuple[CallRecord, ...] = ()  # their outcome came after their attempt was over
+    children: tuple[Handoff, ...] = ()  # handed off by earlier attempts; taken up again by key
+    settled: Mapping[CallId, Settlement] = field(default_factory=lambda: MappingProxyType({}))
+    messages: ContentRef | None = None
+    checkpoint: ReceiptId | None = None  # the receipt that names those messages
+    held: Mapping[CallId, ToolHeld] = field(default_factory=lambda: MappingProxyType({}))  # not made, and waiting
+    approved: frozenset[Digest] = frozenset()  # the keys of those that somebody let be made
+    taint: Mapping[Source, ReceiptId] = field(default_factory=lambda: MappingProxyType({}))  # what came from outside
+    endorsed: frozenset[Source] = frozenset()
+
+    @property
+    def kept_for(self) -> timedelta:
+        """Return how long the finished calls took, all together."""
+        took = (call.ended_at - call.at for call in self.finished if call.ended_at is not None)
+        return sum((max(part, timedelta(0)) for part in took), timedelta(0))
+
+    @property
+    def cost(self) -> int:
+        """Return what the finished calls cost, in millionths."""
+        return sum(call.cost for call in self.finished)
+
+
+NOTHING: Final = Resumption()
+
+# They say nothing of calls, of taint, or of where an attempt stopped. All other kinds are read, those to come as well.
+# A handoff that is tried again and again has three of these for each attempt, and reading bytes is what costs.
+_SILENT: Final = (
+    Kind.HANDOFF_ACCEPTED,
+    Kind.HANDOFF_COMPLETED,
+    Kind.HANDOFF_FAILED,
+    Kind.HANDOFF_LAPSED,
+    Kind.HANDOFF_REPLACED,
+    Kind.HANDOFF_RETRIED,
+)
+
+
+def read_resumption(view: LedgerView, handoff: Handoff) -> Resumption:
+    """Return what earlier attempts at a handoff did."""
+    if handoff.attempt == 0:
+        return NOTHING
+    # Not the one that begins just now.
+    attempts = (run for run in view.find_attempts(handoff) if run.attempt <= handoff.attempt)
+    return read_runs(view, attempts, StreamId(handoff.id))
+
+
+def read_runs(view: LedgerView, runs: Iterable[Run], stream: StreamId) -> Resumption:
+    """Return what some runs did, in their order; decisions about their calls stand in `stream`."""
+    attempts = tuple(runs)
+    # Whoever goes on does not wait for what these runs began, so none of them counts as open.
+    calls = Calls()
+    held: dict[CallId, ToolHeld] = {}
+    messages: ContentRef | None = None
+    checkpoint: ReceiptId | None = None
+    taint: dict[Source, ReceiptId] = {}
+    endorsed: set[Source] = set()
+    parents: set[StreamId] = set()
+    told = _told(view, attempts)
+    for run in attempts:
+        for receipt in told.get(StreamId(run.id), ()):
+            calls.take(receipt)
+            if isinstance(receipt.body, HandoffInitiated):
+                parents.add(receipt.stream)
+            taint.update(dict.fromkeys(brought_by(receipt), receipt.id))
+            endorsed.update(source for source in (endorsed_by(receipt),) if source is not None)
+            if isinstance(receipt.body, CheckpointSaved):
+                messages, checkpoint = receipt.content.get(MESSAGES), receipt.id
+    for receipt in _receipts(view, stream):
+        calls.take(receipt)
+    found = calls.all()
+    for call in found.values():
+        if isinstance(call.asked, ToolHeld):
+            held[call.id] = call.asked
+        elif call.is_made and not call.idempotent:
+            # An approval is used up by the call that it let be made, whatever became of that call.
+            held = {known: body for known, body in held.items() if body.key != call.key}
+    let = set(_approved(view, stream))
+    return Resumption(
+        attempts=attempts,
+        finished=tuple(_with_result(view, call) for call in found.values() if call.is_finished),
+        in_doubt=tuple(
+            call
+            for call in found.values()
+            if call.outcome is None and call.settlement is not Settlement.REPEAT and not call.reads
+        ),
+        late=tuple(call for call in found.values() if call.late is not None),
+        children=tuple(
+            child for run in attempts if StreamId(run.id) in parents for child in view.find_handoffs(parent=run.id)
+        ),
+        settled=MappingProxyType({call.id: call.settlement for call in found.values() if call.settlement is not None}),
+        messages=messages,
+        checkpoint=checkpoint,
+        held=MappingProxyType(held),
+        approved=frozenset(body.key for call, body in held.items() if call in let),
+        taint=MappingProxyType(taint),
+        endorsed=frozenset(endorsed),
+    )
+
+
+def _approved(view: LedgerView, stream: StreamId) -> Iterator[CallId]:
+    """Yield the calls for which attempts at a handoff were suspended and that somebody let be made."""
+    if not stream.startswith(HANDOFF):
+        return
+    for record in find_handoff_holds(view, view.get_handoff(HandoffId(stream))):
+        said = [approval.body for approval in record.approvals if approval.is_for]
+        # A store may say that it goes on; whoever had to let it, and with which keys, has to say so too.
+        if record.is_let and record.hold.call is not None and is_opened(view, record.hold, said):
+            yield record.hold.call
+
+
+def read_settlement(store: LedgerStore, stream: StreamId, call: CallId) -> Settlement | None:
+    """Return what somebody decided about a call in doubt by now; None if nobody has."""
+    with store.view() as view:
+        settled = (receipt.body for receipt in _receipts(view, stream))
+        said = [body for body in settled if isinstance(body, Settled) and body.call == call]
+    return said[-1].settlement if said else None
+
+
+def _receipts(view: LedgerView, stream: StreamId) -> Iterator[Receipt]:
+    return map(read_receipt, view.find_receipts(ReceiptQuery(stream=stream, but=_SILENT)))
+
+
+def _told(view: LedgerView, runs: Sequence[Run]) -> dict[StreamId, list[Receipt]]:
+    """Return what some runs recorded, read in one go: most attempts at a handoff that keeps failing told nothing."""
+    told: dict[StreamId, list[Receipt]] = {}
+    streams = tuple(StreamId(run.id) for run in runs)
+    for receipt in map(read_receipt, view.find_receipts(ReceiptQuery(streams=streams, but=_SILENT))):
+        told.setdefault(receipt.stream, []).append(receipt)
+    return told
+
+
+def _with_result(view: LedgerView, call: CallRecord) -> CallRecord:
+    """Return a call that was not made because an earlier one's result was fresh: the next attempt gets the same."""
+    if not isinstance(call.asked, ToolCached):
+        return call
+    return replace(call, given=read_receipt(view.get_receipt(call.asked.result)).content.get(RESULT))

@@ -1,0 +1,1 @@
+"""The faces that synchronous programs see: LiveRun, LiveHandoff and LiveCall."""

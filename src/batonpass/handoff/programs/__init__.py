@@ -1,0 +1,1 @@
+"""Runners: functions, and programs in any language, that work on a run."""

@@ -1,0 +1,175 @@
+"""What a program is told at its start: the task, the whole baton, and what earlier attempts did. All of it is JSON."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from batonpass.handoff.history.offers import read_offer
+from batonpass.model.base.ids import ContentId
+from batonpass.model.base.kinds import Part
+from batonpass.model.baton.baton import Baton, within
+from batonpass.model.baton.items import Artifact, Item, ItemValue, Report, part_of
+from batonpass.model.grants.effective_grant import EffectiveGrant, LimitLeft
+from batonpass.model.ledger.run import Handoff
+from batonpass.records.call import CallRecord
+from batonpass.store.port import LedgerView
+from batonpass.wire.documents import to_document
+
+if TYPE_CHECKING:
+    from batonpass.handoff.programs.run_port import WorkingRun
+
+VERSION: Final = 0
+REPORTS: Final = "reports"
+
+# The same names as in Python, so that whoever knows one knows the other.
+LISTS: Final[Mapping[Part, str]] = {
+    Part.INTENT: "intent",
+    Part.CONSTRAINT: "constraints",
+    Part.EXCLUSION: "exclusions",
+    Part.COMPLETED: "completed",
+    Part.QUESTION: "open_questions",
+    Part.REJECTED: "rejected_paths",
+    Part.DECISION: "decisions",
+    Part.ASSUMPTION: "assumptions",
+    Part.CLAIM: "claims",
+    Part.ARTIFACT: "artifacts",
+    Part.UNTRUSTED: "untrusted",
+}
+
+
+def tell_task(run: "WorkingRun") -> dict[str, Any]:
+    """Return the first message to a program."""
+    return {
+        "type": "task",
+        "v": VERSION,
+        "run": run.id,
+        "agent": run.agent,
+        "attempt": run.attempt,
+        "task": run.task,
+        "baton": None if run.baton is None else tell_baton(run.baton),
+        "earlier": tell_earlier(run),
+        "grant": tell_grant(run.grant),
+    }
+
+
+def tell_grant(grant: EffectiveGrant) -> dict[str, Any]:
+    """Return what a run may do now; of one without a grant, what it is held to instead."""
+    return {
+        "mode": grant.mode,
+        "blocked": not grant.is_observed,
+        "policy_stops": grant.policy_stops or not grant.is_observed,
+        "standing": grant.standing if grant.may is not None else None,
+        "at": grant.at.isoformat(),
+        "may": None
+        if grant.may is None
+        else [{"permit": permit.text, "left": _limits(permit.left)} for permit in grant.may],
+        "may_delegate": None if grant.may_delegate is None else list(grant.may_delegate),
+        "limits": _limits(grant.limits),
+        "until": None if grant.until is None else grant.until.isoformat(),
+        "depth_left": grant.depth_left,
+        "chain": [
+            {
+                "by": step.by,
+                "to": step.to,
+                "at": step.at.isoformat(),
+                "may": list(step.may),
+                "may_delegate": list(step.may_delegate),
+                "limits": step.limits or None,
+                "until": None if step.until is None else step.until.isoformat(),
+                "standing": step.standing,
+            }
+            for step in grant.chain
+        ],
+    }
+
+
+def _limits(found: Iterable[LimitLeft]) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": one.unit,
+            "most": one.most,
+            "used": one.used,
+            "left": one.left,
+            **({} if one.shared_with is None else {"shared_with": one.shared_with, "budget": one.budget}),
+        }
+        for one in found
+    ]
+
+
+def tell_baton(baton: Baton) -> dict[str, Any]:
+    """Return a baton: who hands what to whom, and a list for each part; what came from outside has its own."""
+    told: dict[str, Any] = {
+        "handoff": baton.handoff,
+        "root": baton.root,
+        "parent": baton.parent,
+        "sender": baton.sender,
+        "principal": baton.principal,
+        "to": baton.to,
+        "relation": baton.relation,
+        "revision": baton.revision,
+        "deadline": None if baton.deadline is None else baton.deadline.isoformat(),
+        "brief": to_document(baton.brief),
+        "answers": [
+            {"question": answer.question, "answer": answer.answer, "by": answer.by, "at": answer.at.isoformat()}
+            for answer in baton.answers
+        ],
+        "missing": list(baton.missing),
+    }
+    told |= {name: [] for name in (*LISTS.values(), REPORTS)}
+    for item in baton.items:
+        if item.value is None:
+            told[LISTS[item.part]].append({**_known(item), "erased": True})
+        for value in within(item.value):
+            name = REPORTS if isinstance(value, Report) else LISTS[part_of(value)]
+            told[name].append({**_known(item), **tell_value(value)})
+    return told
+
+
+def _known(item: Item) -> dict[str, Any]:
+    return {"id": item.id, "by": item.by, "at": item.at.isoformat()}
+
+
+def tell_value(value: ItemValue) -> dict[str, Any]:
+    """Return an item; an artifact by its name and digest, the rest without what has its default."""
+    if isinstance(value, Artifact):
+        return {name: getattr(value, name) for name in ("name", "media_type", "size", "sha256", "source")}
+    document: dict[str, Any] = to_document(value)
+    if isinstance(value, Report) and value.value is not None:
+        document["value"] = json.loads(value.value)
+    return document
+
+
+def tell_earlier(run: "WorkingRun") -> dict[str, Any]:
+    """Return what earlier attempts at a run's handoff left behind."""
+    past = run.earlier
+    calls = (*past.finished, *past.in_doubt)
+    arguments: dict[ContentId, Any] = {}
+    children: list[dict[str, Any]] = []
+    if calls or past.children:
+        with run._desk.store.view() as view:  # noqa: SLF001 - we speak for the run
+            refs = [call.arguments.id for call in calls if call.arguments is not None]
+            for stored in view.find_contents(refs):
+                if stored.body is not None:
+                    arguments[stored.id] = json.loads(stored.body).get("arguments")
+            children = [_child(view, child) for child in past.children]
+    return {
+        "finished": [_call(call, arguments) for call in past.finished],
+        "in_doubt": [_call(call, arguments) for call in past.in_doubt],
+        "children": children,
+        "messages": run.messages(),
+    }
+
+
+def _call(call: CallRecord, arguments: Mapping[ContentId, Any]) -> dict[str, Any]:
+    return {
+        "call": call.id,
+        "tool": call.tool,
+        "arguments": None if call.arguments is None else arguments.get(call.arguments.id),
+        "requested_at": call.at.isoformat(),
+        "ended_at": None if call.ended_at is None else call.ended_at.isoformat(),
+    }
+
+
+def _child(view: LedgerView, child: Handoff) -> dict[str, Any]:
+    task = read_offer(view, child).baton.task
+    return {"handoff": child.id, "to": child.to, "state": child.state, "attempt": child.attempt, "task": task}

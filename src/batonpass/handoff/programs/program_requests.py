@@ -1,0 +1,297 @@
+"""Serving a program: what it may ask for while it works on a run. What is not written here is refused by name."""
+
+import binascii
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from batonpass.errors import (
+    CallError,
+    CallSuspendedError,
+    FencedError,
+    GrantError,
+    HandoffError,
+    HandoffHeldError,
+    InvalidValueError,
+    StreamClosedError,
+)
+from batonpass.handoff.programs.program_briefing import tell_grant, tell_value
+from batonpass.handoff.runtime.faults import code_of
+from batonpass.handoff.tools.json_values import plain, readable
+from batonpass.handoff.tools.refusal_sentences import sentence_for
+from batonpass.handoff.transfer.result import Result
+from batonpass.model.base.checks import require_code
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.baton.baton import Budget
+from batonpass.model.baton.items import (
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    WorkItem,
+)
+from batonpass.model.bodies.body import Relation
+from batonpass.model.bodies.reasoning import ReasoningPlace
+from batonpass.wire.documents import DocumentReader
+
+if TYPE_CHECKING:
+    from batonpass.handoff.programs.run_port import WorkingRun
+
+# What humans said, artifacts and reports have ways of their own; a program does not put words into a human's mouth.
+_RECORDED: Final[Mapping[str, DocumentReader[ItemValue]]] = {
+    kind.__name__: DocumentReader(kind)
+    for kind in (Constraint, Exclusion, WorkItem, OpenQuestion, RejectedPath, Decision, Assumption, Claim)
+}
+
+
+class ProgramError(Exception):
+    """What a program says went wrong with its work."""
+
+    # Signed bytes hold nobody's words: the program's own code is kept beside them, with its message.
+    code: ClassVar = "program.failed"
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{require_code('code', code)}: {message}")
+
+
+class _Item(Struct, frozen=True, kw_only=True):
+    type: str
+    value: dict[str, Any]
+
+
+class _Record(Struct, frozen=True, kw_only=True):
+    item: _Item
+
+
+class _Call(Struct, frozen=True, kw_only=True):
+    tool: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+class _Read(Struct, frozen=True, kw_only=True):
+    name: str
+
+
+class _Attach(Struct, frozen=True, kw_only=True):
+    name: str
+    text: str | None = None
+    base64: str | None = None
+    media_type: str | None = None
+    source: str | None = None
+    untrusted: bool = False
+
+
+class _Checkpoint(Struct, frozen=True, kw_only=True):
+    messages: Any
+
+
+class _AskGrant(Struct, frozen=True, kw_only=True):
+    """What may I do now? It takes nothing."""
+
+
+class _HandOff(Struct, frozen=True, kw_only=True):
+    to: str
+    task: str
+    relation: Relation = Relation.LEAD_TO_WORKER
+    carrier: Carrier = Carrier.CALLER
+    may: tuple[str, ...] = ()
+    rationale: str | None = None
+    reasoning: ReasoningPlace | None = None
+    serves: str | None = None
+    criteria: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    expects: tuple[str, ...] = ()
+    stop_when: tuple[str, ...] = ()
+    verify_by: tuple[str, ...] = ()
+    needs_tools: tuple[str, ...] = ()
+    needs_skills: tuple[str, ...] = ()
+    budget: Budget | None = None
+    deadline: datetime | None = None
+    role: str | None = None
+    phase: str | None = None
+    constraints: tuple[Constraint | str, ...] = ()
+    exclusions: tuple[Exclusion | str, ...] = ()
+    completed: tuple[WorkItem | str, ...] = ()
+    open_questions: tuple[OpenQuestion | str, ...] = ()
+    rejected_paths: tuple[RejectedPath | str, ...] = ()
+    decisions: tuple[Decision | str, ...] = ()
+    assumptions: tuple[Assumption | str, ...] = ()
+    claims: tuple[Claim | str, ...] = ()
+    none: tuple[str, ...] = ()
+    hold: bool = False
+    key: str | None = None
+
+
+class _Report(Struct, frozen=True, kw_only=True):
+    result: str = ""
+    value: Any = None
+    completed: tuple[WorkItem | str, ...] = ()
+    open_questions: tuple[OpenQuestion | str, ...] = ()
+    rejected_paths: tuple[RejectedPath | str, ...] = ()
+    decisions: tuple[Decision | str, ...] = ()
+    assumptions: tuple[Assumption | str, ...] = ()
+    claims: tuple[Claim | str, ...] = ()
+    confidence: int | None = None
+    none: tuple[str, ...] = ()
+
+
+class _Fail(Struct, frozen=True, kw_only=True):
+    code: str
+    message: str
+
+
+_MESSAGES: Final[Mapping[str, DocumentReader[Any]]] = {
+    "record": DocumentReader(_Record),
+    "call": DocumentReader(_Call),
+    "read": DocumentReader(_Read),
+    "attach": DocumentReader(_Attach),
+    "checkpoint": DocumentReader(_Checkpoint),
+    "hand_off": DocumentReader(_HandOff),
+    "grant": DocumentReader(_AskGrant),
+    "report": DocumentReader(_Report),
+    "fail": DocumentReader(_Fail),
+}
+
+
+class Serving:
+    """A conversation with a program: each message gets one answer, until it has reported or failed."""
+
+    def __init__(self, run: "WorkingRun", tools: Mapping[str, Callable[..., Any]]) -> None:
+        self._run = run
+        self._tools = tools
+        self._acts: Final[Mapping[str, Callable[[Any], object]]] = {
+            "record": self._record,
+            "call": self._call,
+            "read": self._read,
+            "attach": self._attach,
+            "checkpoint": self._checkpoint,
+            "hand_off": self._hand_off,
+            "grant": self._tell_grant,
+            "report": self._report,
+            "fail": self._fail,
+        }
+        self.failure: ProgramError | None = None
+        self.reported = False
+
+    def is_over(self) -> bool:
+        """Return whether the program has said its last word."""
+        return self.reported or self.failure is not None
+
+    def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a program asks for and return the answer; what cannot be done is an answer too.
+
+        Raises `FencedError` or `StreamClosedError` if the run is over: then there is nothing left to ask for.
+        """
+        asked = message.get("id")
+        identifier = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+        try:
+            result = self._serve(message, identifier)
+        except (CallSuspendedError, FencedError, StreamClosedError):
+            raise
+        except (CallError, GrantError, HandoffError) as error:
+            return {"id": identifier, "ok": False, "error": {"code": error.code, "message": sentence_for(error)}}
+        except Exception as error:  # noqa: BLE001 - whatever a tool or a value raises is this program's to deal with
+            fault = {"code": code_of(error), "message": readable(str(error))}
+            return {"id": identifier, "ok": False, "error": fault}
+        return {"id": identifier, "ok": True, "result": result}
+
+    def _serve(self, message: Mapping[str, Any], identifier: str | int | None) -> object:
+        kind = message.get("type")
+        if not isinstance(kind, str) or kind not in self._acts:
+            raise InvalidValueError("type", f"is one of {', '.join(self._acts)}")
+        last = kind in {"report", "fail"}
+        if identifier is None and (message.get("id") is not None or not last):
+            raise InvalidValueError("id", "is a text or an integer, by which you know the answer again")
+        said = {name: value for name, value in message.items() if name not in {"id", "type"}}
+        return self._acts[kind](_MESSAGES[kind].read(said, kind))
+
+    def _record(self, asked: _Record) -> object:
+        recorded = _RECORDED.get(asked.item.type)
+        if recorded is None:
+            raise InvalidValueError("record.item.type", f"is one of {', '.join(_RECORDED)}")
+        (item,) = self._run.record(recorded.read(asked.item.value, "record.item.value"))
+        return {"item": item.id}
+
+    def _call(self, asked: _Call) -> object:
+        function = self._tools.get(asked.tool)
+        if function is None:
+            known = ", ".join(self._tools) or "none"
+            raise InvalidValueError("call.tool", f"there is no {asked.tool}; what you may call: {known}")
+        result = self._run.call(function, **asked.arguments)
+        return _bytes(result) if isinstance(result, bytes) else plain(result)
+
+    def _read(self, asked: _Read) -> object:
+        return _bytes(self._run.read(asked.name))
+
+    def _attach(self, asked: _Attach) -> object:
+        if (asked.text is None) == (asked.base64 is None):
+            raise InvalidValueError("attach", "has either a text or base64")
+        item = self._run.attach(
+            asked.name,
+            asked.text if asked.text is not None else _decoded(asked.base64 or ""),
+            media_type=asked.media_type,
+            source=asked.source,
+            untrusted=asked.untrusted,
+        )
+        return {"item": item.id}
+
+    def _checkpoint(self, asked: _Checkpoint) -> object:
+        self._run.checkpoint(asked.messages)
+        return {}
+
+    def _hand_off(self, asked: _HandOff) -> object:
+        handoff = self._run.hand_off(**asdict(asked))
+        result = handoff.result()
+        if not result.delivered:
+            # What the caller carries runs here and now, or nowhere: nobody else will ever take it.
+            result = handoff.run() if asked.carrier is Carrier.CALLER else handoff.wait()
+        return _told(result)
+
+    def _tell_grant(self, _: _AskGrant) -> object:
+        return tell_grant(self._run.grant)
+
+    def _report(self, asked: _Report) -> object:
+        parts = {name: part for name, part in asdict(asked).items() if name != "value"}
+        value = None if asked.value is None else json.dumps(asked.value, allow_nan=False, ensure_ascii=False)
+        self._run.give(Report(value=value, **parts))
+        self.reported = True
+        return {}
+
+    def _fail(self, asked: _Fail) -> object:
+        self.failure = ProgramError(asked.code, asked.message)
+        return {}
+
+
+def _told(result: Result) -> dict[str, Any]:
+    held = result.state is State.HELD and result.attempt == 0
+    return {
+        "handoff": result.handoff,
+        "state": result.state,
+        "delivered": result.delivered,
+        "attempt": result.attempt,
+        "report": None if result.report is None else tell_value(result.report),
+        "value": result.value,
+        "reason": sentence_for(HandoffHeldError(result.handoff)) if held else result.reason,
+        "question": result.question,
+    }
+
+
+def _bytes(data: bytes) -> dict[str, str]:
+    return {"base64": b64encode(data).decode("ascii")}
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidValueError("attach.base64", "is not base64") from None

@@ -1,0 +1,64 @@
+"""Runners: whatever works on a handoff. A function, a coroutine function, or a program in any language."""
+
+import contextlib
+import inspect
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from batonpass.errors import FencedError, InvalidValueError, StreamClosedError
+from batonpass.handoff.tools.json_values import looks
+from batonpass.model.baton.items import Report
+
+if TYPE_CHECKING:
+    from batonpass.handoff.programs.run_port import WorkingRun
+from batonpass.handoff.tools.returned_value import awaited
+
+Runner: TypeAlias = Callable[[Any], Any]
+
+
+def run_to_end(runner: Runner, run: "WorkingRun") -> None:
+    """Let a runner work on a run and close it, whatever happens; what it returns is its report."""
+    try:
+        returned = runner(run)
+        if inspect.isawaitable(returned):
+            import asyncio  # noqa: PLC0415 - it takes as long to import as all of us, and few need it
+
+            returned = asyncio.run(awaited(returned))
+        take_report(run, returned)
+        # A close that is refused, by a policy or a store, is one more way to fail: an attempt never stays open for it.
+        run.close()
+    except Exception as error:  # noqa: BLE001 - whatever a runner raises is how its attempt failed
+        fail_run(run, error)
+    except BaseException as error:
+        fail_run(run, error)
+        raise
+
+
+def take_report(run: "WorkingRun", returned: object) -> None:
+    """Take what a runner returned as its report, unless it has reported already."""
+    if run.said is None and returned is not None:
+        run.give(report_of(returned))
+
+
+def fail_run(run: "WorkingRun", error: BaseException) -> None:
+    """End a run without delivering; one that somebody else has ended stays as it is."""
+    # Cancelled, lapsed or taken over: the record says so, and nobody waits for us.
+    with contextlib.suppress(FencedError, StreamClosedError):
+        run.fail(error)
+
+
+def report_of(returned: object) -> Report:
+    """Return what a runner returned as a report: a report, a text, or a value for programs."""
+    if isinstance(returned, Report):
+        return returned
+    if isinstance(returned, str):
+        return Report(result=returned)
+    try:
+        value = json.dumps(returned, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidValueError(
+            "result",
+            f"a runner returns a report, a text, or JSON, not {looks(returned)[:80]}",
+        ) from None
+    return Report(value=value)

@@ -1,0 +1,228 @@
+"""What a run is held to, by its own offer and by everybody above it: walked once, when it is begun or taken up."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from batonpass.errors import GrantChainError, GrantIntegrityError, GrantRevokedError, InvalidValueError
+from batonpass.guard.grants.limit_accounts import account_of
+from batonpass.guard.grants.recorded_call import conditioned
+from batonpass.handoff.history.moments import last_recorded
+from batonpass.handoff.history.offers import read_brief
+from batonpass.model.base.content_names import TERMS
+from batonpass.model.base.ids import AgentId, HandoffId, RunId, StreamId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.baton.baton import Brief, Budget
+from batonpass.model.bodies.body import HandoffInitiated, RunStarted
+from batonpass.model.grants.charge import MILLION
+from batonpass.model.grants.condition import Under
+from batonpass.model.grants.grant import Signed, Terms
+from batonpass.model.grants.limits import UNLIMITED, Limits
+from batonpass.model.grants.permit import earlier
+from batonpass.model.grants.scope import Scope
+from batonpass.model.ledger.key import KeyStatus
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Run
+from batonpass.store.port import LedgerView
+from batonpass.wire.canonical import digest
+from batonpass.wire.codec import decode_receipt
+from batonpass.wire.grant_statements import signing_bytes
+from batonpass.wire.token import decode_part
+
+STATEMENT: Final = "application/vnd.batonpass.grant"
+
+
+class LimitAccount(Struct, frozen=True, kw_only=True):
+    """So much may be used in a handoff, or in a tree, by everybody in it together."""
+
+    id: StreamId
+    agent: AgentId  # whose handoff it is
+    limits: Limits
+    since: datetime  # seconds are counted from here
+    budget: bool = False  # it is what a brief allows; else it stands in a grant
+
+
+class Bounds(Struct, frozen=True, kw_only=True, dict=True):
+    """What holds a run, known without another look at the ledger. By default, nothing does.
+
+    What every call asks of it is worked out once, by the first.
+    """
+
+    line: tuple[StreamId, ...] = ()  # its root, each handoff below that, and its own: any of them may be revoked
+    chain: tuple[Signed[Terms], ...] = ()  # its grant and those above, the first first; none: it is not held to one
+    accounts: tuple[LimitAccount, ...] = ()
+    tried_out: bool = False  # its root's grant stops nobody: what it would have refused is told
+    known_at: datetime | None = None  # when the last receipt of those above was recorded; None: nobody looked
+
+    @cached_property
+    def terms(self) -> tuple[Terms, ...]:
+        """Return what the chain says."""
+        return tuple(signed.said for signed in self.chain)
+
+    @cached_property
+    def counted_at(self) -> tuple[StreamId, ...]:
+        """Return where what is used under each of its terms is counted."""
+        return tuple(map(account_of, self.terms))
+
+    @cached_property
+    def conditioned(self) -> tuple[str, ...]:
+        """Return the names of all arguments that some permit sets a condition on, in order."""
+        return conditioned(self.terms)
+
+    @cached_property
+    def placed(self) -> frozenset[str]:
+        """Return the arguments that some permit holds to a place."""
+        return frozenset(placed(scope for terms in self.terms for scope in (terms.may, terms.may_delegate)))
+
+    @cached_property
+    def ends(self) -> datetime | None:
+        """Return when the first of the chain ends; None if none does."""
+        found: datetime | None = None
+        for signed in self.chain:
+            found = earlier(found, signed.said.until)
+        return found
+
+    @property
+    def is_granted(self) -> bool:
+        """Return whether somebody gave it what it is held to: only then can it be proven, or handed on."""
+        return bool(self.chain and self.chain[-1].signature)
+
+
+def placed(scopes: Iterable[Scope]) -> Iterator[str]:
+    """Yield the arguments that some permit of these holds to a place."""
+    for scope in scopes:
+        for permit in scope.permits:
+            yield from (condition.argument for condition in permit.where if isinstance(condition, Under))
+
+
+def bounds_of_root(run: RunId, terms: Signed[Terms] | None, mode: Mode) -> Bounds:
+    """Return what a root run is held to."""
+    account = StreamId(run)
+    return Bounds(
+        line=(account,),
+        chain=() if terms is None else (terms,),
+        accounts=_limited(account, terms),
+        tried_out=terms is not None and mode is Mode.OBSERVED,
+    )
+
+
+class Hop(Struct, frozen=True, kw_only=True):
+    """What one offer adds to the bounds of whoever takes it."""
+
+    account: StreamId
+    agent: AgentId
+    brief: Brief = field(default_factory=Brief)
+    since: datetime  # when its attempt began
+    terms: Signed[Terms] | None = None
+
+
+def below(bounds: Bounds, hop: Hop) -> Bounds:
+    """Return what holds whoever takes an offer, given what holds whoever made it.
+
+    Where a grant is only tried out and nothing was given, all that could have been given is tried instead. Raises
+    `GrantChainError`.
+    """
+    chain = bounds.chain
+    if hop.terms is not None:
+        above = chain[-1].digest if chain else None
+        if hop.terms.said.parent != above:
+            raise GrantChainError(f"the terms of {hop.agent} do not hang from those of whoever handed off")
+        chain = (*chain, hop.terms)
+    elif bounds.tried_out:
+        chain = (*chain, _most(chain[-1], hop))
+    elif chain:
+        raise GrantChainError(f"{hop.agent} was handed work by a run with a grant, and was given none itself")
+    budget = () if hop.brief.budget is None else (_budgeted(hop, hop.brief.budget),)
+    return Bounds(
+        line=(*bounds.line, hop.account),
+        chain=chain,
+        accounts=(*bounds.accounts, *_limited(hop.account, hop.terms), *budget),
+        tried_out=bounds.tried_out,
+        known_at=bounds.known_at,
+    )
+
+
+def _most(above: Signed[Terms], hop: Hop) -> Signed[Terms]:
+    """Return all that whoever made an offer could have given, without a signature: nobody gave it.
+
+    Enforced, nothing would have been handed over. Its calls are tried against this, so that none goes without a word.
+    """
+    held = above.said
+    handoff = HandoffId(hop.account)
+    said = replace(held, may=held.may_delegate, agent=hop.agent, handoff=handoff, run=None, parent=None)
+    return Signed(said, b"", b"", digest(b""))
+
+
+def read_bounds(view: LedgerView, run: Run) -> Bounds:
+    """Return what holds a run, from receipts. Raises `GrantChainError`, `GrantIntegrityError`, `GrantRevokedError`."""
+    above = [run]
+    while above[-1].parent is not None:
+        above.append(view.get_run(above[-1].parent))
+    first = decode_receipt(view.get_receipt_at(StreamId(above[-1].id), 1).payload)
+    bounds = bounds_of_root(above[-1].id, read_terms(view, first), first.mode)
+    for one in reversed(above[:-1]):
+        bounds = below(bounds, read_hop(view, one))
+    if not bounds.chain:
+        return bounds
+    streams = {StreamId(stream) for one in above for stream in (one.id, one.handoff) if stream is not None}
+    return replace(bounds, known_at=last_recorded(view, streams))
+
+
+def read_hop(view: LedgerView, run: Run) -> Hop:
+    """Return what the offer that a run took adds to its bounds."""
+    if run.handoff is None:
+        raise InvalidValueError("run", f"{run.id} is a root: it took no offer")
+    handoff = view.get_handoff(run.handoff)
+    offered = decode_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq).payload)
+    return Hop(
+        account=StreamId(run.handoff),
+        agent=run.agent,
+        brief=read_brief(view, offered),
+        since=run.started_at,
+        terms=read_terms(view, offered),
+    )
+
+
+def read_terms(view: LedgerView, receipt: Receipt) -> Signed[Terms] | None:
+    """Return the terms that a receipt commits to, if it does and an enrolled relay signed them.
+
+    Raises `GrantChainError` if they were erased, `GrantIntegrityError` if they are not what was committed to, and
+    `GrantRevokedError` if the key that signed them is revoked.
+    """
+    body = receipt.body
+    if not isinstance(body, RunStarted | HandoffInitiated) or body.terms is None:
+        return None
+    ref = receipt.content.get(TERMS)
+    stored = None if ref is None else view.get_content(ref.id).body
+    if stored is None:
+        raise GrantChainError(f"the terms that {receipt.id} names are gone, so nobody can tell what may be done")
+    from batonpass.signing.ed25519 import is_signed  # noqa: PLC0415 - libsodium, for whoever was granted something
+
+    terms = decode_part(stored, Terms)
+    key = next((key for key in view.find_keys() if key.id == terms.said.key), None)
+    message = signing_bytes(terms.payload)
+    signed = key is not None and is_signed(bytes.fromhex(key.public_key), message, terms.signature)
+    if terms.digest != body.terms or key is None or not signed:
+        raise GrantIntegrityError(
+            f"the terms of {receipt.id} are not what a relay signed; run `batonpass ledger verify`"
+        )
+    if key.status is KeyStatus.REVOKED:
+        raise GrantRevokedError(f"key {key.id[:16]}, which signed the terms, was revoked; ask for a new grant")
+    return terms
+
+
+def _limited(account: StreamId, terms: Signed[Terms] | None) -> tuple[LimitAccount, ...]:
+    if terms is None or terms.said.limits == UNLIMITED:
+        return ()
+    return (LimitAccount(id=account, agent=terms.said.agent, limits=terms.said.limits, since=terms.said.at),)
+
+
+def _budgeted(hop: Hop, budget: Budget) -> LimitAccount:
+    spend = None if budget.cost is None else format(Decimal(budget.cost) / MILLION, "f")
+    limits = Limits(calls=budget.calls, spend=spend, tokens=budget.tokens, seconds=budget.seconds)
+    return LimitAccount(id=hop.account, agent=hop.agent, limits=limits, since=hop.since, budget=True)

@@ -1,0 +1,123 @@
+"""What every use case of a run or a handoff needs at hand. Nothing here runs agent code."""
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from weakref import WeakValueDictionary
+
+from batonpass.clock import Clock
+from batonpass.credentials import Provider, Redactor
+from batonpass.grants.issuer import Issuer
+from batonpass.grants.resolved_paths import WorkTreePaths
+from batonpass.handoff.files.protected_paths import Protected
+from batonpass.handoff.files.work_tree import Files
+from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.runtime.shown_sheets import Showings
+from batonpass.handoff.runtime.tree_secret import TreeSecrets
+from batonpass.handoff.tools.json_values import SHOWN
+from batonpass.ledger.act_receipts import Recording
+from batonpass.model.base.checks import require_instance
+from batonpass.model.base.content_names import ARGUMENTS, BODY, REASON, RESULT
+from batonpass.model.base.ids import AgentId, HandoffId, KeyId, PrincipalId, require_principal
+from batonpass.model.baton.card import Card
+from batonpass.model.baton.items import VALUE_TYPES, Item, ItemValue, Statement, part_of
+from batonpass.model.grants.grant import RelayEnrolment, Signed
+from batonpass.model.ledger.content import Content, new_content
+from batonpass.model.ledger.key import RunKeys
+from batonpass.model.policy.handoff_policy import HandoffPolicy
+from batonpass.model.policy.policy_rules import Policy
+from batonpass.scan import PatternScanner, Scanner
+from batonpass.store.port import LedgerStore
+from batonpass.wire.documents import JSON, encode_item
+
+REFUSAL: Final = "refusal"
+
+
+@dataclass(slots=True, kw_only=True)
+class Desk:
+    """Where the use cases work: the store to read, what records, and the rules that apply."""
+
+    store: LedgerStore
+    recording: Recording
+    clock: Clock
+    secrets: TreeSecrets
+    gates: Policy = field(default_factory=Policy)  # rules, tiers, and what kinds of handoffs have to bring along
+    cards: Mapping[AgentId, Card] = field(default_factory=dict)
+    checks: Mapping[str, Callable[[], object]] = field(default_factory=dict)  # what conditions of decisions ask for
+    scanner: Scanner = field(default_factory=PatternScanner)
+    providers: Mapping[str, Provider] = field(default_factory=dict)  # of credentials, by name
+    redactor: Redactor = field(default_factory=Redactor)
+    run_keys: RunKeys  # of the runs that are worked on here
+    enrolments: Callable[[Collection[KeyId]], tuple[Signed[RelayEnrolment], ...]]  # the root key's word on relays
+    issuer: Issuer  # signs what is granted, with this relay's key
+    work_tree: Path  # what relative paths in grants are relative to
+    protected: Protected  # what no call may touch
+    leased: WeakValueDictionary[HandoffId, Holding] = field(default_factory=WeakValueDictionary)  # worked on here
+    showings: Showings = field(default_factory=Showings)  # what was handed out here for somebody to decide about
+    _tree: WorkTreePaths | None = field(default=None, init=False)
+    files: Files = field(init=False)  # the files of the work tree, as all runs here look at them
+
+    def __post_init__(self) -> None:
+        self.files = Files(self.work_tree)
+
+    @property
+    def policy(self) -> HandoffPolicy:
+        """Return what applies to the handoffs that are carried here."""
+        return self.gates.handoffs
+
+    def resolve(self, path: str) -> str:
+        """Return where a path, as a tool that is called now would follow it, leads to in the work tree, or outside."""
+        if self._tree is None:
+            self._tree = WorkTreePaths(self.work_tree)
+        return self._tree(os.path.join(os.getcwd(), path))  # noqa: PTH118, PTH109 - as it is written
+
+    def place_of(self, real: str) -> str:
+        """Return a path whose links were followed as `resolve` does: in the work tree, or outside."""
+        if self._tree is None:
+            self._tree = WorkTreePaths(self.work_tree)
+        return self._tree.place_of(real)
+
+    def text(self, name: str, words: str) -> Content:
+        """Return words as content."""
+        return new_content(name, self.redactor.text(name, words), self.clock.now())
+
+    def refusal(self, words: str) -> Content:
+        """Return as content why a call was stopped, or would be: without what looks like a secret in what it quotes."""
+        return new_content(REASON, self.redactor.text(REFUSAL, words), self.clock.now())
+
+    def json(self, name: str, document: bytes) -> Content:
+        """Return a document as content."""
+        return new_content(name, self.redactor.document(name, document), self.clock.now(), media_type=JSON)
+
+    def told(self, name: str, document: bytes) -> Content:
+        """Return what a tool tells of itself as content: without what looks like a secret, as its arguments are."""
+        return new_content(name, self.redactor.document(ARGUMENTS, document), self.clock.now(), media_type=JSON)
+
+    def result(self, body: bytes, media_type: str) -> Content:
+        """Return what a call returned as content; without its secrets it is only shown, and never given back."""
+        clean = self.redactor.document(RESULT, body) if media_type == JSON else self.redactor.body(RESULT, body)
+        return new_content(RESULT, clean, self.clock.now(), media_type=media_type if clean == body else SHOWN)
+
+    def body(self, body: bytes | str, media_type: str) -> Content:
+        """Return a file as content, without secrets that were fetched for a run."""
+        clean = self.redactor.text(BODY, body) if isinstance(body, str) else self.redactor.body(BODY, bytes(body))
+        return new_content(BODY, clean, self.clock.now(), media_type=media_type)
+
+    def item(
+        self, value: ItemValue, by: PrincipalId, number: int, *, said_at: datetime | None = None
+    ) -> tuple[Item, Content]:
+        """Return something to be recorded as an item, and its content; what comes along keeps its time."""
+        require_instance("item", value, VALUE_TYPES)
+        require_principal("by", by)
+        at = said_at or self.clock.now()
+        part = part_of(value)
+        name = f"{part}.{number}"
+        if isinstance(value, Statement):
+            # The human's own words, and nothing around them: they stay byte-identical wherever they go.
+            content = new_content(name, value.text, at)
+        else:
+            content = self.json(name, encode_item(value, by, at))
+        return Item(id=content.ref.id, digest=content.ref.digest, part=part, by=by, at=at, value=value), content

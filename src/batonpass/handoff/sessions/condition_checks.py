@@ -1,0 +1,68 @@
+"""Looking at the world for the conditions of decisions: files of the work tree, and checks that were registered."""
+
+import hashlib
+import inspect
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from batonpass.attribution.changes.sides import find_root
+from batonpass.guard.constraints.conditions import CheckAnswer, SeenState, find_checks, find_files
+from batonpass.handoff.tools.json_values import readable
+from batonpass.handoff.tools.returned_value import awaited
+from batonpass.model.base.checks import shorten
+from batonpass.model.base.ids import Digest
+
+Check = Callable[[], object]
+
+# A path is somebody's words. What is no plain file may block whoever opens it, and is not opened.
+_HARMLESS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+def look_at_files(conditions: Iterable[str], directory: Path | None = None) -> dict[str, SeenState]:
+    """Return what the files that conditions name are like now; a path counts from the top of the repository."""
+    root = find_root(directory or Path.cwd())
+    return {path: _look(root, path) for path in find_files(conditions)}
+
+
+def run_checks(conditions: Iterable[str], checks: Mapping[str, Check]) -> dict[str, CheckAnswer]:
+    """Return what the checks that conditions ask for say; one that raises says nothing, and that is told."""
+    return {name: _ask(checks[name]) for name in find_checks(conditions) if name in checks}
+
+
+def _look(root: Path, path: str) -> SeenState:
+    try:
+        place = (root / path).resolve()
+        if not place.is_relative_to(root):
+            return SeenState(None, "lies outside of the work tree")
+        with os.fdopen(os.open(place, _HARMLESS), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return SeenState(None, "is not a file")
+            return SeenState(Digest(hashlib.file_digest(file, "sha256").hexdigest()))
+    except (FileNotFoundError, NotADirectoryError):
+        return SeenState(None, "is not there")
+    except (OSError, ValueError, RuntimeError) as error:
+        # Too long a name, a null character, links in a circle, no right to read it.
+        return SeenState(None, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _ask(check: Check) -> CheckAnswer:
+    try:
+        said = check()
+        if inspect.isawaitable(said):
+            import asyncio  # noqa: PLC0415 - it takes as long to import as all of us, and few need it
+
+            said = asyncio.run(awaited(said))
+    except Exception as error:  # noqa: BLE001 - a check is somebody's code, and whatever it raises is not a yes
+        return CheckAnswer(holds=None, why=f"{type(error).__name__}: {_line(str(error))}".rstrip(": "))
+    if isinstance(said, bool):
+        return CheckAnswer(holds=said)
+    if isinstance(said, str) and said.strip():
+        return CheckAnswer(holds=False, why=_line(said))
+    return CheckAnswer(holds=None, why=f"it returned {shorten(said)}, neither True nor False nor why not")
+
+
+def _line(text: str) -> str:
+    return " ".join(readable(text).split())[:200]

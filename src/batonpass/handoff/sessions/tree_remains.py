@@ -1,0 +1,395 @@
+"""What a tree leaves behind, read from its receipts alone: a process that died without saving loses nothing."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct, field
+
+from batonpass.errors import InvalidValueError
+from batonpass.handoff.history.offers import GONE, author_of, is_intact, read_items
+from batonpass.handoff.sessions.agent_memory import is_memory
+from batonpass.handoff.transfer.result import DELIVERED
+from batonpass.model.base.content_names import BRIEF, REPORT, TASK
+from batonpass.model.base.ids import ContentId, HandoffId, PrincipalId, RunId, StreamId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.baton.items import SURE, Artifact, Item, ItemValue, Report, Statement, WorkItem
+from batonpass.model.baton.session import CachedResult, Dropped, Fate, InFlight, Said
+from batonpass.model.bodies.body import (
+    Carried,
+    CheckpointSaved,
+    HandoffCompleted,
+    HandoffFailed,
+    HandoffInitiated,
+    Kind,
+    Part,
+    RunClosed,
+    RunRecorded,
+    RunRelaxed,
+    SessionResumed,
+    VerificationPassed,
+)
+from batonpass.model.ledger.content import ContentRef, StoredContent
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.run import Handoff, Run
+from batonpass.records.call import CallRecord, read_calls
+from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.wire.codec import decode_receipt
+from batonpass.wire.documents import JSON, decode_brief, decode_report
+
+IN_FLIGHT: Final = frozenset(
+    {State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING},
+)
+
+# Most receipts of a tree are about calls, and of those only results that are kept for a while matter here.
+_READ: Final = frozenset(
+    {
+        Kind.RUN_RECORDED,
+        Kind.RUN_RELAXED,
+        Kind.RUN_CLOSED,
+        Kind.CHECKPOINT_SAVED,
+        Kind.HANDOFF_INITIATED,
+        Kind.HANDOFF_COMPLETED,
+        Kind.HANDOFF_FAILED,
+        Kind.VERIFICATION_PASSED,
+        Kind.TOOL_COMPLETED,
+        Kind.SESSION_RESUMED,
+    },
+)
+_SAID_IN_OFFERS: Final = frozenset(
+    {Part.QUESTION, Part.DECISION, Part.ASSUMPTION, Part.CLAIM, Part.REJECTED, Part.ARTIFACT},
+)
+_OF_THE_ROOT: Final = frozenset({Part.CONSTRAINT, Part.EXCLUSION, Part.COMPLETED})
+_DROPPED: Final[Mapping[Part, Fate]] = {
+    Part.ASSUMPTION: Fate.HYPOTHESIS,
+    Part.CLAIM: Fate.HYPOTHESIS,
+    Part.REJECTED: Fate.REJECTED,
+    Part.UNTRUSTED: Fate.EXTERNAL,
+}
+
+
+class Left(Struct):
+    """What a tree leaves behind, before anybody asked whether it still holds."""
+
+    said: list[Said] = field(default_factory=list)
+    artifacts: list[tuple[Said, bool]] = field(default_factory=list)  # of ours, and whether they were verified
+    outside: list[str] = field(default_factory=list)  # names of those that came from outside
+    dropped: list[Dropped] = field(default_factory=list)
+    in_flight: list[InFlight] = field(default_factory=list)
+    caches: list[CachedResult] = field(default_factory=list)
+    pending: tuple[HandoffId, ...] = ()  # of other trees, in flight when this one began
+
+    def add(self, other: "Left") -> None:
+        """Take in what another tree leaves behind as well."""
+        self.said += other.said
+        self.artifacts += other.artifacts
+        self.outside += other.outside
+        self.dropped += other.dropped
+        self.in_flight += other.in_flight
+        self.caches += other.caches
+
+
+def read_left(
+    view: LedgerView,
+    root: RunId,
+    at: datetime,
+    *,
+    below: frozenset[HandoffId] | None = None,
+    after: int = 0,
+) -> Left:
+    """Return what a tree leaves behind; or only what hangs from some of its handoffs, or what its root wrote later.
+
+    Raises `NotFoundError` for a root that never was.
+    """
+    view.get_run(root)
+    tree = _Tree(view, root, below, after)
+    left = Left(pending=tree.pending)
+    tree.take_notes(left)
+    for handoff in tree.handoffs:
+        tree.take_result(left, handoff)
+    tree.take_root_report(left)
+    tree.take_calls(left, at)
+    return left
+
+
+class _Tree:
+    """The receipts of a tree that matter here, by stream, with their words."""
+
+    def __init__(self, view: LedgerView, root: RunId, below: frozenset[HandoffId] | None, after: int) -> None:
+        self._view = view
+        runs = list(view.find_runs(root=root))[::-1]
+        handoffs = list(view.find_handoffs(root=root))[::-1]
+        if below is not None:
+            runs, handoffs = _hanging_from(below, runs, handoffs)
+        elif after:
+            later = frozenset(known.id for known in handoffs if known.parent == root and known.seq > after)
+            lead = [run for run in runs if run.id == root]
+            hanging, handoffs = _hanging_from(later, runs, handoffs)
+            runs = [*lead, *hanging]
+        self.runs, self.handoffs = runs, handoffs
+        self.lead = next((run for run in self.runs if run.parent is None), None)
+        wanted = {*(run.id for run in self.runs), *(handoff.id for handoff in self.handoffs)}
+        self._receipts: dict[StreamId, list[Receipt]] = {}
+        self._offers: dict[HandoffId, Receipt] = {}
+        for stored in view.find_receipts(ReceiptQuery(root=root)):
+            if stored.kind in _READ and (stored.stream in wanted or stored.kind == Kind.HANDOFF_INITIATED):
+                receipt = decode_receipt(stored.payload)
+                if stored.stream in wanted and not (stored.stream == StreamId(root) and stored.seq <= after):
+                    self._receipts.setdefault(stored.stream, []).append(receipt)
+                if isinstance(receipt.body, HandoffInitiated):
+                    self._offers[receipt.body.handoff] = receipt
+        self.verified = {handoff.id for handoff in self.handoffs if handoff.state is State.VERIFIED}
+        self._contents = self._read_words()
+        self._reasoning = {
+            brief.reasoning
+            for offer in self._offers.values()
+            if (body := self._body(offer.content.get(BRIEF))) is not None
+            and (brief := decode_brief(body)).reasoning is not None
+        }
+
+    @property
+    def pending(self) -> tuple[HandoffId, ...]:
+        """Return what was in flight in other trees when this one began."""
+        mine = () if self.lead is None else self._of(StreamId(self.lead.id))
+        return tuple(
+            handoff
+            for receipt in mine
+            if isinstance(receipt.body, SessionResumed)
+            for handoff in receipt.body.in_flight
+        )
+
+    def take_notes(self, left: Left) -> None:
+        """Take what the runs wrote down, or said in an offer."""
+        given = self._given_by_verified()
+        for run in self.runs:
+            relaxed: set[ContentId] = set()
+            refs: list[Carried] = []
+            checkpoints = 0
+            for receipt in self._of(StreamId(run.id)):
+                match receipt.body:
+                    case RunRecorded() as body:
+                        refs += body.items
+                    case RunRelaxed() as body:
+                        relaxed.add(body.item)
+                    case HandoffInitiated() as body:
+                        own = {ref.id for ref in receipt.content.values()}
+                        refs += [item for item in body.carries if item.item in own and item.part in _SAID_IN_OFFERS]
+                    case CheckpointSaved():
+                        checkpoints += 1
+                    case _:
+                        continue
+            if checkpoints:
+                left.dropped.append(Dropped(what=f"{checkpoints} checkpoints of {run.agent}", why=Fate.REASONING))
+            for item in self._items(ref for ref in refs if ref.part is not Part.INTENT):
+                self._take_note(left, run, item, relaxed=item.id in relaxed, verified=item.id in given)
+
+    def _take_note(self, left: Left, run: Run, item: Item, *, relaxed: bool, verified: bool) -> None:
+        value = item.value
+        if is_memory(item) or (item.part in _OF_THE_ROOT and run.parent is not None):
+            # What binds one child, or what it says of its own work, is told by its report. What an agent keeps is its
+            # own, wherever it works next.
+            return
+        if value is None:
+            left.dropped.append(Dropped(what=f"{item.part} of {item.by}", why=Fate.ERASED, item=item.id))
+            return
+        said = Said(
+            value=value, by=item.by, at=item.at, source=Carried(item=item.id, digest=item.digest, part=item.part)
+        )
+        fate = _DROPPED.get(item.part)
+        if isinstance(value, Artifact) and item.id in self._reasoning:
+            fate = Fate.REASONING
+        elif relaxed:
+            fate = Fate.RELAXED
+        elif isinstance(value, WorkItem) and not value.verified:
+            fate = Fate.UNVERIFIED
+        if isinstance(value, Artifact) and fate is Fate.EXTERNAL:
+            left.outside.append(value.name)
+        if fate is not None:
+            left.dropped.append(_dropped(said, fate))
+        elif isinstance(value, Artifact):
+            left.artifacts.append((said, verified))
+        elif not (isinstance(value, WorkItem) and value.evidence in self.verified) and not isinstance(value, Statement):
+            left.said.append(said)  # verified work of this tree is told below, with its own handoff
+
+    def take_result(self, left: Left, handoff: Handoff) -> None:
+        """Take what came of a handoff."""
+        offer = self._offers.get(handoff.id)
+        if offer is None:
+            raise InvalidValueError("handoff", f"{handoff.id} was never offered; run `batonpass ledger verify`")
+        task = self._words(offer.content.get(TASK))
+        if handoff.state in IN_FLIGHT:
+            left.in_flight.append(
+                InFlight(
+                    handoff=handoff.id,
+                    to=handoff.to,
+                    task=task,
+                    state=handoff.state,
+                    root=handoff.root,
+                    offered_at=offer.at,
+                ),
+            )
+        if handoff.state is State.RUNNING or handoff.run is None:
+            return
+        closing = self._closing(handoff.run)
+        if closing is None:
+            return
+        report = self._report(closing)
+        author = author_of(handoff.to)
+        source = _source(closing)
+        if handoff.state is State.VERIFIED:
+            left.said.append(self._verified(handoff, task, report, source))
+        elif handoff.state is State.COMPLETED:
+            left.dropped.append(
+                Dropped(what=task, why=Fate.UNVERIFIED, item=None if source is None else source.item),
+            )
+        if report is not None:
+            self._take_report(left, report, author, closing, handoff.state)
+
+    def _verified(self, handoff: Handoff, task: str, report: Report | None, source: Carried | None) -> Said:
+        verdict, at = self._verdict(handoff)
+        work = WorkItem(
+            task,
+            outputs=() if report is None or not report.result.strip() else (report.result,),
+            verified_by=verdict.by,
+            how=f"{verdict.method}, see {handoff.id}",
+            evidence=handoff.id,
+        )
+        return Said(value=work, by=verdict.by, at=at, source=source)
+
+    def take_root_report(self, left: Left) -> None:
+        """Take what the root said in the end."""
+        closing = None if self.lead is None else self._closing(self.lead.id)
+        report = None if closing is None else self._report(closing)
+        if self.lead is None or closing is None or report is None:
+            return
+        if report.result.strip():
+            left.dropped.append(Dropped(what=f"what {self.lead.agent} reported", why=Fate.UNVERIFIED))
+        self._take_report(left, report, author_of(self.lead.agent), closing, State.COMPLETED)
+
+    def _take_report(self, left: Left, report: Report, by: PrincipalId, closing: Receipt, state: State) -> None:
+        source = _source(closing)
+        # What a failed attempt left open is open still; what it decided fell with it.
+        lasting: list[ItemValue] = [*report.open_questions, *(report.decisions if state in DELIVERED else ())]
+        sure = [claim for claim in report.claims if state is State.VERIFIED and claim.confidence == SURE]
+        left.said += [Said(value=value, by=by, at=closing.at, source=source) for value in (*lasting, *sure)]
+        hypotheses = [
+            *(assumption.what for assumption in report.assumptions),
+            *(claim.what for claim in report.claims if claim not in sure),
+        ]
+        item = None if source is None else source.item
+        left.dropped += [Dropped(what=what, why=Fate.HYPOTHESIS, item=item) for what in hypotheses]
+        left.dropped += [Dropped(what=path.what, why=Fate.REJECTED, item=item) for path in report.rejected_paths]
+
+    def take_calls(self, left: Left, at: datetime) -> None:
+        """Take the results of calls that are kept for a while, as long as they are fresh."""
+        for run in self.runs:
+            for call in self._calls(run):
+                made_at, until = call.ended_at, call.fresh_until
+                if made_at is None or until is None:
+                    continue
+                if made_at <= at < until:
+                    cached = CachedResult(tool=call.tool, call=call.id, run=run.id, made_at=made_at, until=until)
+                    left.caches.append(cached)
+                else:
+                    left.dropped.append(Dropped(what=f"what {call.tool} returned", why=Fate.EXPIRED))
+
+    def _of(self, stream: StreamId) -> Sequence[Receipt]:
+        return self._receipts.get(stream, ())
+
+    def _calls(self, run: Run) -> Iterable[CallRecord]:
+        kept = any(receipt.kind == Kind.TOOL_COMPLETED for receipt in self._of(StreamId(run.id)))
+        return read_calls(self._view, run).values() if kept else ()
+
+    def _closing(self, run: RunId) -> Receipt | None:
+        closing = [
+            receipt
+            for receipt in self._of(StreamId(run))
+            if isinstance(receipt.body, RunClosed | HandoffCompleted | HandoffFailed)
+        ]
+        return closing[-1] if closing else None
+
+    def _verdict(self, handoff: Handoff) -> tuple[VerificationPassed, datetime]:
+        found = [
+            (receipt.body, receipt.at)
+            for receipt in self._of(StreamId(handoff.id))
+            if isinstance(receipt.body, VerificationPassed)
+        ]
+        if not found:
+            raise InvalidValueError("handoff", f"{handoff.id} has no verdict; run `batonpass ledger verify`")
+        return found[-1]
+
+    def _given_by_verified(self) -> set[ContentId]:
+        closings = (self._closing(known.run) for known in self.handoffs if known.id in self.verified and known.run)
+        return {
+            item.item
+            for closing in closings
+            if closing is not None and isinstance(closing.body, HandoffCompleted)
+            for item in closing.body.gives
+        }
+
+    def _items(self, refs: Iterable[Carried]) -> Iterator[Item]:
+        wanted = list(refs)
+        items, _ = read_items(self._view, wanted, self._contents)
+        return iter(items)
+
+    def _read_words(self) -> dict[ContentId, StoredContent]:
+        wanted: set[ContentId] = set()
+        for receipt in (*(known for stream in self._receipts.values() for known in stream), *self._offers.values()):
+            if isinstance(receipt.body, RunRecorded):
+                wanted.update(item.item for item in receipt.body.items)
+            elif isinstance(receipt.body, HandoffInitiated):
+                wanted.update(ref.id for ref in receipt.content.values())
+            elif (ref := receipt.content.get(REPORT)) is not None:
+                wanted.add(ref.id)
+        return {content.id: content for content in self._view.find_contents(sorted(wanted))}
+
+    def _body(self, ref: ContentRef | None) -> bytes | None:
+        """Return words as they were committed to; what was changed since is as good as gone."""
+        stored = None if ref is None else self._contents.get(ref.id)
+        return stored.body if stored is not None and ref is not None and is_intact(stored, ref.digest) else None
+
+    def _words(self, ref: ContentRef | None) -> str:
+        body = self._body(ref)
+        return GONE if body is None else body.decode("utf-8", "replace")
+
+    def _report(self, closing: Receipt) -> Report | None:
+        ref = closing.content.get(REPORT)
+        body = self._body(ref)
+        if ref is None or body is None:
+            return None
+        return decode_report(body) if ref.media_type == JSON else Report(result=body.decode("utf-8", "replace"))
+
+
+def _source(closing: Receipt) -> Carried | None:
+    ref = closing.content.get(REPORT)
+    return None if ref is None else Carried(item=ref.id, digest=ref.digest, part=Part.COMPLETED)
+
+
+def _dropped(said: Said, why: Fate) -> Dropped:
+    value = said.value
+    what = next(
+        (
+            given
+            for name in ("what", "name", "sentence", "text")
+            if isinstance(given := getattr(value, name, None), str)
+        ),
+        type(value).__name__,
+    )
+    source = value.source if isinstance(value, Artifact) and why is Fate.EXTERNAL else None
+    return Dropped(what=what, why=why, item=None if said.source is None else said.source.item, source=source)
+
+
+def _hanging_from(
+    below: frozenset[HandoffId],
+    runs: Sequence[Run],
+    handoffs: Sequence[Handoff],
+) -> tuple[list[Run], list[Handoff]]:
+    """Return what of a tree hangs from some of its handoffs."""
+    wanted, found = set(below), set[RunId]()
+    while True:
+        found = {run.id for run in runs if run.handoff in wanted}
+        grown = wanted | {handoff.id for handoff in handoffs if handoff.parent in found}
+        if grown == wanted:
+            break
+        wanted = grown
+    return [run for run in runs if run.id in found], [handoff for handoff in handoffs if handoff.id in wanted]

@@ -1,0 +1,1 @@
+"""Commands: what their text names, reads and writes; and running one."""

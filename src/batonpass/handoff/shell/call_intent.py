@@ -1,0 +1,28 @@
+"""What a call is told to write: a command by its text, any other tool by the files that its arguments name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from batonpass.attribution.worktree.write_intent import Intent, NamedWrite
+from batonpass.handoff.files.edited_files import Watched
+from batonpass.handoff.shell.command_intent import shell_intent
+from batonpass.handoff.tools.declaration import ToolCall
+
+
+def call_intent(call: ToolCall[Any], watched: Watched, root: Path) -> Intent:
+    """Return what a call is told to write into the work tree below a root."""
+    if not call.declared.scripts:
+        # Texts, not paths: this is asked before every call of a run whose files are watched.
+        below = f"{str(root).rstrip('/')}/"
+        inside = [path.removeprefix(below) for path in watched.files if path.startswith(below)]
+        return Intent(writes=tuple([NamedWrite(path=path) for path in inside]))
+    told = [shell_intent(text, call.declared.place or Path.cwd(), root) for text in _scripts(call)]
+    return Intent(writes=tuple(write for one in told for write in one.writes), brings=any(one.brings for one in told))
+
+
+def _scripts(call: ToolCall[Any]) -> Iterator[str]:
+    """Yield what a shell is told."""
+    for name in call.declared.scripts:
+        if isinstance(text := call.mentioned.get(name), str):
+            yield text

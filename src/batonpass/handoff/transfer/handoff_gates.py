@@ -1,0 +1,70 @@
+"""Gates of handoffs: what the policy says about an offer, from the signed lineage and from what comes along."""
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from batonpass.guard.policy.gates import GateDecision, HandoffFacts, decide, judge_handoff
+from batonpass.model.base.ids import AgentId
+from batonpass.model.base.kinds import Mode, Relation
+from batonpass.model.baton.baton import Brief
+from batonpass.model.baton.items import Artifact, Item
+from batonpass.model.policy.policy_rules import Tier
+
+if TYPE_CHECKING:
+    from batonpass.handoff.runtime.desk import Desk
+    from batonpass.handoff.runtime.run_state import Holding
+from batonpass.handoff.approvals.gate_facts import depth_of
+
+
+def judge_offer(
+    desk: "Desk",
+    holding: "Holding",
+    *,
+    to: AgentId,
+    relation: Relation,
+    brief: Brief,
+    task: str,
+    items: tuple[Item, ...],
+    missing: tuple[str, ...],
+    unverified: int,
+) -> tuple[GateDecision | None, tuple[str, ...]]:
+    """Return what holds or refuses an offer, and what would have, had it been enforced."""
+    decisions = judge_handoff(
+        HandoffFacts(
+            to=to,
+            relation=relation,
+            may=brief.may,
+            tiers=tiers_of_handoff(brief),
+            depth=depth_of(desk, holding) + 1,
+            missing=missing,
+            unverified=unverified,
+            has_method=has_method(brief),
+            is_verbatim=is_verbatim(task, items),
+            may_read=holding.taint.base.may_read(f"agent:{to}"),
+        ),
+        desk.gates,
+    )
+    decision = decide(decisions, enforced=desk.gates.enforce or holding.working.mode is Mode.ENFORCED)
+    told = [each for each in decisions if each is not decision]
+    return decision, tuple(dict.fromkeys(each.flag for each in told))
+
+
+def tiers_of_handoff(brief: Brief) -> tuple[Tier, ...]:
+    """Return the tiers of a handoff: with tokens or money of its own, others spend what is ours.
+
+    A budget of calls or seconds only limits; whoever sets one must not be held for it.
+    """
+    budget = brief.budget
+    spends = budget is not None and (budget.cost is not None or budget.tokens is not None)
+    return (Tier.BUDGETED_DELEGATION,) if spends else ()
+
+
+def has_method(brief: Brief) -> bool:
+    """Return whether a handoff says how anybody will tell that its result holds."""
+    return bool(brief.verify_by or brief.criteria)
+
+
+def is_verbatim(task: str, items: tuple[Item, ...]) -> bool:
+    """Return whether a task is, word for word, a text that came from outside."""
+    foreign = {item.value.sha256 for item in items if isinstance(item.value, Artifact) and item.value.untrusted}
+    return bool(foreign) and sha256(task.encode()).hexdigest() in foreign

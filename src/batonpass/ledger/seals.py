@@ -1,0 +1,71 @@
+"""Sealing: a signed Merkle root over every sequenced receipt, built on the last seal without reading the past again."""
+
+import contextlib
+from hashlib import sha256
+from typing import Final
+
+from batonpass.errors import StaleHeadError, UnknownRelayError
+from batonpass.ledger.ledger import Recorder
+from batonpass.ledger.merkle import Frontier, leaf_hash
+from batonpass.ledger.note import Checkpoint, sign_checkpoint
+from batonpass.model.base.ids import Digest, LedgerId
+from batonpass.model.ledger.key import KeyStatus
+from batonpass.model.ledger.seal import Seal
+from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
+
+# Another process sealed in between: each time somebody made progress.
+_TRIES: Final = 16
+
+
+def origin_of(ledger: LedgerId) -> str:
+    """Return the name under which a ledger's seals are signed."""
+    return f"batonpass/{ledger}"
+
+
+class Sealing:
+    """Makes seals."""
+
+    def __init__(self, store: LedgerStore, recorder: Recorder) -> None:
+        self._store = store
+        self._recorder = recorder
+
+    def seal(self) -> Seal:
+        """Seal everything recorded so far, keep the seal, and return it. A ledger that did not grow keeps its seal."""
+        self._store.sequence()
+        for _ in range(_TRIES):
+            with self._store.view() as view:
+                last = max(view.find_seals(), key=lambda seal: seal.size, default=None)
+                if last is not None and last.size == view.last_position():
+                    return last
+                self._require_active(view)
+                origin = origin_of(view.info().id)
+                frontier = _grow(view, last)
+            seal = self._signed(origin, frontier, 0 if last is None else last.size)
+            with contextlib.suppress(StaleHeadError):
+                self._store.add_seal(seal)
+                return seal
+        raise StaleHeadError("seals", 0)
+
+    def _require_active(self, view: LedgerView) -> None:
+        # In the same view that is sealed: if it holds the key's revocation, it holds the revoked key too.
+        key = self._recorder.signer.key
+        if not any(known.id == key and known.status is KeyStatus.ACTIVE for known in view.find_keys()):
+            raise UnknownRelayError(key, enrolled=True)
+
+    def _signed(self, origin: str, frontier: Frontier, previous: int) -> Seal:
+        signer = self._recorder.signer
+        checkpoint = Checkpoint(origin=origin, size=frontier.size, root=frontier.root())
+        return Seal(
+            size=frontier.size,
+            previous=previous,
+            root=Digest(checkpoint.root.hex()),
+            note=sign_checkpoint(checkpoint, signer.sign, origin, bytes.fromhex(signer.public_key)),
+            frontier=frontier.to_bytes(),
+        )
+
+
+def _grow(view: LedgerView, last: Seal | None) -> Frontier:
+    frontier = Frontier.empty() if last is None else Frontier.from_bytes(last.size, last.frontier)
+    for receipt in view.find_receipts(ReceiptQuery(first=frontier.size + 1)):
+        frontier.append(leaf_hash(sha256(receipt.payload).digest()))
+    return frontier

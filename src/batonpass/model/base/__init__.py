@@ -1,0 +1,1 @@
+"""What all other values are made of: ids, checks, kinds, labels, states."""

@@ -1,0 +1,1 @@
+"""What travels with a handoff, and what outlives a session."""

@@ -1,0 +1,281 @@
+"""The baton: everything that travels with a handoff."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import (
+    require_codes,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_text,
+    require_texts,
+    require_utc,
+)
+from batonpass.model.base.ids import CONTENT, AgentId, ContentId, Digest, HandoffId, PrincipalId, RunId, require_id
+from batonpass.model.base.kinds import Part, Relation
+from batonpass.model.baton.items import (
+    Artifact,
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    Item,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    Report,
+    Statement,
+    WorkItem,
+    parts_of,
+)
+
+Value = TypeVar("Value", bound=ItemValue)
+
+RATIONALE: Final = "rationale"
+CRITERIA: Final = "criteria"
+
+# These are inherited by everybody further down, whoever hands off to whom; the rest is the sender's to give.
+INHERITED: Final = frozenset({Part.INTENT, Part.CONSTRAINT, Part.EXCLUSION})
+
+# Among the missing parts: the sender knows more items than travel by themselves; `carry` selects others.
+ABRIDGED: Final = "older-items"
+
+# What each kind of handoff is expected to say. What is not said, nor said to be none, is reported as missing.
+EXPECTED: Final[Mapping[Relation, tuple[str, ...]]] = MappingProxyType(
+    {
+        Relation.LEAD_TO_WORKER: (
+            RATIONALE,
+            CRITERIA,
+            Part.CONSTRAINT,
+            Part.EXCLUSION,
+            Part.DECISION,
+            Part.QUESTION,
+            Part.REJECTED,
+        ),
+        Relation.WORKER_TO_LEAD: (Part.COMPLETED, Part.QUESTION, Part.REJECTED, Part.ASSUMPTION),
+        Relation.PEER_TO_PEER: (Part.COMPLETED, Part.QUESTION, Part.REJECTED),
+        Relation.EXTERNAL_TO_AGENT: (),
+    },
+)
+PARTS: Final = frozenset({RATIONALE, CRITERIA, *Part})
+
+
+class Budget(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How much an attempt may use; what is not given is not limited."""
+
+    calls: int | None = None
+    seconds: int | None = None
+    tokens: int | None = None
+    cost: int | None = None  # in millionths
+
+    def __post_init__(self) -> None:
+        for name in ("calls", "seconds", "tokens", "cost"):
+            if (given := getattr(self, name)) is not None:
+                require_integer(f"budget.{name}", given)
+
+
+class Brief(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the sender says about a task beyond the task itself."""
+
+    serves: str | None = None  # which criterion of the parent's own task
+    criteria: tuple[str, ...] = ()  # when is it done well
+    inputs: tuple[str, ...] = ()  # names of artifacts or keys of claims that it cannot do without
+    expects: tuple[str, ...] = ()  # targets that must have changed at the end
+    stop_when: tuple[str, ...] = ()
+    budget: Budget | None = None
+    verify_by: tuple[str, ...] = ()  # the command that decides whether the result holds
+    rationale: str | None = None
+    reasoning: ContentId | None = None  # the parent's own reasoning at that moment, an artifact
+    role: str | None = None
+    phase: str | None = None
+    instructions: Digest | None = None
+    config: Digest | None = None  # model, prompt and tools of whoever hands off
+    needs_tools: tuple[str, ...] = ()
+    needs_skills: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()  # what the sender asks the child to be granted
+    none: tuple[str, ...] = ()  # parts of which the sender says that there are none
+
+    def __post_init__(self) -> None:
+        for name in ("criteria", "inputs", "expects", "stop_when", "verify_by", "needs_tools", "needs_skills", "may"):
+            given = getattr(self, name)
+            if type(given) is not tuple or given:  # most are left empty
+                force_setattr(self, name, require_texts(name, given))
+        for name in ("serves", "rationale", "role", "phase"):
+            if (given := getattr(self, name)) is not None:
+                require_text(name, given)
+        if self.budget is not None:
+            require_instance("budget", self.budget, Budget)
+        if self.reasoning is not None:
+            require_id("reasoning", self.reasoning, CONTENT)
+        for name in ("instructions", "config"):
+            if (given := getattr(self, name)) is not None:
+                require_digest(name, given)
+        force_setattr(self, "none", require_texts("none", self.none))
+        require_codes("none", self.none)
+        if unknown := sorted(set(self.none) - PARTS):
+            raise InvalidValueError(
+                "none", f"{', '.join(unknown)} is no part of a baton; there are {', '.join(sorted(PARTS))}"
+            )
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """A question that the receiver asked before it acted, and what it was told."""
+
+    question: str
+    answer: str
+    by: PrincipalId
+    at: datetime
+
+
+class Baton(Struct, frozen=True, kw_only=True, dict=True):
+    """Everything that travels with a handoff, as its receiver sees it."""
+
+    handoff: HandoffId
+    root: RunId
+    parent: RunId
+    sender: AgentId
+    principal: PrincipalId
+    to: AgentId
+    relation: Relation
+    revision: int
+    task: str
+    brief: Brief
+    items: tuple[Item, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    missing: tuple[str, ...] = ()
+    deadline: datetime | None = None
+
+    def __post_init__(self) -> None:
+        require_text("task", self.task)
+        if self.deadline is not None:
+            require_utc("deadline", self.deadline)
+
+    def of(self, part: Part) -> tuple[Item, ...]:
+        """Return the items of one part, in the order in which they were recorded."""
+        return tuple(item for item in self.items if item.part is part)
+
+    @property
+    def intent(self) -> tuple[Statement, ...]:
+        """Return what the human said, word for word."""
+        return self._values(Statement)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return what must hold."""
+        return self._values(Constraint)
+
+    @property
+    def exclusions(self) -> tuple[Exclusion, ...]:
+        """Return what is out of scope."""
+        return self._values(Exclusion)
+
+    @property
+    def completed(self) -> tuple[WorkItem, ...]:
+        """Return what is done, verified or not."""
+        return self._values(WorkItem)
+
+    @property
+    def open_questions(self) -> tuple[OpenQuestion, ...]:
+        """Return what is not known."""
+        return self._values(OpenQuestion)
+
+    @property
+    def rejected_paths(self) -> tuple[RejectedPath, ...]:
+        """Return what is not to be tried again."""
+        return self._values(RejectedPath)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Return what was decided."""
+        return self._values(Decision)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Return what is taken to be so."""
+        return self._values(Assumption)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Return what is said to be so."""
+        return self._values(Claim)
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """Return files and results that are ours."""
+        return (
+            tuple([artifact for artifact in found if not artifact.untrusted])
+            if (found := self._values(Artifact))
+            else ()
+        )
+
+    @property
+    def untrusted(self) -> tuple[Artifact, ...]:
+        """Return data from outside: never instructions."""
+        return (
+            tuple([artifact for artifact in found if artifact.untrusted]) if (found := self._values(Artifact)) else ()
+        )
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """Return what children of whoever hands off gave back, unverified unless it says otherwise."""
+        return self._values(Report)
+
+    def _values(self, kind: type[Value]) -> tuple[Value, ...]:
+        # A baton is asked for each kind, some of them several times: they are sorted out once.
+        by_kind: Mapping[type, tuple[Any, ...]] = self.__dict__.get("by_kind") or self._sort_out()
+        return by_kind.get(kind, ())
+
+    def _sort_out(self) -> Mapping[type, tuple[Any, ...]]:
+        by_kind: defaultdict[type, list[Any]] = defaultdict(list)
+        for item in self.items:
+            value = item.value
+            # Most items hold no others: only reports do.
+            for each in (value,) if value is not None and not isinstance(value, Report) else within(value):
+                by_kind[type(each)].append(each)
+        found = self.__dict__["by_kind"] = {kind: tuple(values) for kind, values in by_kind.items()}
+        return found
+
+
+def within(value: ItemValue | None) -> Iterator[ItemValue]:
+    """Yield an item, and what a report says besides."""
+    if value is None:
+        return
+    yield value
+    if isinstance(value, Report):
+        if value.result.strip():
+            yield WorkItem(value.result)
+        yield from value.completed
+        yield from value.open_questions
+        yield from value.rejected_paths
+        yield from value.decisions
+        yield from value.assumptions
+        yield from value.claims
+
+
+def missing_parts(
+    relation: Relation,
+    brief: Brief,
+    items: Iterable[Item],
+    required: Iterable[str] = (),
+) -> tuple[str, ...]:
+    """Return what a baton of this kind is expected or required to say, and neither says nor says to be none."""
+    said: set[str] = set(brief.none)
+    for item in items:
+        if isinstance(item.value, Report):  # it says several things at once
+            said |= parts_of(item.value)
+        else:
+            said.add(item.part)
+    if brief.rationale is not None:
+        said.add(RATIONALE)
+    if brief.criteria:
+        said.add(CRITERIA)
+    return tuple([str(part) for part in dict.fromkeys((*EXPECTED[relation], *required)) if part not in said])

@@ -1,0 +1,347 @@
+"""What a run knows and hands on: each item says one thing, and travels unchanged.
+
+Nothing here is ever filled in automatically. What nobody said is missing, and is reported as missing.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, TypeAlias, get_args
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import (
+    require_codes,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_media_type,
+    require_member,
+    require_text,
+    require_texts,
+    require_utc,
+    shorten,
+)
+from batonpass.model.base.ids import CONTENT, ContentId, Digest, PrincipalId, require_id, require_principal
+from batonpass.model.base.kinds import Part
+from batonpass.model.base.label import SourceType, join
+
+SURE: Final = 1000
+
+_BINDS_TO: Final = re.compile(r"(?:call|returned):.+\.[^.]+|result:.+")
+
+
+class Operator(StrEnum):
+    """How a typed constraint compares."""
+
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    AT_MOST = "<="
+    MORE = ">"
+    AT_LEAST = ">="
+    ONE_OF = "in"
+    NONE_OF = "not in"
+
+
+class Statement(Struct, frozen=True):
+    """Something a human said they want, in their own words."""
+
+    part: ClassVar = Part.INTENT
+    text: str
+
+    def __post_init__(self) -> None:
+        require_text("text", self.text)
+
+
+class Constraint(Struct, frozen=True):
+    """What must hold: in prose, or typed and bound to an argument or a result, and then it is checked as well.
+
+    `Constraint(key="threshold", operator="<=", value="3", unit="sigma", binds_to="call:find_anomalies.threshold")`
+    """
+
+    part: ClassVar = Part.CONSTRAINT
+    text: str = ""
+    key: str | None = None
+    operator: str | None = None  # one of Operator
+    value: str | None = None
+    unit: str | None = None
+    binds_to: str | None = None  # call:TOOL.ARGUMENT, returned:TOOL.FIELD, or result:FIELD
+
+    def __post_init__(self) -> None:
+        require_text("text", self.text, empty=True)
+        for name in ("key", "value", "unit", "binds_to"):
+            if (given := getattr(self, name)) is not None:
+                require_text(name, given)
+        if self.operator is not None and self.operator not in tuple(Operator):
+            raise InvalidValueError("operator", f"{shorten(self.operator)} is not one of {', '.join(Operator)}")
+        typed = (self.key, self.operator, self.value)
+        if any(given is None for given in typed) and (not self.text or any(given is not None for given in typed)):
+            raise InvalidValueError("constraint", "needs a text, or a key, an operator and a value")
+        if self.binds_to is not None and _BINDS_TO.fullmatch(self.binds_to) is None:
+            raise InvalidValueError("binds_to", "is call:TOOL.ARGUMENT, returned:TOOL.FIELD or result:FIELD")
+
+    @property
+    def sentence(self) -> str:
+        """Return it as people read it."""
+        if self.key is None:
+            return self.text
+        typed = " ".join(str(part) for part in (self.key, self.operator, self.value, self.unit) if part is not None)
+        return f"{self.text} ({typed})" if self.text else typed
+
+
+class Exclusion(Struct, frozen=True):
+    """What is out of scope."""
+
+    part: ClassVar = Part.EXCLUSION
+    text: str
+
+    def __post_init__(self) -> None:
+        require_text("text", self.text)
+
+
+class WorkItem(Struct, frozen=True):
+    """Work that is done, and who verified it, or nobody."""
+
+    part: ClassVar = Part.COMPLETED
+    what: str
+    outputs: tuple[str, ...] = ()
+    verified_by: str | None = None
+    how: str | None = None
+    evidence: str | None = None
+
+    def __post_init__(self) -> None:
+        require_text("what", self.what)
+        force_setattr(self, "outputs", require_texts("outputs", self.outputs))
+        for name in ("verified_by", "how", "evidence"):
+            if (given := getattr(self, name)) is not None:
+                require_text(name, given)
+        if self.verified_by is not None and self.how is None:
+            raise InvalidValueError("how", "verified work says how it was verified")
+
+    @property
+    def verified(self) -> bool:
+        """Return whether somebody verified it."""
+        return self.verified_by is not None
+
+
+class OpenQuestion(Struct, frozen=True):
+    """What is not known; a blocking one must be answered before anybody goes on."""
+
+    part: ClassVar = Part.QUESTION
+    text: str
+    blocking: bool = False
+
+    def __post_init__(self) -> None:
+        require_text("text", self.text)
+        require_instance("blocking", self.blocking, bool)
+
+
+class RejectedPath(Struct, frozen=True):
+    """What was tried or considered and is not to be tried again, and why."""
+
+    part: ClassVar = Part.REJECTED
+    what: str
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        require_text("what", self.what)
+        require_text("why", self.why, empty=True)
+
+
+class Decision(Struct, frozen=True):
+    """What was decided, why, and the conditions that it hangs on."""
+
+    part: ClassVar = Part.DECISION
+    what: str
+    why: str = ""
+    conditions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_text("what", self.what)
+        require_text("why", self.why, empty=True)
+        force_setattr(self, "conditions", require_texts("conditions", self.conditions))
+
+
+class Assumption(Struct, frozen=True):
+    """What is taken to be so without having been checked; confidence in thousandths."""
+
+    part: ClassVar = Part.ASSUMPTION
+    what: str
+    confidence: int | None = None
+
+    def __post_init__(self) -> None:
+        require_text("what", self.what)
+        require_confidence(self.confidence)
+
+
+class Claim(Struct, frozen=True):
+    """What somebody says is so; with a key and a value it can be compared with other claims."""
+
+    part: ClassVar = Part.CLAIM
+    what: str
+    key: str | None = None
+    value: str | None = None
+    unit: str | None = None
+    confidence: int | None = None
+    as_of: datetime | None = None
+
+    def __post_init__(self) -> None:
+        require_text("what", self.what)
+        for name in ("key", "value", "unit"):
+            if (given := getattr(self, name)) is not None:
+                require_text(name, given)
+        if (self.key is None) != (self.value is None):
+            raise InvalidValueError("claim", "a key and a value come together")
+        require_confidence(self.confidence)
+        if self.as_of is not None:
+            require_utc("as_of", self.as_of)
+
+
+class Artifact(Struct, frozen=True):
+    """A file or a result, by digest; its bytes are a content of their own."""
+
+    part: ClassVar = Part.ARTIFACT
+    name: str
+    body: ContentId
+    sha256: Digest
+    size: int
+    media_type: str
+    source: str  # where it came from: an agent, a tool, a person
+    untrusted: bool = False  # it came from outside: data, never instructions
+    label: SourceType | None = None  # whose words these are, where the relay knows more than who attached them
+
+    def __post_init__(self) -> None:
+        require_text("name", self.name)
+        require_id("body", self.body, CONTENT)
+        require_digest("sha256", self.sha256)
+        require_integer("size", self.size)
+        require_media_type("media_type", self.media_type)
+        require_text("source", self.source)
+        require_instance("untrusted", self.untrusted, bool)
+        if self.label is not None:
+            require_member("label", self.label, SourceType)
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What a child gives back: it travels on as a whole, as work that is completed and not yet verified."""
+
+    part: ClassVar = Part.COMPLETED
+
+    result: str = ""
+    value: str | None = None  # a result for programs, as canonical JSON
+    completed: tuple[WorkItem, ...] = ()
+    open_questions: tuple[OpenQuestion, ...] = ()
+    rejected_paths: tuple[RejectedPath, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    confidence: int | None = None
+    none: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_text("result", self.result, empty=True)
+        if self.value is not None:
+            require_text("value", self.value)
+        for name, kind in _REPORTED.items():
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise InvalidValueError(name, f"{shorten(given)} is no list; write a list of texts or items")
+            # The shortest way to say one: its text alone.
+            values = tuple(kind(value) if isinstance(value, str) else value for value in given)
+            for value in values:
+                require_instance(name, value, kind)
+            force_setattr(self, name, values)
+        require_confidence(self.confidence)
+        force_setattr(self, "none", require_texts("none", self.none))
+        require_codes("none", self.none)
+
+
+_REPORTED: Final[Mapping[str, type[Any]]] = MappingProxyType(
+    {
+        "completed": WorkItem,
+        "open_questions": OpenQuestion,
+        "rejected_paths": RejectedPath,
+        "decisions": Decision,
+        "assumptions": Assumption,
+        "claims": Claim,
+    },
+)
+
+
+ItemValue: TypeAlias = (
+    Statement
+    | Constraint
+    | Exclusion
+    | WorkItem
+    | OpenQuestion
+    | RejectedPath
+    | Decision
+    | Assumption
+    | Claim
+    | Artifact
+    | Report
+)
+
+VALUE_TYPES: Final[tuple[type[ItemValue], ...]] = get_args(ItemValue)
+
+
+def part_of(value: ItemValue) -> Part:
+    """Return the part of a baton that an item stands in."""
+    return Part.UNTRUSTED if isinstance(value, Artifact) and value.untrusted else value.part
+
+
+def parts_of(value: ItemValue) -> frozenset[Part]:
+    """Return all parts of a baton about which an item says something, be it that there are none."""
+    if not isinstance(value, Report):
+        return frozenset({part_of(value)})
+    said = {kind.part for name, kind in _REPORTED.items() if getattr(value, name)}
+    return frozenset({Part.COMPLETED, *said, *(part for part in Part if part in value.none)})
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """Something that was recorded: what, by whom, when, and under which id and digest."""
+
+    id: ContentId
+    digest: Digest
+    part: Part
+    by: PrincipalId
+    at: datetime
+    value: ItemValue | None  # None once its words were erased
+
+    def __post_init__(self) -> None:
+        require_id("id", self.id, CONTENT)
+        require_digest("digest", self.digest)
+        require_member("part", self.part, Part)
+        require_principal("by", self.by)
+        require_utc("at", self.at)
+        if self.value is not None:
+            require_instance("value", self.value, VALUE_TYPES)
+
+
+def label_of(item: Item) -> SourceType:
+    """Return how far an item is to be trusted: by who recorded it, and for a file by where it came from."""
+    label = SourceType.LLM_GENERATED if item.by.startswith("agent:") else SourceType.USER_INPUT
+    value = item.value
+    if isinstance(value, Artifact):
+        if value.source.startswith("tool:"):
+            label = join(label, SourceType.TOOL_OUTPUT)
+        label = label if value.label is None else value.label
+        # Whatever it is called: what was quarantined stays so.
+        label = join(label, SourceType.EXTERNAL) if value.untrusted else label
+    return label
+
+
+def require_confidence(value: int | None) -> None:
+    """Refuse a confidence that is not a whole number of thousandths."""
+    if value is None:
+        return
+    if isinstance(value, float):
+        example = f"write {round(value * SURE)} for {value:.0%}" if 0 <= value <= 1 else f"{value} is none"
+        raise InvalidValueError("confidence", f"is in thousandths: {example}")
+    if require_integer("confidence", value) > SURE:
+        raise InvalidValueError("confidence", f"{value} is more than {SURE} thousandths")

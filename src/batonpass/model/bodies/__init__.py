@@ -1,0 +1,1 @@
+"""What receipts say, one value for each kind."""

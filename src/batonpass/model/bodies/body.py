@@ -1,0 +1,238 @@
+"""What a receipt says, one value for each kind.
+
+Only ids, enums, codes, integers, times and digests: every word that a person or a model wrote is content, which the
+receipt names by digest and which can be erased.
+"""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from batonpass.model.base.checks import require_code
+from batonpass.model.base.kinds import (
+    Carried,
+    ChildHead,
+    ErrorType,
+    Gate,
+    Kind,
+    Method,
+    Outcome,
+    Part,
+    Relation,
+    Sanitising,
+    ScanFound,
+    Settlement,
+)
+from batonpass.model.bodies.decision_bodies import (
+    HandoffApproved,
+    HandoffBacked,
+    HandoffDenied,
+    RulingProof,
+    ToolApproved,
+    ToolBacked,
+    ToolRefused,
+)
+from batonpass.model.bodies.effect import Effect, EffectKind
+from batonpass.model.bodies.handoff_acts import (
+    HandoffAnswered,
+    HandoffAsked,
+    HandoffCancelled,
+    HandoffDeclined,
+    HandoffEndorsed,
+    HandoffExpired,
+    HandoffHeld,
+    HandoffLapsed,
+    HandoffLate,
+    HandoffReplaced,
+    HandoffRetried,
+    HandoffSettled,
+    VerificationFailed,
+    VerificationPassed,
+    VerificationRepeated,
+    VerificationWaived,
+)
+from batonpass.model.bodies.handoff_bodies import (
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffContextSanitized,
+    HandoffFailed,
+    HandoffInitiated,
+)
+from batonpass.model.bodies.relay_bodies import (
+    ApproverEnrolled,
+    ApproverRevoked,
+    ContentErased,
+    FileEndorsed,
+    GrantRevoked,
+    RelayEnrolled,
+    RelayRevoked,
+    RelayRotated,
+)
+from batonpass.model.bodies.run_bodies import (
+    CheckpointSaved,
+    RunClosed,
+    RunEndorsed,
+    RunGap,
+    RunRecorded,
+    RunRekeyed,
+    RunRelaxed,
+    RunSettled,
+    RunSpent,
+    RunStarted,
+    RunTainted,
+)
+from batonpass.model.bodies.session_bodies import SessionResumed, SessionSaved
+from batonpass.model.bodies.tool_bodies import (
+    Changed,
+    ToolCached,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolHeld,
+    ToolRequested,
+)
+from batonpass.model.grants.charge import Charge
+
+__all__ = [
+    "ApproverEnrolled",
+    "ApproverRevoked",
+    "Body",
+    "Carried",
+    "Changed",
+    "Charge",
+    "CheckpointSaved",
+    "ChildHead",
+    "ContentErased",
+    "Effect",
+    "EffectKind",
+    "ErrorType",
+    "FileEndorsed",
+    "Gate",
+    "GrantRevoked",
+    "HandoffAccepted",
+    "HandoffAnswered",
+    "HandoffApproved",
+    "HandoffAsked",
+    "HandoffBacked",
+    "HandoffCancelled",
+    "HandoffCompleted",
+    "HandoffContextSanitized",
+    "HandoffDeclined",
+    "HandoffDenied",
+    "HandoffEndorsed",
+    "HandoffExpired",
+    "HandoffFailed",
+    "HandoffHeld",
+    "HandoffInitiated",
+    "HandoffLapsed",
+    "HandoffLate",
+    "HandoffReplaced",
+    "HandoffRetried",
+    "HandoffSettled",
+    "Kind",
+    "Method",
+    "Outcome",
+    "Part",
+    "Relation",
+    "RelayEnrolled",
+    "RelayRevoked",
+    "RelayRotated",
+    "RulingProof",
+    "RunClosed",
+    "RunEndorsed",
+    "RunGap",
+    "RunRecorded",
+    "RunRekeyed",
+    "RunRelaxed",
+    "RunSettled",
+    "RunSpent",
+    "RunStarted",
+    "RunTainted",
+    "Sanitising",
+    "ScanFound",
+    "SessionResumed",
+    "SessionSaved",
+    "Settlement",
+    "ToolApproved",
+    "ToolBacked",
+    "ToolCached",
+    "ToolCompleted",
+    "ToolDenied",
+    "ToolFailed",
+    "ToolHeld",
+    "ToolRefused",
+    "ToolRequested",
+    "UnknownBody",
+    "VerificationFailed",
+    "VerificationPassed",
+    "VerificationRepeated",
+    "VerificationWaived",
+]
+
+
+class UnknownBody(Struct, frozen=True):
+    """A body of a kind that this version does not know; its bytes verify, its meaning waits for a newer version."""
+
+    kind: str
+
+    def __post_init__(self) -> None:
+        require_code("kind", self.kind)
+
+
+Body: TypeAlias = (
+    RunStarted
+    | RunRekeyed
+    | RunRecorded
+    | RunRelaxed
+    | RunSettled
+    | RunTainted
+    | RunEndorsed
+    | RunGap
+    | RunSpent
+    | RunClosed
+    | CheckpointSaved
+    | HandoffInitiated
+    | HandoffContextSanitized
+    | HandoffAccepted
+    | HandoffCompleted
+    | HandoffFailed
+    | HandoffHeld
+    | HandoffBacked
+    | HandoffApproved
+    | HandoffDenied
+    | HandoffAsked
+    | HandoffAnswered
+    | HandoffDeclined
+    | HandoffLapsed
+    | HandoffExpired
+    | HandoffCancelled
+    | HandoffRetried
+    | HandoffReplaced
+    | HandoffSettled
+    | HandoffEndorsed
+    | HandoffLate
+    | VerificationPassed
+    | VerificationFailed
+    | VerificationRepeated
+    | VerificationWaived
+    | ToolRequested
+    | ToolCompleted
+    | ToolFailed
+    | ToolDenied
+    | ToolCached
+    | SessionSaved
+    | SessionResumed
+    | ToolHeld
+    | ToolBacked
+    | ToolApproved
+    | ToolRefused
+    | RelayEnrolled
+    | RelayRotated
+    | RelayRevoked
+    | ApproverEnrolled
+    | ApproverRevoked
+    | ContentErased
+    | FileEndorsed
+    | GrantRevoked
+    | UnknownBody
+)

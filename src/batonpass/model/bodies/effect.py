@@ -1,0 +1,47 @@
+"""Effects: what a call changed in the world besides files, as its tool says it."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from batonpass.model.base.checks import (
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+    require_unique,
+)
+from batonpass.model.base.ids import CONTENT, ContentId, Digest, require_id
+
+
+class EffectKind(StrEnum):
+    """What was changed. The text is signed, so it is forever."""
+
+    FILE = "file"
+    HTTP = "http"
+    DATABASE = "database"
+    MESSAGE = "message"
+    CUSTOM = "custom"
+
+
+class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that a call changed: which kind of thing, how many of them; what exactly, and how, is content."""
+
+    effect: ContentId
+    kind: EffectKind
+    target: Digest  # of what was changed, keyed with the tree's secret, as the target of a request is
+    count: int | None = None  # rows, recipients; None: nobody said
+
+    def __post_init__(self) -> None:
+        require_id("effects.effect", self.effect, CONTENT)
+        require_member("effects.kind", self.kind, EffectKind)
+        require_digest("effects.target", self.target)
+        if self.count is not None:
+            require_integer("effects.count", self.count)
+
+
+def require_effects(effects: tuple[Effect, ...]) -> None:
+    """Refuse a list of effects that names one content twice."""
+    for effect in require_instance("effects", effects, tuple):
+        require_instance("effects", effect, Effect)
+    require_unique("effects", [effect.effect for effect in effects])

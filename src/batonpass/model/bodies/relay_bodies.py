@@ -1,0 +1,128 @@
+"""What receipts in a relay's own stream say: who may record and approve, what was revoked, erased or endorsed."""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import require_digest, require_unique
+from batonpass.model.base.ids import (
+    CONTENT,
+    RELAY,
+    ContentId,
+    Digest,
+    PrincipalId,
+    PublicKey,
+    RelayId,
+    StreamId,
+    require_id,
+    require_principal,
+)
+from batonpass.model.base.kinds import Kind
+from batonpass.model.grants.charge import require_account, whole_of
+
+
+class RelayEnrolled(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The root key lets a relay record in this ledger."""
+
+    kind: ClassVar = Kind.RELAY_ENROLLED
+    relay: RelayId
+    public_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_id("relay", self.relay, RELAY)
+        require_digest("public_key", self.public_key)
+
+
+class RelayRotated(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A relay goes on under another key; what its old key signed before stays good."""
+
+    kind: ClassVar = Kind.RELAY_ROTATED
+    relay: RelayId
+    old_key: PublicKey
+    public_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_id("relay", self.relay, RELAY)
+        require_digest("old_key", self.old_key)
+        require_digest("public_key", self.public_key)
+
+
+class RelayRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A relay key may record nothing more."""
+
+    kind: ClassVar = Kind.RELAY_REVOKED
+    relay: RelayId
+    public_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_id("relay", self.relay, RELAY)
+        require_digest("public_key", self.public_key)
+
+
+class _OfApprover(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    principal: PrincipalId
+    public_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_principal("principal", self.principal)
+        if self.principal.startswith("agent:"):
+            raise InvalidValueError("principal", f"{self.principal} is an agent, and no agent approves")
+        require_digest("public_key", self.public_key)
+
+
+class ApproverEnrolled(_OfApprover, frozen=True, kw_only=True):
+    """The root key says whose decisions a key signs."""
+
+    kind: ClassVar = Kind.APPROVER_ENROLLED
+
+
+class ApproverRevoked(_OfApprover, frozen=True, kw_only=True):
+    """What this key signs from now on proves nothing; what it signed before stays good."""
+
+    kind: ClassVar = Kind.APPROVER_REVOKED
+
+
+class GrantRevoked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was granted to a handoff, or to a root, holds no more, and nothing that hangs from it does."""
+
+    kind: ClassVar = Kind.GRANT_REVOKED
+    account: StreamId  # the handoff, or the root run
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        if whole_of(require_account("account", self.account)) != self.account:
+            raise InvalidValueError("account", "is a part of one; a grant is revoked as a whole")
+        require_principal("by", self.by)
+
+
+class FileEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person answers for what a file holds, which a run wrote that knew content from outside."""
+
+    kind: ClassVar = Kind.FILE_ENDORSED
+    holds: tuple[Digest, ...]  # the sha256 of its bytes, and of what that run left there, if somebody changed it since
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.holds, tuple) or not self.holds:
+            raise InvalidValueError("holds", "names no bytes that somebody could answer for")
+        for digest in self.holds:
+            require_digest("holds", digest)
+        require_unique("holds", self.holds)
+        require_principal("by", self.by)
+
+
+class ContentErased(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Contents were erased on purpose; their receipts stay."""
+
+    kind: ClassVar = Kind.CONTENT_ERASED
+    contents: tuple[ContentId, ...]
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.contents, tuple) or not self.contents:
+            raise InvalidValueError("contents", "names nothing to erase")
+        for content in self.contents:
+            require_id("contents", content, CONTENT)
+        require_unique("contents", self.contents)
+        require_principal("by", self.by)

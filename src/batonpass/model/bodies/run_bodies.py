@@ -1,0 +1,223 @@
+"""What receipts about runs say."""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import (
+    require_code,
+    require_codes,
+    require_digest,
+    require_digests,
+    require_integer,
+    require_member,
+)
+from batonpass.model.base.ids import (
+    CALL,
+    CONTENT,
+    RUN,
+    AgentId,
+    CallId,
+    ContentId,
+    Digest,
+    HandoffId,
+    PrincipalId,
+    PublicKey,
+    RunId,
+    require_agent,
+    require_id,
+    require_ids,
+    require_principal,
+)
+from batonpass.model.base.ids import HANDOFF as HANDOFF_PREFIX
+from batonpass.model.base.kinds import Carried, ChildHead, Kind, Outcome, Settlement, require_carried, require_children
+from batonpass.model.base.label import Label, Source, require_label, require_source, require_sources
+from batonpass.model.grants.charge import Charge, require_charges
+
+
+class RunStarted(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A principal's intent became a root run."""
+
+    kind: ClassVar = Kind.RUN_STARTED
+    run: RunId
+    agent: AgentId
+    principal: PrincipalId
+    run_key: PublicKey
+    continues: RunId | None = None  # the root whose decisions, questions and verified outputs come along
+    series: str | None = None  # the name under which such roots follow each other
+    policy: Digest | None = None  # sha256 of the file with the policy that decides about this run
+    label: Label | None = None  # of what it begins with; one that has none says nothing of labels later, either
+    terms: Digest | None = None  # of the grant that begins here; None: the run is not held to one
+    certificate: Digest | None = None  # what binds the run's key to those terms
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_agent("agent", self.agent)
+        require_principal("principal", self.principal)
+        require_digest("run_key", self.run_key)
+        if self.continues is not None:
+            require_id("continues", self.continues, RUN)
+        if self.series is not None:
+            require_code("series", self.series)
+        if self.policy is not None:
+            require_digest("policy", self.policy)
+        require_label("label", self.label)
+        require_digests(terms=self.terms, certificate=self.certificate)
+
+
+class RunRekeyed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The run's key was lost with its process; the run goes on with another, in the next epoch."""
+
+    kind: ClassVar = Kind.RUN_REKEYED
+    run: RunId
+    run_key: PublicKey
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_digest("run_key", self.run_key)
+
+
+class RunRecorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run wrote down what it knows; later receipts name these items by their ids."""
+
+    kind: ClassVar = Kind.RUN_RECORDED
+    run: RunId
+    by: PrincipalId
+    items: tuple[Carried, ...]
+    label: Label | None = None  # whose words these count as
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_principal("by", self.by)
+        require_carried("items", self.items)
+        require_label("label", self.label)
+
+
+class RunRelaxed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody entitled to it released a run, and whom it hands off to, from a constraint or an exclusion."""
+
+    kind: ClassVar = Kind.RUN_RELAXED
+    run: RunId
+    item: ContentId
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_id("item", self.item, CONTENT)
+        require_principal("by", self.by)
+
+
+class RunSettled(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody decided what becomes of a call in doubt of a root, which has no handoff where that could stand."""
+
+    kind: ClassVar = Kind.RUN_SETTLED
+    run: RunId
+    by: PrincipalId
+    call: CallId
+    settlement: Settlement
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_principal("by", self.by)
+        require_id("call", self.call, CALL)
+        require_member("settlement", self.settlement, Settlement)
+
+
+class RunTainted(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Content from outside reached a run by another way than a call of its own: with a result, a memory or a file."""
+
+    kind: ClassVar = Kind.RUN_TAINTED
+    run: RunId
+    sources: tuple[Source, ...]
+    handoff: HandoffId | None = None  # with whose result or words it came
+    wrote: CallId | None = None  # which call left the file that it came with
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_sources("sources", self.sources)
+        if not self.sources:
+            raise InvalidValueError("sources", "names nothing that came from outside")
+        if self.handoff is not None:
+            require_id("handoff", self.handoff, HANDOFF_PREFIX)
+        if self.wrote is not None:
+            require_id("wrote", self.wrote, CALL)
+
+
+class RunEndorsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody says that content from outside may be treated as theirs, in a run and whatever comes of it later."""
+
+    kind: ClassVar = Kind.RUN_ENDORSED
+    run: RunId
+    source: Source
+    by: PrincipalId
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_source("source", self.source)
+        require_principal("by", self.by)
+
+
+class RunGap(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The record has a gap here: so many calls were made while nothing could be written."""
+
+    kind: ClassVar = Kind.RUN_GAP
+    run: RunId
+    calls: int
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_integer("calls", self.calls, least=1)
+
+
+class RunSpent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run used up something that no call of a tool counts, such as the tokens of its model."""
+
+    kind: ClassVar = Kind.RUN_SPENT
+    run: RunId
+    tokens: int = 0
+    cost: int = 0  # in millionths
+    charges: tuple[Charge, ...] = ()  # of the limits that it is under
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_integer("tokens", self.tokens)
+        require_integer("cost", self.cost)
+        require_charges(self.charges)
+
+
+class RunClosed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A root run ended."""
+
+    kind: ClassVar = Kind.RUN_CLOSED
+    run: RunId
+    outcome: Outcome
+    children: tuple[ChildHead, ...] = ()
+    effects: tuple[CallId, ...] = ()  # the calls that changed something
+    unverified: tuple[HandoffId, ...] = ()  # results that it went on with and nobody had verified or accepted
+    flags: tuple[str, ...] = ()  # what is wrong with its result
+    label: Label | None = None  # of what it says in the end
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_label("label", self.label)
+        require_member("outcome", self.outcome, Outcome)
+        require_children(self.children)
+        require_ids("effects", self.effects, CALL)
+        require_ids("unverified", self.unverified, HANDOFF_PREFIX)
+        require_codes("flags", self.flags)
+
+
+class CheckpointSaved(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run kept what its next attempt would need to go on from here."""
+
+    kind: ClassVar = Kind.CHECKPOINT_SAVED
+    run: RunId
+    after: CallId | None = None  # the last call that had an outcome then
+    label: Label | None = None  # of what was kept
+
+    def __post_init__(self) -> None:
+        require_id("run", self.run, RUN)
+        require_label("label", self.label)
+        if self.after is not None:
+            require_id("after", self.after, CALL)

@@ -1,0 +1,1 @@
+"""What may be done: resources, patterns, conditions, limits, permits, scopes and grants."""

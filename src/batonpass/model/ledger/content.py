@@ -1,0 +1,98 @@
+"""Content: whatever a person or a model wrote. Receipts commit to it by digest; it can be erased, they cannot.
+
+The digest covers 16 random bytes of salt and then the body, so that nobody who holds only receipts can confirm a
+guess about erased words.
+"""
+
+import os
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import (
+    require_code,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_media_type,
+)
+from batonpass.model.base.ids import CONTENT, ContentId, Digest, ReceiptId, new_content_id, require_id
+from batonpass.model.base.trusted import unchecked_maker
+
+SALT_BYTES: Final = 16
+
+
+class Place(StrEnum):
+    """Where a content's body is kept."""
+
+    ROW = "row"
+    FILE = "file"
+    ERASED = "erased"
+
+
+class ContentRef(Struct, frozen=True, kw_only=True):
+    """What a receipt says about one content: enough to find it, and to prove it."""
+
+    id: ContentId
+    digest: Digest
+    size: int
+    media_type: str
+
+    def __post_init__(self) -> None:
+        require_id("content.id", self.id, CONTENT)
+        require_digest("content.digest", self.digest)
+        require_integer("content.size", self.size)
+        require_media_type("content.media_type", self.media_type)
+
+
+class Content(Struct, frozen=True, kw_only=True):
+    """A body with its salt, under the name by which its receipt refers to it."""
+
+    name: str
+    ref: ContentRef
+    salt: bytes
+    body: bytes
+
+    def __post_init__(self) -> None:
+        require_code("content.name", self.name)
+        require_instance("content.ref", self.ref, ContentRef)
+        require_instance("content.body", self.body, bytes)
+        if len(require_instance("content.salt", self.salt, bytes)) != SALT_BYTES:
+            raise InvalidValueError("content.salt", f"has {len(self.salt)} bytes, not {SALT_BYTES}")
+
+
+class StoredContent(Struct, frozen=True, kw_only=True):
+    """A content as a store holds it now; salt and body are None once it was erased."""
+
+    id: ContentId
+    receipt: ReceiptId | None  # whose it is; None if that receipt is not there
+    place: Place
+    salt: bytes | None
+    body: bytes | None
+
+
+_ref: Final = unchecked_maker(ContentRef)
+_content: Final = unchecked_maker(Content)
+
+
+def content_digest(salt: bytes, body: bytes) -> Digest:
+    """Return the digest that commits to a body without letting anybody guess it."""
+    return Digest(sha256(salt + body).hexdigest())
+
+
+def new_content(name: str, body: bytes | str, at: datetime, *, media_type: str = "text/plain") -> Content:
+    """Return body as salted content, ready to be committed with its receipt."""
+    try:
+        data = body.encode() if isinstance(body, str) else bytes(body)
+    except UnicodeEncodeError as error:
+        raise InvalidValueError(name, f"is not Unicode text: {error.reason} at character {error.start}") from None
+    salt = os.urandom(SALT_BYTES)
+    # Only these two come from somebody else; the rest was made here.
+    require_code("content.name", name)
+    require_media_type("content.media_type", media_type)
+    ref = _ref(id=new_content_id(at), digest=content_digest(salt, data), size=len(data), media_type=media_type)
+    return _content(name=name, ref=ref, salt=salt, body=data)

@@ -1,0 +1,77 @@
+"""Keys as the ledger knows them: whose they are, what they may sign, and whether they still may."""
+
+from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+from batonpass.model.base.checks import require_digest, require_member
+from batonpass.model.base.ids import RELAY, KeyId, PrincipalId, PublicKey, RelayId, RunId, require_id, require_principal
+
+
+class KeyRole(StrEnum):
+    """What a key may sign."""
+
+    ROOT = "root"
+    RELAY = "relay"
+    APPROVER = "approver"
+
+
+class KeyStatus(StrEnum):
+    """Whether a key may still sign. Old signatures of a retired key stay good; see docs/spec/keys.md."""
+
+    ACTIVE = "active"
+    RETIRED = "retired"
+    REVOKED = "revoked"
+
+
+class Key(Struct, frozen=True, kw_only=True):
+    """A public key that this ledger trusts, or once trusted."""
+
+    id: KeyId
+    role: KeyRole
+    public_key: PublicKey
+    relay: RelayId | None  # None for the root key, which belongs to the ledger, and for a person's
+    status: KeyStatus
+    principal: PrincipalId | None = None  # whose decisions an approver's key signs
+
+    def __post_init__(self) -> None:
+        require_digest("id", self.id)
+        require_digest("public_key", self.public_key)
+        require_member("role", self.role, KeyRole)
+        require_member("status", self.status, KeyStatus)
+        if self.relay is not None:
+            require_id("relay", self.relay, RELAY)
+        if self.principal is not None:
+            require_principal("principal", self.principal)
+
+
+class Signer(Protocol):
+    """Holds a private key and signs with it; nobody else sees the key."""
+
+    @property
+    def key(self) -> KeyId:
+        """Return the id of the key."""
+
+    @property
+    def public_key(self) -> PublicKey:
+        """Return the public half."""
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64-byte Ed25519 signature of message."""
+
+
+class RunKeys(Protocol):
+    """Keeps the keys of open runs."""
+
+    def new(self) -> Signer:
+        """Return a new key, which nobody keeps yet."""
+
+    def keep(self, run: RunId, epoch: int, signer: Signer) -> None:
+        """Keep a run's key, once the receipt that names it is durable, in place of any of an earlier epoch."""
+
+    def get(self, run: RunId) -> tuple[Signer, int]:
+        """Return a run's key and the epoch that it belongs to. Raises `KeyMissingError`."""
+
+    def drop(self, run: RunId) -> None:
+        """Forget the key of a run that is over."""

@@ -1,0 +1,447 @@
+"""What a receipt changes in the derived rows: streams, runs, handoffs, keys and contents.
+
+Every store applies exactly this and the verifier folds exactly this, so a derived row that differs was tampered with.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, Final
+
+from msgspec import Struct
+
+from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, KeyId, PublicKey, RunId
+from batonpass.model.base.lifecycle import HandoffEvent
+from batonpass.model.base.trusted import unchecked_maker
+from batonpass.model.bodies.body import (
+    ApproverEnrolled,
+    ApproverRevoked,
+    ChildHead,
+    ContentErased,
+    FileEndorsed,
+    GrantRevoked,
+    HandoffAccepted,
+    HandoffAnswered,
+    HandoffApproved,
+    HandoffAsked,
+    HandoffBacked,
+    HandoffCancelled,
+    HandoffCompleted,
+    HandoffDeclined,
+    HandoffDenied,
+    HandoffEndorsed,
+    HandoffExpired,
+    HandoffFailed,
+    HandoffHeld,
+    HandoffInitiated,
+    HandoffLapsed,
+    HandoffReplaced,
+    HandoffRetried,
+    Outcome,
+    Part,
+    RelayEnrolled,
+    RelayRevoked,
+    RelayRotated,
+    RunClosed,
+    RunEndorsed,
+    RunRecorded,
+    RunRekeyed,
+    RunSpent,
+    RunStarted,
+    ToolApproved,
+    ToolBacked,
+    ToolCompleted,
+    ToolFailed,
+    ToolHeld,
+    ToolRefused,
+    ToolRequested,
+    VerificationFailed,
+    VerificationPassed,
+)
+from batonpass.model.grants.charge import REVOKED, Charge, Unit, part_of
+from batonpass.model.ledger.key import Key, KeyRole, KeyStatus
+from batonpass.model.ledger.receipt import Receipt
+from batonpass.model.ledger.remark import Remark, RemarkKind
+from batonpass.model.ledger.run import Cached, DecidedCall, Handoff, HeldCall, Run, RunState, Stated
+
+
+class RunEnded(Struct, frozen=True, kw_only=True):
+    """An open run got its last state."""
+
+    run: RunId
+    state: RunState
+    at: datetime
+
+
+class HandoffMoved(Struct, frozen=True, kw_only=True):
+    """An event happened to a handoff."""
+
+    handoff: HandoffId
+    event: HandoffEvent
+    attempt: int | None = None  # the attempt that the event ends or begins; None where the event is about none
+    run: RunId | None = None  # set by acceptance: the attempt's run
+    ends: RunId | None = None  # the run that is over with it: that of a running handoff, else none
+    to: AgentId | None = None  # set by replacement: who is asked next
+    anchor: Digest | None = None  # set by acceptance: the last thing that happened to the handoff, from which it hangs
+
+
+class KeyChanged(Struct, frozen=True, kw_only=True):
+    """An enrolled key got another status."""
+
+    key: KeyId
+    status: KeyStatus
+
+
+class Projection(Struct, frozen=True, kw_only=True):
+    """All that one receipt changes besides its own stream's head."""
+
+    closes: bool = False  # its own stream takes nothing more
+    bumps: bool = False  # its own stream enters the next epoch
+    fences: ChildHead | None = None  # another stream, which must stand exactly there, takes nothing more
+    run_opened: Run | None = None
+    run_ended: RunEnded | None = None
+    handoff_opened: Handoff | None = None
+    handoff_moved: HandoffMoved | None = None
+    stated: tuple[Stated, ...] = ()
+    key_added: Key | None = None
+    key_changed: KeyChanged | None = None
+    erased: tuple[ContentId, ...] = ()
+    cached: Cached | None = None
+    charges: tuple[Charge, ...] = ()
+    call_held: HeldCall | None = None
+    call_decided: DecidedCall | None = None
+    remarks: tuple[Remark, ...] = ()
+    proven_by: KeyId | None = None  # the approver's key that signed it, which must be active
+
+
+NOTHING = Projection()
+
+# A receipt was checked when it was read or signed, and these repeat its parts: see `trusted`.
+_run: Final = unchecked_maker(Run)
+_handoff: Final = unchecked_maker(Handoff)
+_stated: Final = unchecked_maker(Stated)
+_cached: Final = unchecked_maker(Cached)
+_held_call: Final = unchecked_maker(HeldCall)
+_decided_call: Final = unchecked_maker(DecidedCall)
+
+# An empty file holds no words of anybody, and all of them have this digest.
+NO_BYTES: Final = Digest(sha256(b"").hexdigest())
+
+_OUTCOMES = {
+    Outcome.COMPLETED: RunState.COMPLETED,
+    Outcome.FAILED: RunState.FAILED,
+    Outcome.CANCELLED: RunState.CANCELLED,
+}
+
+
+@lru_cache(maxsize=4096)
+def key_id(public_key: PublicKey) -> KeyId:
+    """Return the id of a public key."""
+    return KeyId(sha256(bytes.fromhex(public_key)).hexdigest())
+
+
+def project(receipt: Receipt, digest: Digest) -> Projection:
+    """Return what a receipt with this digest changes; one of an unknown kind changes nothing but its stream."""
+    projector = _PROJECTORS.get(type(receipt.body))
+    return NOTHING if projector is None else projector(receipt, receipt.body, digest)
+
+
+def _run_started(receipt: Receipt, body: RunStarted, _: Digest) -> Projection:
+    intent = receipt.content.get(Part.INTENT)
+    stated = (
+        ()
+        if intent is None
+        else (
+            _stated(
+                item=intent.id,
+                root=body.run,
+                digest=intent.digest,
+                by=body.principal,
+                at=receipt.at,
+            ),
+        )
+    )
+    return Projection(run_opened=_run_opened(receipt, body), stated=stated)
+
+
+def _run_recorded(receipt: Receipt, body: RunRecorded, _: Digest) -> Projection:
+    return Projection(
+        stated=tuple(
+            _stated(item=item.item, root=receipt.root or body.run, digest=item.digest, by=body.by, at=receipt.at)
+            for item in body.items
+            if item.part is Part.INTENT
+        ),
+    )
+
+
+def _run_rekeyed(_receipt: Receipt, _body: RunRekeyed, _: Digest) -> Projection:
+    return Projection(bumps=True)
+
+
+def _run_closed(receipt: Receipt, body: RunClosed, _: Digest) -> Projection:
+    return Projection(closes=True, run_ended=_ended(receipt, body.run, _OUTCOMES[body.outcome]))
+
+
+def _handoff_initiated(receipt: Receipt, body: HandoffInitiated, digest: Digest) -> Projection:
+    return Projection(
+        handoff_opened=_handoff(
+            id=body.handoff,
+            root=receipt.root or body.run,
+            parent=body.run,
+            to=body.to,
+            carrier=body.carrier,
+            state=body.state,
+            attempt=0,
+            run=None,
+            initiated=digest,
+            seq=receipt.seq,
+            scope=body.scope,
+            key=body.key,
+            deadline=body.deadline,
+        ),
+    )
+
+
+def _handoff_accepted(receipt: Receipt, body: HandoffAccepted, _: Digest) -> Projection:
+    return Projection(
+        run_opened=_run_opened(receipt, body),
+        handoff_moved=HandoffMoved(
+            handoff=body.handoff,
+            event=HandoffEvent.ACCEPT,
+            attempt=body.attempt,
+            run=body.run,
+            anchor=receipt.previous,
+        ),
+    )
+
+
+def _handoff_completed(receipt: Receipt, body: HandoffCompleted, _: Digest) -> Projection:
+    return _close_out(receipt, body, HandoffEvent.COMPLETE, RunState.COMPLETED)
+
+
+def _handoff_failed(receipt: Receipt, body: HandoffFailed, _: Digest) -> Projection:
+    # Of an offer that a policy refused there is no handoff: the run that wanted to hand off goes on.
+    return NOTHING if body.is_refusal else _close_out(receipt, body, HandoffEvent.FAIL, RunState.FAILED)
+
+
+# What the acts of others do to a handoff, and what becomes of a run that worked on it.
+_ACTS: Final[Mapping[type, tuple[HandoffEvent, RunState | None]]] = {
+    HandoffHeld: (HandoffEvent.HOLD, RunState.SUSPENDED),
+    HandoffApproved: (HandoffEvent.APPROVE, None),
+    HandoffDenied: (HandoffEvent.DENY, None),
+    HandoffAsked: (HandoffEvent.ASK, None),
+    HandoffAnswered: (HandoffEvent.ANSWER, None),
+    HandoffDeclined: (HandoffEvent.DECLINE, None),
+    HandoffLapsed: (HandoffEvent.LAPSE, RunState.LAPSED),
+    HandoffExpired: (HandoffEvent.EXPIRE, RunState.EXPIRED),
+    HandoffCancelled: (HandoffEvent.CANCEL, RunState.CANCELLED),
+    HandoffRetried: (HandoffEvent.RETRY, None),
+    HandoffReplaced: (HandoffEvent.REPLACE, None),
+    VerificationPassed: (HandoffEvent.VERIFY, None),
+    VerificationFailed: (HandoffEvent.REFUTE, None),
+}
+
+
+def _act(receipt: Receipt, body: Any, _: Digest) -> Projection:  # noqa: ANN401 - any of the bodies above
+    event, state = _ACTS[type(body)]
+    ended: ChildHead | None = getattr(body, "ended", None)
+    return Projection(
+        fences=ended,
+        run_ended=None if ended is None or state is None else _ended(receipt, ended.run, state),
+        handoff_moved=HandoffMoved(
+            handoff=body.handoff,
+            event=event,
+            attempt=getattr(body, "attempt", None),
+            ends=None if ended is None else ended.run,
+            to=body.to if isinstance(body, HandoffReplaced) else None,
+        ),
+        proven_by=body.proof.key if isinstance(body, HandoffApproved | HandoffDenied) and body.proof else None,
+    )
+
+
+def _charged(_receipt: Receipt, body: ToolRequested | RunSpent, _: Digest) -> Projection:
+    return Projection(charges=body.charges) if body.charges else NOTHING
+
+
+def _tool_completed(receipt: Receipt, body: ToolCompleted, _: Digest) -> Projection:
+    remarks = _left(receipt, body)
+    if body.cache is None or body.fresh_until is None:
+        return Projection(charges=body.charges, remarks=remarks) if body.charges or remarks else NOTHING
+    kept = _cached(call=body.call, key=body.cache, receipt=receipt.id, until=body.fresh_until)
+    return Projection(cached=kept, charges=body.charges, remarks=remarks)
+
+
+def _tool_failed(receipt: Receipt, body: ToolFailed, _: Digest) -> Projection:
+    remarks = _left(receipt, body)
+    return Projection(remarks=remarks) if remarks else NOTHING
+
+
+def _left(receipt: Receipt, body: ToolCompleted | ToolFailed) -> tuple[Remark, ...]:
+    """Return what a call left behind that others ask about: files of a tainted run, and commits."""
+    if not body.taint and not body.commits:
+        return ()
+    written = {changed.after for changed in body.changes} - {None, NO_BYTES} if body.taint else set()
+    return (
+        *(
+            Remark(said=RemarkKind.TAINTED, name=str(digest), receipt=receipt.id)
+            for digest in sorted(map(str, written))
+        ),
+        *(Remark(said=RemarkKind.COMMITTED, name=commit, receipt=receipt.id) for commit in body.commits),
+    )
+
+
+def _endorsed(receipt: Receipt, body: RunEndorsed | HandoffEndorsed | FileEndorsed, _: Digest) -> Projection:
+    names = body.holds if isinstance(body, FileEndorsed) else (body.source,)
+    return Projection(remarks=tuple(Remark(said=RemarkKind.ENDORSED, name=name, receipt=receipt.id) for name in names))
+
+
+def _tool_held(receipt: Receipt, body: ToolHeld, _: Digest) -> Projection:
+    # A call of any other run ends its attempt, and its handoff waits; unless that run says that it goes on.
+    if receipt.root != body.run and not body.stays:
+        return NOTHING
+    return Projection(call_held=_held_call(call=body.call, run=body.run, receipt=receipt.id))
+
+
+def _backed(_receipt: Receipt, body: HandoffBacked | ToolBacked, _: Digest) -> Projection:
+    # It waits as before; only whether the key may sign is asked.
+    return NOTHING if body.proof is None else Projection(proven_by=body.proof.key)
+
+
+def _tool_decided(receipt: Receipt, body: ToolApproved | ToolRefused, _: Digest) -> Projection:
+    approved = isinstance(body, ToolApproved)
+    return Projection(
+        call_decided=_decided_call(call=body.call, run=body.run, receipt=receipt.id, approved=approved),
+        proven_by=None if body.proof is None else body.proof.key,
+    )
+
+
+def _relay_enrolled(_receipt: Receipt, body: RelayEnrolled, _: Digest) -> Projection:
+    return Projection(key_added=_relay_key(body))
+
+
+def _relay_rotated(_receipt: Receipt, body: RelayRotated, _: Digest) -> Projection:
+    retired = KeyChanged(key=key_id(body.old_key), status=KeyStatus.RETIRED)
+    return Projection(key_added=_relay_key(body), key_changed=retired)
+
+
+def _relay_revoked(_receipt: Receipt, body: RelayRevoked, _: Digest) -> Projection:
+    return Projection(key_changed=KeyChanged(key=key_id(body.public_key), status=KeyStatus.REVOKED))
+
+
+def _approver_enrolled(_receipt: Receipt, body: ApproverEnrolled, _: Digest) -> Projection:
+    key = Key(
+        id=key_id(body.public_key),
+        role=KeyRole.APPROVER,
+        public_key=body.public_key,
+        relay=None,
+        status=KeyStatus.ACTIVE,
+        principal=body.principal,
+    )
+    return Projection(key_added=key)
+
+
+def _approver_revoked(_receipt: Receipt, body: ApproverRevoked, _: Digest) -> Projection:
+    return Projection(key_changed=KeyChanged(key=key_id(body.public_key), status=KeyStatus.REVOKED))
+
+
+def _content_erased(_receipt: Receipt, body: ContentErased, _: Digest) -> Projection:
+    return Projection(erased=body.contents)
+
+
+def _grant_revoked(_receipt: Receipt, body: GrantRevoked, _: Digest) -> Projection:
+    return Projection(charges=(Charge(account=part_of(body.account, REVOKED), unit=Unit.CALLS, amount=1),))
+
+
+# A kind that is not here changes nothing but its own stream: most of tool calls, and whatever a newer version records.
+_PROJECTORS: Final[Mapping[type, Callable[[Receipt, Any, Digest], Projection]]] = {
+    RunStarted: _run_started,
+    RunRekeyed: _run_rekeyed,
+    RunRecorded: _run_recorded,
+    RunClosed: _run_closed,
+    RunSpent: _charged,
+    RunEndorsed: _endorsed,
+    HandoffInitiated: _handoff_initiated,
+    HandoffAccepted: _handoff_accepted,
+    HandoffCompleted: _handoff_completed,
+    HandoffFailed: _handoff_failed,
+    HandoffEndorsed: _endorsed,
+    **dict.fromkeys(_ACTS, _act),
+    ToolRequested: _charged,
+    ToolCompleted: _tool_completed,
+    ToolFailed: _tool_failed,
+    ToolHeld: _tool_held,
+    HandoffBacked: _backed,
+    ToolBacked: _backed,
+    ToolApproved: _tool_decided,
+    ToolRefused: _tool_decided,
+    RelayEnrolled: _relay_enrolled,
+    RelayRotated: _relay_rotated,
+    RelayRevoked: _relay_revoked,
+    ApproverEnrolled: _approver_enrolled,
+    ApproverRevoked: _approver_revoked,
+    ContentErased: _content_erased,
+    FileEndorsed: _endorsed,
+    GrantRevoked: _grant_revoked,
+}
+
+
+def _run_opened(receipt: Receipt, body: RunStarted | HandoffAccepted) -> Run:
+    child = body if isinstance(body, HandoffAccepted) else None
+    return _run(
+        id=body.run,
+        root=receipt.root or body.run,
+        parent=child.parent if child else None,
+        handoff=child.handoff if child else None,
+        attempt=child.attempt if child else 1,
+        agent=body.agent,
+        principal=body.principal,
+        state=RunState.OPEN,
+        started_at=receipt.at,
+        ended_at=None,
+        series=body.series if isinstance(body, RunStarted) else None,
+        session=receipt.session,
+    )
+
+
+def _ended(receipt: Receipt, run: RunId, state: RunState) -> RunEnded:
+    return RunEnded(run=run, state=state, at=receipt.at)
+
+
+def _close_out(
+    receipt: Receipt,
+    body: HandoffCompleted | HandoffFailed,
+    event: HandoffEvent,
+    state: RunState,
+) -> Projection:
+    return Projection(
+        closes=True,
+        run_ended=_ended(receipt, body.run, state),
+        handoff_moved=HandoffMoved(handoff=body.handoff, event=event, attempt=body.attempt, ends=body.run),
+    )
+
+
+def enrols_itself(receipt: Receipt) -> bool:
+    """Return whether a receipt enrols the very key that records it: then the root's signature on it is what counts."""
+    return isinstance(receipt.body, RelayEnrolled) and key_id(receipt.body.public_key) == receipt.relay_key
+
+
+def root_key(public_key: PublicKey) -> Key:
+    """Return the root key of a ledger as an enrolled key."""
+    return Key(
+        id=key_id(public_key),
+        role=KeyRole.ROOT,
+        public_key=public_key,
+        relay=None,
+        status=KeyStatus.ACTIVE,
+    )
+
+
+def _relay_key(body: RelayEnrolled | RelayRotated) -> Key:
+    return Key(
+        id=key_id(body.public_key),
+        role=KeyRole.RELAY,
+        public_key=body.public_key,
+        relay=body.relay,
+        status=KeyStatus.ACTIVE,
+    )

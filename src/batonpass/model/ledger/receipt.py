@@ -1,0 +1,223 @@
+"""A receipt: one signed, chained record of anything."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Self, get_args
+
+from msgspec import Struct
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import (
+    require_code,
+    require_digest,
+    require_instance,
+    require_integer,
+    require_member,
+    require_utc,
+    shorten,
+)
+from batonpass.model.base.ids import (
+    RECEIPT,
+    RELAY,
+    RUN,
+    SESSION,
+    Digest,
+    KeyId,
+    ReceiptId,
+    RelayId,
+    RunId,
+    SessionId,
+    StreamId,
+    require_id,
+    require_stream,
+)
+from batonpass.model.base.kinds import Mode
+from batonpass.model.bodies.body import (
+    ApproverEnrolled,
+    ApproverRevoked,
+    Body,
+    ContentErased,
+    FileEndorsed,
+    GrantRevoked,
+    Kind,
+    RelayEnrolled,
+    RelayRevoked,
+    RelayRotated,
+    RunTainted,
+    ToolApproved,
+    ToolBacked,
+    ToolRefused,
+    UnknownBody,
+)
+from batonpass.model.bodies.handoff_bodies import (
+    HandoffAccepted,
+    HandoffCompleted,
+    HandoffContextSanitized,
+    HandoffFailed,
+    HandoffInitiated,
+)
+from batonpass.model.ledger.content import ContentRef
+
+SIGNATURE_BYTES: Final = 64
+_BODY_TYPES: Final = frozenset(get_args(Body))
+
+# These carry a second signature: of the run's own key, or, about relays and approvers, of the ledger's root key.
+SIGNED_BY_RUN: Final = frozenset(
+    {
+        Kind.RUN_STARTED,
+        Kind.RUN_REKEYED,
+        Kind.RUN_RECORDED,
+        Kind.RUN_RELAXED,
+        Kind.RUN_SETTLED,
+        Kind.RUN_TAINTED,
+        Kind.RUN_ENDORSED,
+        Kind.RUN_GAP,
+        Kind.RUN_SPENT,
+        Kind.RUN_CLOSED,
+        Kind.CHECKPOINT_SAVED,
+        Kind.HANDOFF_ACCEPTED,
+        Kind.HANDOFF_COMPLETED,
+        Kind.HANDOFF_FAILED,
+        Kind.TOOL_REQUESTED,
+        Kind.TOOL_COMPLETED,
+        Kind.TOOL_FAILED,
+        Kind.TOOL_DENIED,
+        Kind.TOOL_CACHED,
+        Kind.SESSION_SAVED,
+        Kind.SESSION_RESUMED,
+        Kind.TOOL_HELD,
+    },
+)
+SIGNED_BY_ROOT: Final = frozenset(
+    {
+        Kind.RELAY_ENROLLED,
+        Kind.RELAY_ROTATED,
+        Kind.RELAY_REVOKED,
+        Kind.APPROVER_ENROLLED,
+        Kind.APPROVER_REVOKED,
+    },
+)
+
+# Where a receipt stands: in the stream of its relay, or of its run although it names a handoff. Any other that names a
+# handoff stands in that one's stream, and the rest in that of their run.
+_OF_RELAY: Final = frozenset(
+    {
+        RelayEnrolled,
+        RelayRotated,
+        RelayRevoked,
+        ContentErased,
+        GrantRevoked,
+        FileEndorsed,
+        ApproverEnrolled,
+        ApproverRevoked,
+        ToolBacked,
+        ToolApproved,
+        ToolRefused,
+    },
+)
+_OF_RUN: Final = frozenset(
+    {RunTainted, HandoffInitiated, HandoffContextSanitized, HandoffAccepted, HandoffCompleted, HandoffFailed},
+)
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """What the signed bytes of one record say."""
+
+    id: ReceiptId
+    stream: StreamId
+    seq: int
+    previous: Digest
+    epoch: int
+    at: datetime
+    mode: Mode
+    relay: RelayId  # who recorded it
+    relay_key: KeyId
+    cosigner: KeyId | None  # the second key that must have signed
+    root: RunId | None
+    session: SessionId | None
+    body: Body
+    content: Mapping[str, ContentRef]
+
+    def __post_init__(self) -> None:
+        self.require_consistent()
+        require_id("id", self.id, RECEIPT)
+        require_stream("stream", self.stream)
+        require_integer("seq", self.seq, least=1)
+        require_digest("previous", self.previous)
+        require_integer("epoch", self.epoch, least=1)
+        require_utc("at", self.at)
+        require_member("mode", self.mode, Mode)
+        require_id("relay", self.relay, RELAY)
+        require_digest("relay_key", self.relay_key)
+        if self.cosigner is not None:
+            require_digest("cosigner", self.cosigner)
+        if self.root is not None:
+            require_id("root", self.root, RUN)
+        if self.session is not None:
+            require_id("session", self.session, SESSION)
+        require_instance("content", self.content, dict)
+        for name, ref in self.content.items():
+            require_code("content", name)
+            require_instance("content", ref, ContentRef)
+
+    def require_consistent(self) -> None:
+        """Refuse parts that do not go together, each of which was checked by itself. Raises `InvalidValueError`."""
+        body = self.body
+        if type(body) not in _BODY_TYPES:
+            raise InvalidValueError("body", f"{shorten(body)} is not the body of a receipt")
+        if self.cosigner is None and (body.kind in SIGNED_BY_RUN or body.kind in SIGNED_BY_ROOT):
+            raise InvalidValueError("cosigner", f"{body.kind} needs a second signature")
+        if type(body) is UnknownBody:
+            return  # where it belongs, only a later version knows
+        home = self.relay if type(body) in _OF_RELAY else _stream_of(body)
+        if home != self.stream:
+            raise InvalidValueError("stream", f"a {body.kind} receipt of {home} cannot stand in {self.stream}")
+
+    @property
+    def kind(self) -> str:
+        """Return the kind, which may be one that this version does not know."""
+        return self.body.kind
+
+
+def _stream_of(body: Body) -> str | None:
+    """Return the run or handoff in whose stream a body of a known kind stands."""
+    handoff: str | None = None if type(body) in _OF_RUN else getattr(body, "handoff", None)
+    return handoff or getattr(body, "run", None)
+
+
+class SignedReceipt(Struct, frozen=True, kw_only=True):
+    """A receipt with the exact bytes that were signed, and who signed them."""
+
+    receipt: Receipt
+    payload: bytes
+    digest: Digest
+    relay_signature: bytes
+    cosignature: bytes | None
+
+
+class StoredReceipt(Struct, frozen=True, kw_only=True):
+    """A receipt as a store holds it: the signed bytes, and the columns that repeat some of what they say."""
+
+    position: int | None  # None until it is sequenced
+    id: ReceiptId
+    stream: StreamId
+    seq: int
+    kind: str
+    payload: bytes
+    relay_signature: bytes
+    cosignature: bytes | None
+
+    @classmethod
+    def of(cls, signed: SignedReceipt, position: int) -> Self:
+        """Return a signed receipt as a store holds it at a position."""
+        receipt = signed.receipt
+        return cls(
+            position=position,
+            id=receipt.id,
+            stream=receipt.stream,
+            seq=receipt.seq,
+            kind=receipt.kind,
+            payload=signed.payload,
+            relay_signature=signed.relay_signature,
+            cosignature=signed.cosignature,
+        )

@@ -1,0 +1,71 @@
+"""A stream: one hash chain of receipts, and where it stands."""
+
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+from batonpass.model.base.checks import require_digest, require_instance, require_integer
+from batonpass.model.base.ids import RUN, Digest, LedgerId, PublicKey, RunId, StreamId, require_id, require_stream
+
+
+class StreamKind(StrEnum):
+    """Who writes a stream: the relay that holds a run; whoever acts on a handoff; a relay about itself."""
+
+    RUN = "run"
+    HANDOFF = "handoff"
+    RELAY = "relay"
+
+
+class Stream(Struct, frozen=True, kw_only=True):
+    """Where a stream stands: its last receipt, its epoch, and whether more may follow."""
+
+    id: StreamId
+    root: RunId | None  # the tree it belongs to; None for a relay's own stream
+    seq: int
+    head: Digest
+    epoch: int
+    open: bool
+
+    def __post_init__(self) -> None:
+        require_stream("id", self.id)
+        if self.root is not None:
+            require_id("root", self.root, RUN)
+        require_integer("seq", self.seq, least=1)
+        require_digest("head", self.head)
+        require_integer("epoch", self.epoch, least=1)
+        require_instance("open", self.open, bool)
+
+    @property
+    def kind(self) -> StreamKind:
+        """Return which kind of stream this is."""
+        return kind_of(self.id)
+
+
+class Mark(Struct, frozen=True, forbid_unknown_fields=True):
+    """One receipt that a ledger has acknowledged to a relay."""
+
+    ledger: LedgerId
+    stream: StreamId
+    seq: int
+    head: Digest
+    at: datetime
+
+
+_KINDS: Final = {kind.value: kind for kind in StreamKind}
+
+
+def kind_of(stream: StreamId) -> StreamKind:
+    """Return the kind of stream that an id names."""
+    return _KINDS[stream.partition("_")[0]]
+
+
+def genesis(ledger: LedgerId, root_key: PublicKey) -> Digest:
+    """Return the digest from which a ledger's root streams hang.
+
+    It binds them to the ledger and to the key that decides who may write there: no tree can be moved to another
+    ledger, and a ledger cannot change its root key without breaking every tree.
+    """
+    return Digest(sha256(f"urn:batonpass:ledger:{ledger}:{root_key}".encode()).hexdigest())

@@ -1,0 +1,1 @@
+"""What a person requires of handoffs and calls."""

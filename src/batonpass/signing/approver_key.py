@@ -1,0 +1,193 @@
+"""The key of somebody who approves: in a file that only their passphrase opens, and in memory for one decision.
+
+A file is one line of ASCII; docs/spec/keys.md spells it out. What is not secret stands before the secret, so that a key
+is found without its passphrase: whose it is, its public half, and what opening it costs.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from nacl.exceptions import CryptoError
+from nacl.exceptions import RuntimeError as SodiumError
+from nacl.pwhash import argon2id
+from nacl.secret import SecretBox
+from nacl.utils import random
+
+from batonpass.errors import InvalidValueError, KeyFailedError, KeyMissingError, KeyRefusedError
+from batonpass.model.base.checks import require_digest
+from batonpass.model.base.ids import KeyId, PrincipalId, PublicKey, require_principal
+from batonpass.model.bodies.body import RulingProof
+from batonpass.model.ledger.key import Signer
+from batonpass.model.ledger.projection import key_id
+from batonpass.model.ledger.ruling import Ruling
+from batonpass.signing.ed25519 import Ed25519Signer, is_signed
+from batonpass.signing.keyfile import read_private, write_private
+from batonpass.wire.codec import signing_bytes
+from batonpass.wire.ruling import encode_ruling
+
+SHORTEST_PASSPHRASE: Final = 8
+
+_FORMAT: Final = "batonpass-approver-v1"
+_DERIVATION: Final = "argon2id"
+_SUFFIX: Final = ".key"
+_NAMED: Final = 16
+_MOST_MEMORY: Final = 4 * argon2id.MEMLIMIT_MODERATE
+_MOST_PASSES: Final = 4 * argon2id.OPSLIMIT_MODERATE
+
+
+def find_approvers_home(environment: Mapping[str, str] | None = None) -> Path:
+    """Return where the keys of people who approve are kept: a place of theirs, and not of any ledger or project."""
+    environment = os.environ if environment is None else environment
+    given = environment.get("XDG_CONFIG_HOME", "")
+    # The standard says to pass over a path that is not absolute.
+    base = Path(given) if given and Path(given).is_absolute() else Path(os.path.expanduser("~/.config"))  # noqa: PTH111 - without an error, where nobody has a home
+    return base / "batonpass" / "approvers"
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """What every guess of a passphrase costs: passes over so many bytes of memory."""
+
+    passes: int = argon2id.OPSLIMIT_MODERATE
+    memory: int = argon2id.MEMLIMIT_MODERATE
+
+    def __post_init__(self) -> None:
+        # A file that somebody else prepared must not take all of the memory there is.
+        if not argon2id.OPSLIMIT_MIN <= self.passes <= _MOST_PASSES:
+            raise KeyRefusedError(f"{self.passes} passes are not from {argon2id.OPSLIMIT_MIN} to {_MOST_PASSES}")
+        if not argon2id.MEMLIMIT_MIN <= self.memory <= _MOST_MEMORY:
+            raise KeyRefusedError(f"{self.memory} bytes are not from {argon2id.MEMLIMIT_MIN} to {_MOST_MEMORY}")
+
+
+MODERATE: Final = Cost()
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """Somebody who decides, with the key that proves it: give it as `by` where something is approved or denied."""
+
+    principal: PrincipalId
+    signer: Signer = field(repr=False)
+
+    def __post_init__(self) -> None:
+        require_principal("principal", self.principal)
+
+    def prove(self, ruling: Ruling) -> RulingProof:
+        """Sign a ruling."""
+        signature = self.signer.sign(signing_bytes(encode_ruling(ruling)))
+        return RulingProof(key=self.signer.key, at=ruling.at, signature=signature.hex())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproverFile:
+    """A key at rest: whose it is, and what it takes to open it."""
+
+    path: Path
+    principal: PrincipalId
+    public_key: PublicKey
+    cost: Cost
+    salt: bytes
+    sealed: bytes = field(repr=False)
+
+    @property
+    def key(self) -> KeyId:
+        """Return the id of the key."""
+        return key_id(self.public_key)
+
+    def unlock(self, passphrase: str) -> Approver:
+        """Return who decides, with their key. Raises `KeyRefusedError` if the passphrase is another one."""
+        try:
+            seed = _box(passphrase, self.salt, self.cost).decrypt(self.sealed)
+        except CryptoError:
+            raise KeyRefusedError(f"that passphrase does not open {self.path}; nothing was signed") from None
+        signer = Ed25519Signer(seed)
+        if signer.public_key != self.public_key:
+            raise KeyRefusedError(f"{self.path} holds another key than it says; revoke it, and add another")
+        return Approver(self.principal, signer)
+
+
+def make_approver(
+    directory: Path, principal: PrincipalId, passphrase: str, *, cost: Cost | None = None
+) -> ApproverFile:
+    """Make a key for somebody and keep it in a new file that only the passphrase opens.
+
+    Raises `KeyRefusedError` for a passphrase that is too short.
+    """
+    require_principal("principal", principal)
+    if len(passphrase) < SHORTEST_PASSPHRASE:
+        raise KeyRefusedError(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters; no key was made")
+    signer = Ed25519Signer.generate()
+    chosen, salt = cost or MODERATE, random(argon2id.SALTBYTES)
+    sealed = bytes(_box(passphrase, salt, chosen).encrypt(signer.seed))
+    path = path_of(directory, signer.key)
+    words = (_FORMAT, principal, signer.public_key, _DERIVATION, chosen.passes, chosen.memory, salt.hex(), sealed.hex())
+    write_private(path, " ".join(map(str, words)) + "\n")
+    return ApproverFile(
+        path=path, principal=principal, public_key=signer.public_key, cost=chosen, salt=salt, sealed=sealed
+    )
+
+
+def read_approver(path: Path) -> ApproverFile:
+    """Return a key at rest. Raises `KeyMissingError`, or `KeyRefusedError` if others can read it or it is none."""
+    words = read_private(path).split()
+    try:
+        kind, principal, public_key, derivation, passes, memory, salt, sealed = words
+        if (kind, derivation) != (_FORMAT, _DERIVATION):
+            raise KeyRefusedError(f"{path} is not an approver's key of a format that this program knows")
+        return ApproverFile(
+            path=path,
+            principal=require_principal("principal", PrincipalId(principal)),
+            public_key=require_digest("public_key", PublicKey(public_key)),
+            cost=Cost(passes=int(passes), memory=int(memory)),
+            salt=bytes.fromhex(salt),
+            sealed=bytes.fromhex(sealed),
+        )
+    except (ValueError, InvalidValueError):
+        raise KeyRefusedError(f"{path} is not an approver's key file") from None
+
+
+def find_approver(directory: Path, key: KeyId) -> ApproverFile | None:
+    """Return a key that lies here, or None. Raises `KeyRefusedError` if its file is not to be trusted."""
+    try:
+        found = read_approver(path_of(directory, key))
+    except KeyMissingError:
+        return None
+    return found if found.key == key else None
+
+
+def find_approvers(directory: Path, principal: PrincipalId) -> Iterator[ApproverFile]:
+    """Yield the keys of somebody that lie here; files that are not to be trusted are passed over."""
+    for path in sorted(directory.glob(f"*{_SUFFIX}")) if directory.is_dir() else ():
+        with suppress(KeyFailedError):
+            found = read_approver(path)
+            if found.principal == principal:
+                yield found
+
+
+def path_of(directory: Path, key: KeyId) -> Path:
+    """Return where a key is kept: under the beginning of its id, so that no two ever share a file."""
+    return directory / f"{key[:_NAMED]}{_SUFFIX}"
+
+
+def is_proof(proof: RulingProof, ruling: Ruling, public_key: PublicKey) -> bool:
+    """Return whether a key signed exactly this ruling."""
+    message = signing_bytes(encode_ruling(ruling))
+    return is_signed(bytes.fromhex(public_key), message, bytes.fromhex(proof.signature))
+
+
+def _box(passphrase: str, salt: bytes, cost: Cost) -> SecretBox:
+    try:
+        secret = argon2id.kdf(
+            SecretBox.KEY_SIZE,
+            passphrase.encode("utf-8", "surrogateescape"),
+            salt,
+            opslimit=cost.passes,
+            memlimit=cost.memory,
+        )
+    except (SodiumError, ValueError) as error:
+        raise KeyRefusedError(f"cannot derive a key from that passphrase: {error}") from None
+    return SecretBox(secret)

@@ -1,0 +1,152 @@
+"""Appends that are under way at the same time share a round trip and a commit, as far as they wait for nobody.
+
+A commit costs the server more than what is written by it. So whoever comes while `_AT_ONCE` appends are at the server
+waits for one of them to end, and then one of those who waited writes for all of them. They never wait for long: whoever
+has waited for `_COMPANY_SECONDS` goes on with whoever is there by then.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import psycopg
+
+from batonpass.errors import StoreError
+from batonpass.model.ledger.entry import Entry
+from batonpass.store.postgres.append import Append, write_each, write_together
+from batonpass.store.postgres.connections import Connection, Connections
+from batonpass.store.postgres.failures import is_lost
+
+_COMPANY_SECONDS: Final = 0.01
+_AT_ONCE: Final = 2  # while one is flushed to the disk, the next can be worked on
+_TOGETHER: Final = 3  # of fewer, one statement for all costs more than one for each
+_MOST: Final = 32  # of up to a megabyte; and PostgreSQL keeps track of 64 parts of a transaction without effort
+
+
+class _Member:
+    """An append that waits for its turn."""
+
+    __slots__ = ("append", "entry", "in_group", "told", "turn", "written")
+
+    def __init__(self, append: Append, entry: Entry) -> None:
+        self.append = append
+        self.entry = entry
+        self.in_group = False  # somebody else writes it
+        self.written = False
+        self.turn = _taken_lock()  # freed when it may lead; a hint, which may come twice or too late
+        self.told = _taken_lock()  # freed once, when somebody else has written it, or tried to
+
+    def wake(self) -> None:
+        """Let it look what has become of it."""
+        with suppress(RuntimeError):  # somebody else has woken it
+            self.turn.release()
+
+
+def _taken_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+class Group:
+    """The appends of one process. Safe to use from many threads."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._waiting: deque[_Member] = deque()
+        self._lock = threading.Lock()
+        self._under_way = 0
+
+    def append(self, append: Append) -> None:
+        """Append, alone or with others; return when it is durable. Raises what `Append.run` raises, or `StoreError`."""
+        entry = append.entry
+        if entry is None:
+            self._connections.repeat(append.run)
+            return
+        member = _Member(append, entry)
+        with self._lock:
+            alone = self._under_way < _AT_ONCE
+            if alone:
+                self._under_way += 1
+            else:
+                self._waiting.append(member)
+        if alone:
+            self._lead([member])
+        else:
+            self._wait(member)
+        # Refused, in doubt, or in somebody's way: by itself it hears why, or waits.
+        if not member.written:
+            self._connections.repeat(append.run)
+
+    def _wait(self, member: _Member) -> None:
+        """Return when somebody has written an append, or tried to, or it was written here together with others."""
+        member.turn.acquire(timeout=_COMPANY_SECONDS)
+        members = self._gather(member)
+        if members:
+            self._lead(members)
+        else:
+            member.told.acquire()
+
+    def _gather(self, leader: _Member) -> list[_Member]:
+        """Return those for whom somebody is to write, and who it is; nobody if another leads it already."""
+        with self._lock:
+            if leader.in_group:
+                return []
+            self._waiting.remove(leader)
+            members = [leader, *(self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1)))]
+            for other in members[1:]:
+                other.in_group = True
+            self._under_way += 1
+        return members
+
+    def _lead(self, members: Sequence[_Member]) -> None:
+        """Write for all of them, tell them, and let the next who waits lead. Alone, `append` itself writes."""
+        try:
+            if len(members) > 1:
+                self._write(members)
+            else:
+                self._connections.repeat(members[0].append.run)
+                members[0].written = True
+        finally:
+            with self._lock:
+                self._under_way -= 1
+                following = self._waiting[0] if self._waiting else None
+            if following is not None:
+                following.wake()
+            for member in members:
+                if member.in_group:
+                    member.told.release()
+                    member.wake()
+
+    def _write(self, members: Sequence[_Member]) -> None:
+        """Write for all of them in one commit. If that breaks, each asks by itself what became of its own."""
+        # Until we have heard: also if this thread is ended in between.
+        _doubt(members, is_so=True)
+        written = [False] * len(members)
+        try:
+            with self._connections.writer(self._connections.patience()) as connection:
+                try:
+                    written = _write_all(connection, [member.entry for member in members])
+                except psycopg.Error as error:
+                    if is_lost(error, connection):
+                        connection.close()
+                        return
+        except StoreError:
+            pass  # there is no connection, and each says so by itself
+        _doubt(members, is_so=False)
+        for member, done in zip(members, written, strict=True):
+            member.written = done
+
+
+def _write_all(connection: Connection, entries: Sequence[Entry]) -> list[bool]:
+    """Write all of them at once, or if that cannot be, each by itself in one commit; return which were written."""
+    if len(entries) >= _TOGETHER and write_together(connection, entries):
+        return [True] * len(entries)
+    return write_each(connection, entries)
+
+
+def _doubt(members: Sequence[_Member], *, is_so: bool) -> None:
+    for member in members:
+        member.append.in_doubt = is_so

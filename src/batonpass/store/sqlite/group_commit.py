@@ -1,0 +1,287 @@
+"""Group commit: the caller who comes first writes for everybody who waits, then passes the lead on.
+
+A dedicated writer thread would cost every append two thread switches; see docs/adr/0014. A leader can be interrupted
+at any moment (Ctrl-C in the main thread), so whatever it has begun can be finished by `_recover`, in any state: a
+command leaves the queue only when its batch is settled, and a batch is settled by one assignment.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import apsw
+from msgspec import Struct
+
+from batonpass.errors import BatonpassError, StoreBusyError, StoreError, StoreShutError
+from batonpass.store.sqlite.connection import translated
+
+_LARGEST_BATCH: Final = 256
+
+
+class WriteGate(Protocol):
+    """The right to write, among processes."""
+
+    def enter(self, deadline: float) -> None:
+        """Take it. Raises `StoreBusyError` at the deadline."""
+
+    def explain(self) -> str:
+        """Say who has it."""
+
+    def leave(self) -> None:
+        """Give it back; harmless if it is not ours."""
+
+
+class Watch(Protocol):
+    """Who looks at each transaction before the first command does, and is told when one was committed."""
+
+    def begin(self, connection: apsw.Connection) -> None:
+        """Look at what others have done since the last transaction. May refuse it by a `StoreError`."""
+
+    def committed(self, connection: apsw.Connection) -> None:
+        """Take note that what was written since `begin` is durable."""
+
+
+class _Batch(Struct, eq=False):
+    """A transaction, and those who are in it."""
+
+    commands: "tuple[_Command, ...]" = ()
+    committing: bool = False
+    failure: BatonpassError | None = None
+    settled: bool = False
+
+
+class _Command(Struct, eq=False):
+    """What somebody wants to be written, and what has become of it."""
+
+    apply: Callable[[apsw.Connection], object]
+    deadline: float
+    alone: Callable[[apsw.Connection], object] | None = None
+    error: BaseException | None = None
+    batch: _Batch | None = None  # the transaction that it is in
+    leading: _Batch | None = None  # the transaction that its caller writes
+    inside: bool = False  # its caller may have the right to write
+    wake: "threading.Lock | None" = None  # only of one that somebody else may have to wake
+
+    @property
+    def settled(self) -> bool:
+        return self.batch is not None and self.batch.settled
+
+
+class GroupCommit:
+    """Runs commands in shared transactions on one connection. A refused command takes no other with it."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        gate: WriteGate,
+        wait_for: float,
+        watch: Watch | None = None,
+    ) -> None:
+        self._connection = connection
+        self._gate = gate
+        self._wait_for = wait_for
+        self._watch = watch
+        self._mutex = threading.Lock()
+        self._queue: deque[_Command] = deque()
+        self._leader: _Command | None = None  # always the first in the queue
+        self._shut = False
+
+    def run_alone(self, apply: Callable[[apsw.Connection], object]) -> None:
+        """Run a command outside any transaction, while nobody else uses the connection."""
+        self.run(_nothing, alone=apply)
+
+    def shut(self) -> None:
+        """Take no more commands, and wait for those under way."""
+        with self._mutex:
+            self._shut = True
+        while self._leader is not None:
+            time.sleep(0.001)
+
+    def run(
+        self,
+        apply: Callable[[apsw.Connection], object],
+        *,
+        alone: Callable[[apsw.Connection], object] | None = None,
+    ) -> None:
+        """Run a command in a transaction and return when it is durable. Raises what it raised, or a `StoreError`.
+
+        `alone` is run when that transaction is over, while nobody else uses the connection.
+        """
+        command = _Command(apply, time.monotonic() + self._wait_for, alone)
+        try:
+            self._enqueue(command)
+            if self._leader is not command:
+                self._await(command)
+            if self._leader is command and (command.batch is None or not command.batch.settled):
+                self._lead(command)
+        except BaseException:
+            self._recover(command)
+            raise
+        if command.error is not None:
+            raise command.error
+        if command.batch is not None and command.batch.failure is not None:
+            raise command.batch.failure
+
+    def _enqueue(self, command: _Command) -> None:
+        with self._mutex:
+            if self._shut:
+                raise StoreShutError("this ledger was closed; open it again")
+            if self._leader is not None:
+                command.wake = threading.Lock()
+                command.wake.acquire()
+            self._queue.append(command)
+            self._leader = self._leader or command
+
+    def _await(self, command: _Command) -> None:
+        wake = command.wake
+        if wake is None or wake.acquire(timeout=max(0.0, command.deadline - time.monotonic())):
+            return
+        with self._mutex:
+            if self._leader is command:
+                return
+            if command.batch is None:
+                self._queue.remove(command)
+                command.error = StoreBusyError(self._gate.explain())
+                return
+        # A leader has it in hand, and a leader's own wait is bounded: the outcome is about to be known.
+        wake.acquire()
+
+    def _lead(self, own: _Command) -> None:
+        batch = own.leading = _Batch()
+        own.inside = True
+        try:
+            self._gate.enter(own.deadline)
+            with self._mutex:
+                batch.commands = tuple(self._queue)[:_LARGEST_BATCH]
+                for command in batch.commands:
+                    command.batch = batch
+            self._commit(batch)
+            for command in batch.commands:
+                if command.alone is not None:
+                    self._run_alone(command, command.alone)
+            self._gate.leave()
+            own.inside = False
+        except StoreError as error:
+            own.error = error
+            own.inside = False
+        self._pass_on(own, batch)
+
+    def _commit(self, batch: _Batch) -> None:
+        connection = self._connection
+        try:
+            self._begin(connection)
+            if len(batch.commands) == 1:
+                batch.commands[0].apply(connection)
+            elif not _run_together(connection, batch.commands):
+                connection.execute("ROLLBACK")
+                self._begin(connection)
+                for command in batch.commands:
+                    _run_apart(connection, command)
+            batch.committing = True
+            connection.execute("COMMIT")
+            batch.settled = True
+            if self._watch is not None:
+                self._watch.committed(connection)
+        except apsw.Error as error:
+            # On a full disk SQLite may have rolled back by itself already.
+            batch.committing = False
+            _roll_back(connection)
+            batch.failure = translated(error)
+            batch.settled = True
+        except Exception as error:  # noqa: BLE001 - as in a command that runs apart
+            batch.committing = False
+            _roll_back(connection)
+            if len(batch.commands) == 1:
+                batch.commands[0].error = error
+            else:
+                batch.failure = error if isinstance(error, BatonpassError) else StoreError(str(error))
+            batch.settled = True
+
+    def _begin(self, connection: apsw.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        if self._watch is not None:
+            self._watch.begin(connection)
+
+    def _run_alone(self, command: _Command, alone: Callable[[apsw.Connection], object]) -> None:
+        try:
+            alone(self._connection)
+        except apsw.Error as error:
+            command.error = translated(error)
+
+    def _pass_on(self, own: _Command, batch: _Batch) -> None:
+        """Let go of what is settled and of our own, and let the first who waits lead. Twice is once."""
+        with self._mutex:
+            if len(self._queue) == 1 and self._queue[0] is own:
+                self._queue.clear()
+            else:
+                self._queue = deque(command for command in self._queue if not command.settled and command is not own)
+            self._leader = self._queue[0] if self._queue else None
+            for command in batch.commands:
+                if command is not own and command.settled:
+                    _wake(command)
+            if self._leader is not None:
+                _wake(self._leader)
+
+    def _recover(self, command: _Command) -> None:
+        """Finish what an interrupted caller has begun, so that nobody waits for it and nothing is written twice."""
+        batch = command.leading
+        if batch is not None:
+            if not batch.settled:
+                # The connection knows whether the commit happened before the interrupt struck.
+                if batch.committing and not self._connection.in_transaction:
+                    batch.settled = True
+                else:
+                    _roll_back(self._connection)
+                    for waiting in batch.commands:
+                        waiting.batch = None
+            if command.inside:
+                self._gate.leave()
+            self._pass_on(command, batch)
+            return
+        with self._mutex:
+            leads = self._leader is command
+            if command in self._queue and command.batch is None and not leads:
+                self._queue.remove(command)
+        if leads:
+            self._pass_on(command, _Batch())
+
+
+def _run_together(connection: apsw.Connection, commands: tuple[_Command, ...]) -> bool:
+    """Run commands without savepoints, which cost two statements each; return False if they must be run apart."""
+    try:
+        for command in commands:
+            command.apply(connection)
+    except (StoreError, apsw.Error):
+        raise
+    except Exception:  # noqa: BLE001 - which of them it was shows when they run apart
+        return False
+    return True
+
+
+def _run_apart(connection: apsw.Connection, command: _Command) -> None:
+    command.error = None
+    connection.execute("SAVEPOINT command")
+    try:
+        command.apply(connection)
+    except (StoreError, apsw.Error):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong in one command is its caller's alone
+        connection.execute("ROLLBACK TO command")
+        command.error = error
+    connection.execute("RELEASE command")
+
+
+def _roll_back(connection: apsw.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _wake(command: _Command) -> None:
+    if command.wake is not None and command.wake.locked():
+        command.wake.release()
+
+
+def _nothing(connection: apsw.Connection) -> None:
+    """Do nothing: for commands that run after the transaction."""

@@ -1,0 +1,91 @@
+"""Leases in SQLite: who works on what just now, and what becomes of that when a handoff moves."""
+
+import json
+import secrets
+from collections.abc import Callable, Collection
+from datetime import timedelta
+from typing import Final
+
+import apsw
+
+from batonpass.errors import LeaseLostError
+from batonpass.model.base.ids import AgentId, HandoffId
+from batonpass.model.base.lifecycle import State
+from batonpass.model.ledger.lease import Lease
+from batonpass.store import rows
+from batonpass.store.sql import Queries
+from batonpass.store.sqlite.connection import Statements
+
+QUERIES: Final = Queries("batonpass.store.sqlite", "leasing.sql")
+
+_TOKEN_BITS: Final = 53  # what every reader of JSON takes for the same integer
+_FOLLOWING: Final = {
+    State.READY.value: QUERIES["follow_to_ready"],
+    State.RUNNING.value: QUERIES["follow_to_running"],
+}
+
+
+def find_free(connection: apsw.Connection, agents: Collection[AgentId] | None) -> HandoffId | None:
+    """Return the oldest handoff to one of these agents, or to any, that nobody holds."""
+    if agents is None:
+        return _first(connection, "find_free", {})
+    return _first(connection, "find_free_for", {"agents": json.dumps(list(agents))})
+
+
+def find_lapsed(connection: apsw.Connection) -> HandoffId | None:
+    """Return the handoff whose lease ran out first, if any did."""
+    return _first(connection, "find_lapsed", {})
+
+
+def take(
+    connection: apsw.Connection,
+    find: Callable[[apsw.Connection], HandoffId | None],
+    holder: str,
+    lease_for: timedelta,
+) -> Lease | None:
+    """Hold whatever is found now, under a new token."""
+    values = {
+        "handoff": find(connection),
+        "holder": holder,
+        "token": secrets.randbits(_TOKEN_BITS),
+        "lease_for": _micros(lease_for),
+    }
+    row = connection.execute(QUERIES["take"], values).fetchone()
+    return None if row is None else rows.lease(row)
+
+
+def renew(connection: apsw.Connection, lease: Lease, lease_for: timedelta) -> Lease:
+    """Hold a lease for longer, counted from now. Raises `LeaseLostError`."""
+    values = {"handoff": lease.handoff, "token": lease.token, "lease_for": _micros(lease_for)}
+    row = connection.execute(QUERIES["renew"], values).fetchone()
+    if row is None:
+        raise LeaseLostError(lease.handoff)
+    return rows.lease(row)
+
+
+def release(connection: apsw.Connection, lease: Lease) -> None:
+    """Give a lease back, if it is still held."""
+    values = {"handoff": lease.handoff, "token": lease.token}
+    connection.execute(QUERIES["release"], values)
+    connection.execute(QUERIES["forget"], values)
+
+
+def require_lease(connection: Statements, handoff: HandoffId, token: int) -> None:
+    """Refuse a token that is not that of the handoff's lease. Raises `LeaseLostError`."""
+    if connection.execute(QUERIES["is_held"], (handoff, token)).fetchone() is None:
+        raise LeaseLostError(handoff)
+
+
+def follow(connection: Statements, handoff: HandoffId, state: str, agent: str) -> None:
+    """Bring the lease of a worker-carried handoff in line with the state that it has now."""
+    statement = _FOLLOWING.get(state, QUERIES["follow_to_end"])
+    connection.execute(statement, {"handoff": handoff, "agent": agent})
+
+
+def _first(connection: apsw.Connection, name: str, values: dict[str, str]) -> HandoffId | None:
+    row = connection.execute(QUERIES[name], values).fetchone()
+    return None if row is None else row[0]
+
+
+def _micros(duration: timedelta) -> int:
+    return duration // timedelta(microseconds=1)

@@ -1,0 +1,199 @@
+"""Calls of roots that wait for somebody, and the keys of those who decide."""
+
+import dataclasses
+import threading
+
+import pytest
+from msgspec.structs import replace
+
+from batonpass.audit.verification.verify import verify_ledger
+from batonpass.errors import DuplicateReceiptError, UnknownApproverError, UnknownRelayError
+from batonpass.ledger.draft import Draft
+from batonpass.ledger.ledger import sign_receipt
+from batonpass.ledger.position import Working
+from batonpass.model.base.ids import CallId, Digest, KeyId, PrincipalId, StreamId, new_call_id
+from batonpass.model.bodies.body import Gate, RulingProof, ToolApproved, ToolHeld, ToolRefused
+from batonpass.model.ledger.entry import Entry
+from batonpass.model.ledger.key import KeyRole, KeyStatus
+from batonpass.model.ledger.run import DecidedCall, HeldCall
+from batonpass.signing.ed25519 import Ed25519Signer
+from batonpass.signing.keyring import RelayIdentity
+from batonpass.store.port import LedgerStore
+from batonpass.testing.builders import ANA, Scribe
+from batonpass.testing.conformance.support import NOW, WithScribe, a_second_relay, an_entry, head_of
+
+BEN = PrincipalId("user:ben")
+
+
+def held(scribe: Scribe, working: Working) -> HeldCall:
+    """Record that a call of a run waits, and return how a root's is found again."""
+    body = ToolHeld(
+        run=working.run.id,
+        call=new_call_id(NOW),
+        tool="deploy",
+        rule="tier.irreversible",
+        gate=Gate.APPROVE,
+        key=Digest("ab" * 32),
+    )
+    signed = scribe.recording.record(working, body)
+    return HeldCall(call=body.call, run=body.run, receipt=signed.receipt.id)
+
+
+def decided(scribe: Scribe, call: HeldCall, *, approved: bool = True, key: KeyId | None = None) -> DecidedCall:
+    """Record what somebody decided about a root's held call, and return how it is found again."""
+    (signed,) = scribe.ledger.append(_decision(scribe, call, approved=approved, key=key))
+    return DecidedCall(call=call.call, run=call.run, receipt=signed.receipt.id, approved=approved)
+
+
+def _decision(scribe: Scribe, call: HeldCall, *, approved: bool, key: KeyId | None = None) -> Draft:
+    proof = None if key is None else RulingProof(key=key, at=NOW, signature="00" * 64)  # a store checks no signatures
+    body = (ToolApproved if approved else ToolRefused)(run=call.run, call=call.call, by=ANA, proof=proof)
+    with scribe.store.view() as view:
+        anchor = view.info().genesis
+    return Draft(stream=StreamId(scribe.identity.id), body=body, anchor=anchor)
+
+
+def waiting(store: LedgerStore) -> list[CallId]:
+    """Return the calls that wait."""
+    with store.view() as view:
+        return [found.call for found in view.find_waiting_calls()]
+
+
+class Deciding(WithScribe):
+    """Calls of roots that wait for somebody, and the keys of those who decide."""
+
+    def test_a_held_call_waits_while_its_root_is_open(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Oldest first; a call of another run ends its attempt, so its handoff waits, and not the call."""
+        lead, other = scribe.start(), scribe.start()
+        calls = [held(scribe, lead), held(scribe, other), held(scribe, lead)]
+        held(scribe, scribe.delegate(lead))
+        expected = sorted(found.call for found in calls)
+        with store.view() as view:
+            known = list(view.find_held_calls())
+
+        assert (sorted(calls, key=lambda found: found.call), expected) == (known, waiting(store))
+        scribe.recording.close(other)
+        assert sorted([calls[0].call, calls[2].call]) == waiting(store)
+        store.sequence()
+        assert 0 < verify_ledger(store).receipts
+
+    def test_a_decision_is_found_by_its_call_and_ends_the_wait(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Another relay may decide: it writes into its own stream."""
+        lead = scribe.start()
+        one, two = held(scribe, lead), held(scribe, lead)
+        let = decided(a_second_relay(scribe), one)
+        refused = decided(scribe, two, approved=False)
+        with store.view() as view:
+            found = [list(view.find_decided_calls(call.call)) for call in (one, two)]
+            every = list(view.find_decided_calls())
+
+        assert ([[let], [refused]], sorted([let, refused], key=lambda known: known.call)) == (found, every)
+        assert [] == waiting(store)
+        store.sequence()
+        assert 0 < verify_ledger(store).receipts
+
+    def test_a_call_is_decided_about_once(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Whoever comes second is refused, and leaves nothing."""
+        call = held(scribe, scribe.start())
+        first = decided(scribe, call)
+
+        with pytest.raises(DuplicateReceiptError):
+            decided(a_second_relay(scribe), call, approved=False)
+        with store.view() as view:
+            assert [first] == list(view.find_decided_calls())
+
+    def test_of_two_that_decide_at_once_one_wins(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Two relays, two streams, one call."""
+        call = held(scribe, scribe.start())
+        scribes = [scribe, a_second_relay(scribe)]
+        barrier = threading.Barrier(2)
+        outcomes: list[str] = []
+
+        def decide(number: int) -> None:
+            barrier.wait()
+            try:
+                decided(scribes[number], call, approved=bool(number))
+            except DuplicateReceiptError:
+                outcomes.append("refused")
+            else:
+                outcomes.append("decided")
+
+        threads = [threading.Thread(target=decide, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with store.view() as view:
+            known = list(view.find_decided_calls())
+
+        assert (["decided", "refused"], 1) == (sorted(outcomes), len(known))
+
+    def test_a_decision_that_is_written_again_is_a_success(self, store: LedgerStore, scribe: Scribe) -> None:
+        """The answer to a commit whose outcome was unknown."""
+        call = held(scribe, scribe.start())
+        with store.view() as view:
+            head = view.get_stream(StreamId(scribe.identity.id))
+        signed = sign_receipt(_decision(scribe, call, approved=True), head, scribe.identity, NOW)
+        for _ in range(2):
+            store.append([Entry(signed=signed)])
+        with store.view() as view:
+            assert 1 == len(list(view.find_decided_calls()))
+
+    def test_an_approver_is_a_key_of_a_principal_and_of_no_relay(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Enrolled, it comes after the root's and the relays'; revoked, it stays known."""
+        signer = Ed25519Signer.generate()
+        scribe.enrolment.enroll_approver(ANA, signer.public_key, root=scribe.root)
+        with store.view() as view:
+            *_, key = view.find_keys()
+        assert (KeyRole.APPROVER, ANA, None, KeyStatus.ACTIVE, signer.key) == (
+            key.role,
+            key.principal,
+            key.relay,
+            key.status,
+            key.id,
+        )
+        scribe.enrolment.revoke_approver(ANA, signer.public_key, reason="lost", root=scribe.root)
+        with store.view() as view:
+            assert replace(key, status=KeyStatus.REVOKED) in list(view.find_keys())
+        store.sequence()
+        assert 0 < verify_ledger(store).receipts
+
+    def test_a_principal_has_one_key_at_a_time(self, store: LedgerStore, scribe: Scribe) -> None:
+        """A second one is refused until the first is revoked; somebody else's is their own."""
+        first, second = Ed25519Signer.generate(), Ed25519Signer.generate()
+        scribe.enrolment.enroll_approver(ANA, first.public_key, root=scribe.root)
+        with pytest.raises(DuplicateReceiptError):
+            scribe.enrolment.enroll_approver(ANA, second.public_key, root=scribe.root)
+        scribe.enrolment.enroll_approver(BEN, Ed25519Signer.generate().public_key, root=scribe.root)
+        scribe.enrolment.revoke_approver(ANA, first.public_key, reason="lost", root=scribe.root)
+        scribe.enrolment.enroll_approver(ANA, second.public_key, root=scribe.root)
+        with store.view() as view:
+            active = {key.principal: key.id for key in view.find_keys() if key.status is KeyStatus.ACTIVE}
+
+        assert (second.key, True) == (active[ANA], BEN in active)
+
+    def test_an_approver_records_nothing(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Its key is enrolled, and not as a relay's."""
+        signer = Ed25519Signer.generate()
+        scribe.enrolment.enroll_approver(ANA, signer.public_key, root=scribe.root)
+        lead = scribe.start()
+        posing = dataclasses.replace(scribe, identity=RelayIdentity(scribe.identity.id, signer))
+
+        with pytest.raises(UnknownRelayError):
+            store.append([an_entry(posing, lead, head_of(store, lead))])
+
+    def test_a_decision_by_a_key_that_is_no_approver_s_is_refused(self, store: LedgerStore, scribe: Scribe) -> None:
+        """A key that nobody knows, a relay's, and one that was revoked a moment ago; nothing is left of it."""
+        call = held(scribe, scribe.start())
+        ana, ben = Ed25519Signer.generate(), Ed25519Signer.generate()
+        for principal, signer in ((ANA, ana), (BEN, ben)):
+            scribe.enrolment.enroll_approver(principal, signer.public_key, root=scribe.root)
+        scribe.enrolment.revoke_approver(ANA, ana.public_key, reason="lost", root=scribe.root)
+        for key in (Ed25519Signer.generate().key, scribe.identity.signer.key, ana.key):
+            with pytest.raises(UnknownApproverError) as refused:
+                decided(scribe, call, key=key)
+            assert key == refused.value.key
+
+        assert [call.call] == waiting(store)
+        decided(scribe, call, key=ben.key)
+        assert [] == waiting(store)

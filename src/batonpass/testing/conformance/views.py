@@ -1,0 +1,179 @@
+"""One moment, asked in many ways: views, positions, queries, seals."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from batonpass.errors import NotFoundError, StaleHeadError
+from batonpass.model.base.ids import AgentId, StreamId
+from batonpass.store.port import LedgerStore, ReceiptQuery
+from batonpass.testing.builders import Scribe, a_small_tree
+from batonpass.testing.conformance.support import WithScribe, a_seal, all_receipts, root_of, sequence_until
+
+
+class Views(WithScribe):
+    """One moment, asked in many ways: views, positions, queries, seals."""
+
+    def test_a_view_is_one_moment(self, store: LedgerStore, scribe: Scribe) -> None:
+        """What is appended while a view is open does not show in it, and is not held up by it."""
+        scribe.start()
+        with store.view() as view:
+            before = view.counts().receipts
+            scribe.start()
+            after = len(list(view.find_receipts(ReceiptQuery())))
+
+        assert before == after
+        assert before + 1 == len(all_receipts(store))
+
+    def test_positions_are_gapless_and_in_stream_order(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Sequenced receipts count from 1 without a gap, and a stream's are in order."""
+        a_small_tree(scribe)
+        store.sequence()
+        with store.view() as view:
+            found = list(view.find_receipts(ReceiptQuery(first=1)))
+            last = view.last_position()
+
+        assert list(range(1, last + 1)) == [receipt.position for receipt in found]
+        assert last == len(all_receipts(store))
+        for stream in {receipt.stream for receipt in found}:
+            seqs = [receipt.seq for receipt in found if receipt.stream == stream]
+            assert sorted(seqs) == seqs
+
+    def test_two_sequencers_at_once_leave_no_gap(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Sequencing from many threads while others append gives each receipt one position."""
+        stop = threading.Event()
+        threads = [threading.Thread(target=sequence_until, args=(store, stop)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(3):
+            a_small_tree(scribe)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        store.sequence()
+        with store.view() as view:
+            positions = [receipt.position for receipt in view.find_receipts(ReceiptQuery(first=1))]
+
+        assert list(range(1, len(all_receipts(store)) + 1)) == positions
+
+    def test_queries_narrow(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Each part of a query leaves out what does not match."""
+        first, second = a_small_tree(scribe), a_small_tree(scribe, calls=1)
+        store.sequence()
+
+        assert {first.run.root} == {
+            root_of(store, found) for found in all_receipts(store, ReceiptQuery(root=first.run.id))
+        }
+        kinds = {found.kind for found in all_receipts(store, ReceiptQuery(kind="handoff"))}
+        assert {"handoff.initiated", "handoff.accepted", "handoff.completed"} == kinds
+        assert 2 == len(all_receipts(store, ReceiptQuery(kind="run.closed")))
+        assert 6 + 4 == len(all_receipts(store, ReceiptQuery(agent=AgentId("editor"))))
+        narrowed = ReceiptQuery(root=second.run.root, agent=AgentId("editor"), kind="tool")
+        assert 2 == len(all_receipts(store, narrowed))
+        assert [3, 4, 5] == [found.position for found in all_receipts(store, ReceiptQuery(first=3, last=5))]
+        tomorrow = datetime.now(UTC) + timedelta(days=1)
+        assert [] == all_receipts(store, ReceiptQuery(since=tomorrow))
+        yesterday = tomorrow - timedelta(days=2)
+        assert len(all_receipts(store)) == len(all_receipts(store, ReceiptQuery(since=yesterday)))
+
+    def test_ids_are_found_by_their_ending(self, store: LedgerStore, scribe: Scribe) -> None:
+        """People quote the last characters of an id."""
+        lead = scribe.start()
+        handoff = scribe.offer(lead)
+        with store.view() as view:
+            assert [lead.run.id] == list(view.find_ids("run", lead.run.id[-8:]))
+            assert [handoff] == list(view.find_ids("handoff", handoff[-8:]))
+            assert [scribe.identity.id] == list(view.find_ids("relay", scribe.identity.id[-8:]))
+            (started,) = view.find_receipts(ReceiptQuery(stream=StreamId(lead.run.id), kind="run.started"))
+            assert [started.id] == list(view.find_ids("receipt", started.id[-8:]))
+            assert 3 <= len(list(view.find_ids("receipt", "")))
+
+    def test_runs_come_latest_first(self, store: LedgerStore, scribe: Scribe) -> None:
+        """The newest run is the one that people mean by last."""
+        lead = a_small_tree(scribe)
+        with store.view() as view:
+            runs = list(view.find_runs())
+            editors = list(view.find_runs(agent=AgentId("editor")))
+            children = list(view.find_runs(parent=lead.run.id))
+            handoffs = list(view.find_handoffs(root=lead.run.root))
+
+        assert sorted((run.id for run in runs), reverse=True) == [run.id for run in runs]
+        assert ["editor"] == [run.agent for run in editors]
+        assert {"editor", "reviewer"} == {run.agent for run in children}
+        assert {"editor", "reviewer"} == {handoff.to for handoff in handoffs}
+        with store.view() as view:
+            attempts = {handoff.to: [run.agent for run in view.find_attempts(handoff)] for handoff in handoffs}
+        assert {"editor": ["editor"], "reviewer": ["reviewer"]} == attempts
+
+    def test_receipts_of_some_streams_come_stream_by_stream(self, store: LedgerStore, scribe: Scribe) -> None:
+        """Of several streams all receipts come, each stream's by seq, and none of a stream that was not asked for."""
+        lead = a_small_tree(scribe)
+        with store.view() as view:
+            runs = [StreamId(run.id) for run in view.find_runs(parent=lead.run.id)]
+            found = [(stored.stream, stored.seq) for stored in view.find_receipts(ReceiptQuery(streams=tuple(runs)))]
+            alone = {stream: list(view.find_receipts(ReceiptQuery(stream=stream))) for stream in runs}
+            nobody = list(view.find_receipts(ReceiptQuery(streams=())))
+
+        assert {stream: [stored.seq for stored in stored_of] for stream, stored_of in alone.items()} == {
+            stream: [seq for of, seq in found if of == stream] for stream in runs
+        }
+        assert sum(map(len, alone.values())) == len(found)
+        assert [] == nobody
+
+    def test_kinds_can_be_left_out(self, store: LedgerStore, scribe: Scribe) -> None:
+        """What is left out is exactly what was named: not its family, and not a kind that begins like it."""
+        lead = a_small_tree(scribe)
+        with store.view() as view:
+            every = [stored.kind for stored in view.find_receipts(ReceiptQuery(root=lead.run.root))]
+            some = [
+                [stored.kind for stored in view.find_receipts(ReceiptQuery(root=lead.run.root, but=but))]
+                for but in (("handoff.accepted",), ("handoff",), ("handoff.accept",))
+            ]
+
+        assert "handoff.accepted" in every
+        assert [[kind for kind in every if kind != "handoff.accepted"], every, every] == some
+
+    @pytest.mark.usefixtures("scribe")
+    def test_what_is_missing_is_named(self, store: LedgerStore) -> None:
+        """Asking for something that is not there says what was asked for."""
+        nothing = "0" * 26
+        with store.view() as view:
+            for get, given in (
+                (view.get_run, f"run_{nothing}"),
+                (view.get_handoff, f"handoff_{nothing}"),
+                (view.get_receipt, f"receipt_{nothing}"),
+                (view.get_content, f"content_{nothing}"),
+                (view.get_stream, f"run_{nothing}"),
+            ):
+                with pytest.raises(NotFoundError, match=given):
+                    get(given)  # type: ignore[arg-type]
+
+    @pytest.mark.usefixtures("scribe")
+    def test_seals_are_kept_by_size(self, store: LedgerStore) -> None:
+        """Seals come back by size, and the first of a size stays."""
+        seals = [a_seal(1), a_seal(3, previous=1)]
+        for seal in seals:
+            store.add_seal(seal)
+        store.add_seal(replace(seals[0], note="another"))
+
+        with store.view() as view:
+            assert seals == list(view.find_seals())
+
+    @pytest.mark.usefixtures("scribe")
+    def test_two_seals_cannot_follow_the_same(self, store: LedgerStore) -> None:
+        """Of two processes that seal at once, one has to look again."""
+        store.add_seal(a_seal(1))
+        store.add_seal(a_seal(3, previous=1))
+
+        with pytest.raises(StaleHeadError):
+            store.add_seal(a_seal(5, previous=1))
+
+    def test_counts_count(self, store: LedgerStore, scribe: Scribe) -> None:
+        """The counts are those of the rows."""
+        a_small_tree(scribe, calls=0)
+        with store.view() as view:
+            counts = view.counts()
+
+        assert (9, 4, 3, 2, 6) == (counts.receipts, counts.streams, counts.runs, counts.handoffs, counts.contents)

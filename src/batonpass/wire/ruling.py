@@ -1,0 +1,39 @@
+"""A ruling as bytes: what an approver's key signs, as an in-toto Statement like a receipt, of a type of its own.
+
+Nobody stores these bytes. Whoever checks a proof makes them from what is recorded, so a proof fits one hold only.
+"""
+
+from typing import Any
+
+from batonpass.model.ledger.ruling import Ruling
+from batonpass.wire.canonical import encode_typed
+from batonpass.wire.versions import RULING_TYPE, STATEMENT_TYPE
+
+
+def encode_ruling(ruling: Ruling) -> bytes:
+    """Return the canonical bytes of a ruling."""
+    hold = ruling.hold
+    predicate: dict[str, Any] = {
+        "ledger": ruling.ledger,
+        "decision": "approved" if ruling.approved else "denied",
+        "by": ruling.by,
+        "at": ruling.at,
+    }
+    optional = {
+        "handoff": hold.handoff,
+        "offer": hold.offer,
+        "run": hold.run,
+        "call": hold.call,
+        "key": hold.key,
+        "shown": ruling.shown,
+        "looked_ms": ruling.looked_ms,
+    }
+    predicate.update((name, value) for name, value in optional.items() if value is not None)
+    return encode_typed(
+        {
+            "_type": STATEMENT_TYPE,
+            "predicateType": RULING_TYPE,
+            "subject": [{"name": hold.name, "digest": {"sha256": hold.receipt}}],
+            "predicate": predicate,
+        },
+    )

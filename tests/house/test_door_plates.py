@@ -1,0 +1,75 @@
+"""A reader who sees only file names finds the room: names of modules, sizes of packages, one class for each name."""
+
+import ast
+from collections import Counter, defaultdict
+from typing import Final
+
+import pytest
+
+from tests.house.tree import PACKAGE, ROOT, files, parsed
+
+# What somebody asks who has never been here, and where it has to be. Who moves it answers for the next reader.
+PLACES: Final = {
+    "where does the policy refuse or hold a handoff?": "handoff/transfer/handoff_gates.py",
+    "where is a task offered?": "handoff/transfer/offer.py",
+    "where does the receiver validate a baton, and accept or decline?": "handoff/transfer/accept.py",
+    "where is a result verified or refuted?": "handoff/transfer/verdict.py",
+    "where is a failed handoff tried again?": "handoff/transfer/retry.py",
+    "where is ended what a dead worker left behind?": "handoff/transfer/sweep.py",
+    "where does the policy deny or hold a call?": "handoff/calls/call_gates.py",
+    "where is it decided whether a call of a tainted run goes on?": "handoff/calls/taint_gate.py",
+    "where is a call judged and recorded before it is made?": "handoff/calls/begin.py",
+    "where is the outcome of a call recorded?": "handoff/calls/finish.py",
+    "where does content from outside reach a run?": "handoff/taint/intake.py",
+    "where is a held call approved or denied?": "handoff/approvals/decision.py",
+    "where is it decided who may approve?": "handoff/approvals/entitlement.py",
+    "where is counted what is used of a limit?": "handoff/grants/limits.py",
+    "where is a grant revoked?": "handoff/grants/revocation.py",
+    "where is a run resumed whose process is gone?": "handoff/sessions/resume.py",
+    "where is it said which paths no call may touch?": "handoff/files/protected_paths.py",
+    "where is found out which files a shell command touches?": "handoff/shell/command_reach.py",
+    "where are secrets taken out of what is written down?": "credentials/redaction.py",
+    "where does the verifier check grants?": "audit/verification/grant_check.py",
+    "where is told who wrote the lines of a file?": "accounts/blame/file_blame.py",
+    "where is a store opened by its URL?": "store/factory.py",
+    "where does the MCP proxy decide about a call?": "adapters/mcp/proxy/call_decision.py",
+    "where are transcripts of Claude Code brought into a ledger?": "adapters/claude_code/importer/transcript_import.py",
+}
+
+# They end in -ing, and are nouns.
+NOUNS: Final = frozenset({"briefing", "keyring", "reasoning", "ruling", "signing", "testing"})
+ADJECTIVES: Final = frozenset({"pending"})
+# From the twentieth file on, somebody makes a package of some of them.
+MANY: Final = 20
+
+
+@pytest.mark.parametrize("question", PLACES)
+def test_a_reader_finds_the_place(question: str) -> None:
+    """What is asked for is in the module that is called like it."""
+    assert (PACKAGE / PLACES[question]).is_file()
+
+
+def test_modules_have_nouns_as_names() -> None:
+    """No module or package is called by a gerund, which says what somebody does and not what is there."""
+    names = {part for path in files(PACKAGE, ".py") for part in path.relative_to(PACKAGE).with_suffix("").parts}
+    words = {name: [word for word in name.split("_") if word.endswith("ing")] for name in names}
+
+    assert {} == {name: found for name, found in words.items() if set(found) - NOUNS - ADJECTIVES}
+
+
+def test_packages_are_small() -> None:
+    """No package has twenty files side by side."""
+    sizes = Counter(path.parent for path in files(PACKAGE, ".py"))
+
+    assert {} == {folder.relative_to(ROOT).as_posix(): size for folder, size in sizes.items() if size >= MANY}
+
+
+def test_a_public_class_has_its_name_to_itself() -> None:
+    """Whoever searches for a class finds one."""
+    homes = defaultdict(list)
+    for name, tree in parsed(PACKAGE):
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(name)
+
+    assert {} == {name: found for name, found in homes.items() if len(found) > 1}

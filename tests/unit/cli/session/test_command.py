@@ -1,0 +1,233 @@
+"""`batonpass session`: listed, shown, compared; for people and for programs."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.ledger.act_receipts import Recording
+from batonpass.model.base.lifecycle import Carrier
+from batonpass.model.baton.items import Assumption, Claim, Constraint, Decision, Exclusion, OpenQuestion
+from batonpass.relay import Relay
+from tests.unit.accounts.trees import HOSTILE
+from tests.unit.cli.desk import ANA, Desk
+from tests.unit.cli.handoff.test_hostile_handoffs import obeyed
+
+EVIL = " ".join(HOSTILE.values())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """Return a desk with nothing on it."""
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def relay(desk: Desk) -> Iterator[Relay]:
+    """Return the desk's relay."""
+    with desk.relay() as opened:
+        yield opened
+
+
+def limit(value: str) -> Constraint:
+    """Return a threshold."""
+    return Constraint(key="threshold", operator="<=", value=value, unit="sigma")
+
+
+@tool(reads=True, cache_for=timedelta(days=1))
+def pull_sales() -> int:
+    """Pull the figures."""
+    return 1
+
+
+@pytest.fixture
+def first(relay: Relay) -> LiveRun:
+    """Return a root with everything in it that a session can leave."""
+    lead = relay.start("The first quarter", by=ANA, series="quarterly", constraints=[limit("3")], exclusions=["api"])
+    lead.record(
+        Decision("flag outliers", why="v", conditions=("constraint:threshold <= 3", "as long as Ana is happy")),
+        Decision("use the old rates", why="w", conditions=("until 2020-01-01",)),
+        OpenQuestion("is east complete?", blocking=True),
+        Assumption("a"),
+    )
+    lead.attach("page.html", "<p>", untrusted=True, source="https://example.org")
+    lead.attach("ours.csv", "1")
+    lead.call(pull_sales)
+    counted = lead.hand_off("counter", "count the rows")
+    with counted as child:
+        child.attach("rows.csv", "1,2")
+        child.report("1,200 rows", claims=[Claim("all there", confidence=1000)])
+    counted.verify(verdict="right", by="user:bob")
+    lead.hand_off("drafter", "draft it", carrier=Carrier.WORKER)
+    lead.save_session()
+    return lead
+
+
+class TestList:
+    """Which sessions there are."""
+
+    def test_there_are_none_yet(self, desk: Desk, relay: Relay) -> None:
+        """That is no error, and is said on stderr."""
+        assert isinstance(relay.recording, Recording)  # it founds the ledger
+        done = desk.run("session", "list")
+
+        assert (0, "", "no sessions yet\n") == (done.exit_code, done.stdout, done.stderr)
+
+    def test_each_is_a_line(self, desk: Desk, first: LiveRun, relay: Relay) -> None:
+        """Its id, how its last root stands, how many there are, the series and what was wanted."""
+        relay.resume_session(first.id, by=ANA, intent="go on")
+        relay.start("another", by=ANA)
+        header, another, quarterly = desk.words("session", "list").splitlines()
+
+        assert ["session", "state", "last", "began", "roots", "series", "intent"] == header.split()
+        assert another.endswith('"another"')
+        assert quarterly.startswith(first.id[-4:])
+        assert '2 roots  quarterly  "go on"' in quarterly
+
+    def test_more_are_hinted_at(self, desk: Desk, first: LiveRun, relay: Relay) -> None:
+        """The limit says how to see them."""
+        relay.start("another", by=ANA)
+
+        assert first.id
+        assert "there are more: --limit 5" in desk.run("session", "list", "--limit", "1").stderr
+
+    def test_programs_get_ids_and_times(self, desk: Desk, first: LiveRun) -> None:
+        """As JSON."""
+        (found,) = desk.answer("session", "list")
+
+        assert ([first.id], "quarterly", "user:ana", "open") == (
+            found["roots"],
+            found["series"],
+            found["principal"],
+            found["state"],
+        )
+
+
+class TestShow:
+    """What a session leaves to the next one."""
+
+    @pytest.mark.parametrize("given", ["last", "quarterly", "id"])
+    def test_it_is_told_in_words(self, desk: Desk, first: LiveRun, given: str) -> None:
+        """Kept, open again, in flight, kept for a while, to be fetched, left."""
+        shown = desk.words("session", "show", first.id[-6:] if given == "id" else given)
+        lines = [" ".join(line.split()) for line in shown.splitlines()]
+
+        assert f"session {first.id[-4:]} · 1 root · series quarterly · user:ana" == lines[0]
+        assert any(line.startswith("comes along: 8 items, ") and line.endswith(" old") for line in lines)
+        for ending in (
+            "threshold <= 3 sigma",
+            "api",
+            "flag outliers · because v · unchecked: as long as Ana is happy",
+            "is east complete?",
+            "all there",
+            "rows.csv · 3 bytes",
+            "use the old rates it was good until 2020-01-01",
+            "draft it",
+            "page.html from https://example.org",
+            "1 hypothesis a hypothesis: work it out from how things are now",
+            "1 unverified nobody verified it",
+        ):
+            assert any(line.endswith(ending) for line in lines), ending
+        assert any(line.startswith("pull_sales made ") for line in lines)
+        assert any("count the rows: 1,200 rows · verdict, see handoff_" in line for line in lines)
+
+    def test_programs_get_everything(self, desk: Desk, first: LiveRun) -> None:
+        """Each item with its author, its time and where it stands; reasons; states; times."""
+        found = desk.answer("session", "show", "last")
+
+        assert ([first.id], 8) == (found["from"], found["items"])
+        assert [["it was good until 2020-01-01"]] == [one["reasons"] for one in found["revisit"]]
+        assert ["https://example.org"] == [one["source"] for one in found["dropped"] if one["why"] == "external"]
+        assert [("drafter", "ready")] == [(one["to"], one["state"]) for one in found["in_flight"]]
+        assert ["pull_sales"] == [one["tool"] for one in found["cached"]]
+        assert ["as long as Ana is happy"] in [one["unchecked"] for one in found["kept"]]
+
+    def test_one_that_leaves_nothing_says_so(self, desk: Desk, relay: Relay) -> None:
+        """Nothing is not an empty page."""
+        relay.start("begin", by=ANA)
+
+        assert "nothing comes along" in desk.words("session", "show", "last")
+
+    def test_what_is_not_there_is_a_no(self, desk: Desk, first: LiveRun) -> None:
+        """Exit code 1, and which one was meant."""
+        assert first.id
+        done = desk.run("session", "show", "nope")
+
+        assert (1, True) == (done.exit_code, "nope" in done.stderr)
+
+
+class TestDiff:
+    """What changed since the last time."""
+
+    def test_it_is_told_in_words(self, desk: Desk, first: LiveRun, relay: Relay) -> None:
+        """Decisions, thresholds, questions and outputs, each with what it was."""
+        second = relay.start("The second quarter", by=ANA, series="quarterly", constraints=[limit("4")])
+        second.record(OpenQuestion("and south?"), Decision("round half-even", why="tax office"))
+        lines = desk.words("session", "diff", "quarterly").splitlines()
+
+        assert f'lead {second.id[-4:]} · "The second quarter" · since lead {first.id[-4:]}, ' in lines[0]
+        assert {
+            "? decision: use the old rates · open again: it was good until 2020-01-01 (it was decided because: w)",
+            "? decision: flag outliers · open again: 'threshold' is '4' now, not <= '3' (it was decided because: v)",
+            "+ decision: round half-even · because tax office",
+            "~ threshold: threshold · <= 3 sigma → <= 4 sigma",
+            "+ open question: and south? · not blocking",
+        } == set(lines[1:])
+
+    def test_two_sessions_are_compared(self, desk: Desk, first: LiveRun, relay: Relay) -> None:
+        """From the first that is named to the second."""
+        other = relay.start("something else", by=ANA)
+        other.record(OpenQuestion("why?"))
+        forth = desk.answer("session", "diff", first.id[-8:], other.id[-8:])
+        back = desk.answer("session", "diff", other.id[-8:], first.id[-8:])
+
+        assert (([first.id], [other.id]), ([other.id], [first.id])) == (
+            (forth["before"], forth["after"]),
+            (back["before"], back["after"]),
+        )
+        assert {("open question", "added", "why?")} <= {
+            (change["topic"], change["turn"], change["what"]) for change in forth["changes"]
+        }
+
+    def test_the_first_time_has_nothing_before_it(self, desk: Desk, relay: Relay) -> None:
+        """What it begins with is new."""
+        relay.start("begin", by=ANA, constraints=[limit("3")])
+        lines = desk.words("session", "diff", "last").splitlines()
+
+        assert (True, ["+ threshold: threshold · <= 3 sigma"]) == ("began anew" in lines[0], lines[1:])
+
+    def test_what_stayed_as_it_was_is_said(self, desk: Desk, relay: Relay) -> None:
+        """On stderr, so that no data is no data."""
+        lead = relay.start("begin", by=ANA, constraints=["c"], series="s")
+        relay.resume_session(lead.id, by=ANA)
+        done = desk.run("session", "diff", "last")
+
+        assert ("nothing changed\n", 1) == (done.stderr, len(done.stdout.splitlines()))
+
+
+@pytest.mark.parametrize("verb", ["show", "diff"])
+def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay, verb: str) -> None:
+    """Escape sequences and marks that turn text around are spelled out, whoever wrote them."""
+    lead = relay.start(EVIL, by=ANA, constraints=[EVIL], exclusions=[EVIL], series="nightly")
+    lead.record(
+        Decision(EVIL, why=EVIL, conditions=(EVIL, f"check:{EVIL}", f"until 2020-01-01 {EVIL}")),
+        Decision(f"{EVIL} too", why=EVIL, conditions=("until 2020-01-01",)),
+        OpenQuestion(EVIL),
+    )
+    lead.attach(EVIL, b"", untrusted=True, source=EVIL)
+    lead.hand_off("worker", EVIL, carrier=Carrier.WORKER)
+    relay.start(EVIL, by=ANA, series="nightly")
+
+    assert [] == obeyed(desk.words("session", verb, "nightly"))
+
+
+def test_exclusions_and_prose_are_told_as_what_they_are(desk: Desk, relay: Relay) -> None:
+    """A constraint in prose is no threshold."""
+    lead = relay.start("begin", by=ANA, constraints=["be kind"])
+    lead.record(Exclusion("api"))
+    rows = [line.split()[0] for line in desk.words("session", "show", "last").splitlines() if "user:ana  " in line]
+
+    assert ["constraint"] == rows

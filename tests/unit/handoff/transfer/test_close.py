@@ -1,0 +1,184 @@
+"""Closing: the last receipt of a run; and withdrawing what nobody waits for any more."""
+
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from batonpass.errors import ConstraintViolatedError, IllegalTransitionError, StreamClosedError, UnverifiedError
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.handoff.tools.declaration import tool
+from batonpass.handoff.transfer.close import withdraw
+from batonpass.model.base.kinds import Mode, Outcome
+from batonpass.model.base.lifecycle import Carrier, State
+from batonpass.model.baton.items import Constraint
+from batonpass.model.policy.handoff_policy import HandoffPolicy
+from batonpass.relay import Relay
+from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, at_once, bodies, kinds, receipts, words
+
+write = tool("write", target="path")(lambda path: path)
+
+
+def test_a_close_out_lists_children_effects_and_what_was_kept(lead: LiveRun, relay: Relay) -> None:
+    """The parent's last receipt proves where its children stood."""
+    with lead.hand_off("worker", "one") as child:
+        child.call(write, "a")
+        child.call(tool("look", reads=True)(lambda: 1))
+    lead.close()
+    (completed,), (closed,) = bodies(relay, "handoff.completed"), bodies(relay, "run.closed")
+
+    assert [child.id] == [head.run for head in closed.children]
+    assert [bodies(relay, "tool.requested")[0].call] == list(completed.effects)
+    assert (lead.id, 0) == (completed.parent, completed.kept)
+
+
+def test_what_is_left_is_withdrawn_all_the_way_down(lead: LiveRun) -> None:
+    """Whoever waits for nothing any more leaves nothing running, held or asked."""
+    running = lead.hand_off("worker", "runs")
+    child = running.accept()
+    left = {
+        State.CANCELLED: [running, child.hand_off("leaf", "a"), child.hand_off("leaf", "b", carrier=Carrier.WORKER)],
+        State.DENIED: [child.hand_off("leaf", "c", hold=True)],
+        State.EXPIRED: [child.hand_off("leaf", "d")],
+    }
+    left[State.EXPIRED][0].ask("which?")
+    lead.close()
+
+    assert left == {state: [one for one in handoffs if one.state is state] for state, handoffs in left.items()}
+    with pytest.raises(StreamClosedError):
+        child.close()
+
+
+def test_a_failed_attempt_leaves_its_children_to_the_next_one(lead: LiveRun) -> None:
+    """They go on; a failed root, which has no next attempt, withdraws its own."""
+    handoff = lead.hand_off("worker", "mid")
+    child = handoff.accept()
+    leaf = child.hand_off("leaf", "leaf", carrier=Carrier.WORKER)
+    child.fail(ValueError("died"))
+    assert State.READY is leaf.state
+    lead.fail(ValueError("all over"))
+
+    assert (State.FAILED, State.CANCELLED) == (handoff.state, leaf.state)
+
+
+def test_leaving_the_block_closes_and_an_error_fails(lead: LiveRun, relay: Relay) -> None:
+    """The error is recorded with its code and its words, and goes on."""
+    handoff = lead.hand_off("worker", "fail")
+
+    def work() -> None:
+        with handoff as child:
+            child.report("half done")
+            raise ValueError(f"boom {LONE_SURROGATE}")
+
+    with pytest.raises(ValueError, match="boom"):
+        work()
+    (failed,) = receipts(relay, "handoff.failed")
+
+    assert ("value", "ValueError: boom half \\ud83d a character") == (failed.body.error, handoff.result().reason)  # type: ignore[union-attr]
+    assert "test_close.py" in words(relay, failed, "message")
+
+
+def test_closing_twice_is_once(lead: LiveRun, relay: Relay) -> None:
+    """And nothing is recorded after the end."""
+    lead.close()
+    lead.close()
+    lead.fail(ValueError())
+
+    assert (1, "run.closed") == (kinds(relay).count("run.closed"), kinds(relay)[-1])
+    with pytest.raises(Exception, match=r"key of|closed"):
+        lead.hand_off("worker", "late")
+
+
+def test_a_root_says_how_it_ended(relay: Relay) -> None:
+    """Completed, failed or cancelled."""
+    for outcome in Outcome:
+        relay.start("begin", by=ANA).close(outcome)
+
+    assert list(Outcome) == [body.outcome for body in bodies(relay, "run.closed")]
+
+
+def test_a_refused_close_leaves_the_run_open(places: Places) -> None:
+    """Whoever verifies what was missing can close it then."""
+    lead = places.relay(policy=HandoffPolicy(verified_only=True)).start("begin", by=ANA)
+    handoff = lead.hand_off("worker", "one")
+    with handoff as child:
+        child.report("done")
+    with pytest.raises(UnverifiedError):
+        lead.close()
+    handoff.verify(verdict="right", by=ANA)
+    lead.close()
+
+    assert State.VERIFIED is handoff.state
+
+
+def test_what_must_have_changed_and_did_not_is_flagged(lead: LiveRun, relay: Relay) -> None:
+    """A result that left an expected target untouched says so; patterns and kept calls count."""
+    for number, targets in enumerate([["src/a.py", "docs/x.md"], ["src/a.py"], []]):
+        with lead.hand_off("worker", f"task {number}", expects=["src/*.py", "docs/**"]) as child:
+            for target in targets:
+                child.call(write, target)
+
+    assert [(), ("expects.untouched",), ("expects.untouched",)] == [
+        body.flags for body in bodies(relay, "handoff.completed")
+    ]
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_result_that_breaks_a_constraint(relay: Relay, mode: Mode) -> None:
+    """An enforced run does not close with it; an observed one does, and it is flagged."""
+    limit = Constraint(key="total", operator=">=", value="0", binds_to="result:total")
+    lead = relay.start("begin", by=ANA, constraints=[limit], mode=mode)
+    handoff = lead.hand_off("worker", "count", run=lambda _: {"total": -1})
+    result = handoff.wait()
+
+    if mode is Mode.ENFORCED:
+        assert (State.FAILED, ConstraintViolatedError.code) == (result.state, bodies(relay, "handoff.failed")[0].error)
+    else:
+        assert ("would_deny.constraint",) == bodies(relay, "handoff.completed")[0].flags
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_root_is_held_to_what_was_asked_of_it(relay: Relay, mode: Mode) -> None:
+    """What it reports is checked like what anybody else reports: enforced it stays open, observed it is flagged."""
+    limit = Constraint(key="total", operator=">=", value="0", binds_to="result:total")
+    lead = relay.start("begin", by=ANA, constraints=[limit], mode=mode)
+    lead.report("counted", value='{"total": -1}')
+    if mode is Mode.ENFORCED:
+        with pytest.raises(ConstraintViolatedError):
+            lead.close()
+    else:
+        lead.close()
+
+    flags = [] if mode is Mode.ENFORCED else [("would_deny.constraint",)]
+    assert flags == [body.flags for body in bodies(relay, "run.closed")]
+
+
+def test_cancelling_what_is_over_changes_nothing(lead: LiveRun, relay: Relay) -> None:
+    """What was delivered stays; withdrawing it is no error."""
+    handoff = lead.hand_off("worker", "one")
+    with handoff as child:
+        child.report("done")
+    withdraw(relay.desk, handoff.id, by=ANA, reason="too late")
+    with pytest.raises(IllegalTransitionError):
+        handoff.cancel(reason="too late")
+
+    assert State.COMPLETED is handoff.state
+
+
+def test_a_close_and_a_cancel_at_once_leave_one_end(lead: LiveRun, relay: Relay) -> None:
+    """Whichever comes first counts, and the other is told."""
+    for number in range(5):
+        handoff = lead.hand_off("worker", f"task {number}")
+        child = handoff.accept()
+        at_once(child.close, partial(relay.handoff(handoff.id).cancel, by=ANA, reason="race"))
+
+        assert handoff.state in {State.COMPLETED, State.CANCELLED}
+
+
+def test_a_deadline_in_the_past_does_not_keep_a_child_from_closing(lead: LiveRun) -> None:
+    """Until somebody sweeps, whoever is done is done."""
+    handoff = lead.hand_off("worker", "one", deadline=datetime(2020, 1, 1, tzinfo=UTC))
+    with handoff as child:
+        child.report("just in time")
+
+    assert State.COMPLETED is handoff.state
