@@ -23,7 +23,7 @@ PLACES: Final = {
     "where does content from outside reach a run?": "handoff/taint/intake.py",
     "where is a held call approved or denied?": "handoff/approvals/decision.py",
     "where is it decided who may approve?": "handoff/approvals/entitlement.py",
-    "where is counted what is used of a limit?": "handoff/grants/limits.py",
+    "where is counted what is used of a limit?": "handoff/grants/limit_use.py",
     "where is a grant revoked?": "handoff/grants/revocation.py",
     "where is a run resumed whose process is gone?": "handoff/sessions/resume.py",
     "where is it said which paths no call may touch?": "handoff/files/protected_paths.py",

@@ -298,9 +298,13 @@ class MemoryView:
         """Yield the results that are kept under a key, the latest first, or all."""
         return (cached for _, cached in sorted(self._tables.cached.items(), reverse=True) if key in {None, cached.key})
 
-    def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
-        """Yield what is used up of an account, or of all."""
-        return (charged for _, charged in sorted(self._tables.charged.items()) if account in {None, charged.account})
+    def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
+        """Yield what is used up of some accounts, or of all."""
+        return (
+            charged
+            for _, charged in sorted(self._tables.charged.items())
+            if accounts is None or charged.account in accounts
+        )
 
     def find_held_calls(self) -> Iterator[HeldCall]:
         """Yield the calls that are or were held while their runs went on, oldest first."""

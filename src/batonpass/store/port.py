@@ -219,8 +219,8 @@ class LedgerView(Protocol):
     def find_cached(self, key: Digest | None = None) -> Iterator[Cached]:
         """Yield the results that are kept under a key, the latest first, or all, in any order; also stale ones."""
 
-    def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
-        """Yield what is used up of an account, or of all, by account and unit."""
+    def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
+        """Yield what is used up of some accounts, or of all that there are, by account and unit."""
 
     def find_held_calls(self) -> Iterator[HeldCall]:
         """Yield the calls that are or were held while their runs went on, oldest first."""

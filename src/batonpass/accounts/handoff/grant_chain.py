@@ -76,7 +76,7 @@ def _chain(view: LedgerView, account: StreamId) -> tuple[Signed[Terms], ...]:
 
 def find_revocation(view: LedgerView, account: StreamId) -> Revocation | None:
     """Return how the grant of a handoff or a root was revoked first, if it was."""
-    if not any(view.find_charged(part_of(account, REVOKED))):
+    if not any(view.find_charged([part_of(account, REVOKED)])):
         return None
     for stored in view.find_receipts(ReceiptQuery(kind=Kind.GRANT_REVOKED)):
         receipt = read_receipt(stored)

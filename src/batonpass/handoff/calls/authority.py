@@ -12,7 +12,7 @@ from batonpass.errors import GrantDeniedError, GrantError, InvalidValueError, St
 from batonpass.guard.grants.authority import explain
 from batonpass.handoff.calls.pending_call import PendingCall
 from batonpass.handoff.files.path_spellings import Looks, look_below
-from batonpass.handoff.grants.limits import Counting, find_revoked, read_used
+from batonpass.handoff.grants.limit_use import Counting, find_revoked, read_used
 from batonpass.handoff.grants.terms import require_in_force
 from batonpass.handoff.runtime.bounds import placed
 from batonpass.handoff.runtime.desk import Desk

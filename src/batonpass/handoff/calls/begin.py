@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from batonpass.handoff.calls.authority import authorise
 from batonpass.handoff.calls.call_gates import pass_gates
+from batonpass.handoff.calls.call_limits import check_limits
 from batonpass.handoff.calls.constraints import check_constraints
 from batonpass.handoff.calls.credential import fetch_credential
-from batonpass.handoff.calls.limit_use import check_limits
 from batonpass.handoff.calls.past_result import check_changed_target, find_finished, recall, require_open
 from batonpass.handoff.calls.pending_call import Begun, PendingCall, Replayed
 from batonpass.handoff.calls.protected_call import refuse_protected

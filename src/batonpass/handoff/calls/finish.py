@@ -11,9 +11,9 @@ from batonpass.attribution.changes.change import FileChange
 from batonpass.attribution.changes.change_document import encode_change
 from batonpass.attribution.git.arrived_commits import find_arrived
 from batonpass.errors import FencedError, OutsideGrantError, StoreError, StreamClosedError
+from batonpass.handoff.calls.call_limits import cost_of
 from batonpass.handoff.calls.call_receipts import write_about_call
 from batonpass.handoff.calls.constraints import BROKEN, find_broken
-from batonpass.handoff.calls.limit_use import cost_of
 from batonpass.handoff.calls.pending_call import Begun
 from batonpass.handoff.calls.shell_call import find_outside
 from batonpass.handoff.calls.taint_gate import add_text
@@ -21,7 +21,7 @@ from batonpass.handoff.calls.tainted_files import say_taint
 from batonpass.handoff.files.background_commits import GOES_ON, HISTORY, head_of
 from batonpass.handoff.files.edited_files import find_edited
 from batonpass.handoff.files.work_tree import SeenChanges
-from batonpass.handoff.grants.limits import after_call
+from batonpass.handoff.grants.limit_use import after_call
 from batonpass.handoff.history.written_files import OUTSIDE
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.faults import Fault

@@ -12,7 +12,7 @@ from batonpass.guard.policy.gates import GateDecision
 from batonpass.handoff.calls.call_receipts import write_denial
 from batonpass.handoff.files.edited_files import NOTHING, Watched
 from batonpass.handoff.files.path_spellings import Looks
-from batonpass.handoff.grants.limits import Counted, Counting, Used
+from batonpass.handoff.grants.limit_use import Counted, Counting, Used
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.tools.call_context import CallContext, Sayings

@@ -7,8 +7,8 @@ from batonpass.attribution.git.arrived_commits import see_history
 from batonpass.credentials import Credential
 from batonpass.guard.grants.recorded_call import JUDGED
 from batonpass.handoff.calls.call_gates import tiers_of
+from batonpass.handoff.calls.call_limits import write_counted
 from batonpass.handoff.calls.credential import key_of, told
-from batonpass.handoff.calls.limit_use import write_counted
 from batonpass.handoff.calls.pending_call import Begun, PendingCall
 from batonpass.handoff.calls.result_cache import cache_key
 from batonpass.handoff.files.edited_files import NOTHING, Watched, watch

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from batonpass.errors import InvalidValueError, NotFoundError, StoreError
-from batonpass.handoff.calls.limit_use import write_counted
+from batonpass.handoff.calls.call_limits import write_counted
 from batonpass.handoff.calls.pending_call import PendingCall, Replayed
 from batonpass.handoff.history.offers import is_intact
 from batonpass.handoff.runtime.desk import Desk

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from batonpass.errors import FencedError, KeyMissingError, LeaseLostError, StreamClosedError
-from batonpass.handoff.grants.limits import require_unrevoked
+from batonpass.handoff.grants.limit_use import require_unrevoked
 from batonpass.handoff.grants.terms import require_in_force
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding

@@ -152,9 +152,9 @@ def _hop(view: LedgerView, terms: Signed[Terms]) -> GrantHop:
         terms=terms,
         by=_giver(view, terms.said),
         account=account,
-        used=tuple(view.find_charged(account)),
+        used=tuple(view.find_charged([account])),
         permits={
-            permit.text: tuple(view.find_charged(permit_account(account, permit)))
+            permit.text: tuple(view.find_charged([permit_account(account, permit)]))
             for permit in (*terms.said.may.permits, *terms.said.may_delegate.permits)
             if permit.limits != UNLIMITED
         },
@@ -169,7 +169,7 @@ def _giver(view: LedgerView, terms: Terms) -> str:
 
 
 def _is_revoked(view: LedgerView, account: StreamId) -> bool:
-    return any(view.find_charged(part_of(account, REVOKED)))
+    return any(view.find_charged([part_of(account, REVOKED)]))
 
 
 def _standing(view: LedgerView, bounds: Bounds, at: datetime) -> GrantStanding:
@@ -182,7 +182,7 @@ def _of_accounts(view: LedgerView, bounds: Bounds, at: datetime) -> Iterator[Lim
     for account in bounds.accounts:
         yield from find_left(
             account.limits,
-            view.find_charged(account.id),
+            view.find_charged([account.id]),
             since=account.since,
             at=at,
             shared_with=account.agent,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from batonpass.errors import GrantError, GrantExpiredError, GrantMissingError, InvalidValueError
 from batonpass.guard.grants.narrower_terms import narrow
-from batonpass.handoff.grants.limits import require_unrevoked
+from batonpass.handoff.grants.limit_use import require_unrevoked
 from batonpass.handoff.grants.policy_tables import table_of_offer, within
 from batonpass.handoff.history.moments import later
 from batonpass.handoff.runtime.bounds import STATEMENT, Bounds

@@ -8,8 +8,8 @@ from typing import ParamSpec, TypeVar
 
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.begin import begin_call
+from batonpass.handoff.calls.call_limits import counts, require_room, spend
 from batonpass.handoff.calls.finish import fail_call, finish_call
-from batonpass.handoff.calls.limit_use import counts, require_room, spend
 from batonpass.handoff.calls.pending_call import Replayed
 from batonpass.handoff.calls.shell_call import NO_VARIABLES, plan_command
 from batonpass.handoff.calls.unexplained import find_unexplained, watch_files

@@ -59,11 +59,11 @@ def less_used(view: LedgerView, grant: Grant, roots: Iterable[Run]) -> Grant:
 
 def _used_under(view: LedgerView, terms: Terms) -> Iterator[tuple[tuple[str, Unit], int]]:
     account = account_of(terms)
-    yield from (((_WHOLE, one.unit), one.used) for one in view.find_charged(account))
+    yield from (((_WHOLE, one.unit), one.used) for one in view.find_charged([account]))
     # One that may be used and delegated is counted once.
     for permit in {one.text: one for one in (*terms.may.permits, *terms.may_delegate.permits)}.values():
         if permit.limits != UNLIMITED:
-            charged = view.find_charged(permit_account(account, permit))
+            charged = view.find_charged([permit_account(account, permit)])
             yield from (((_bare(permit), one.unit), one.used) for one in charged)
 
 

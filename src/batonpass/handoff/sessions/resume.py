@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from batonpass.audit.meant_ids import get_session
 from batonpass.audit.session_roots import find_roots, find_stops
 from batonpass.errors import HandoffEndedError, InvalidValueError, NotFoundError
-from batonpass.handoff.grants.limits import require_unrevoked
+from batonpass.handoff.grants.limit_use import require_unrevoked
 from batonpass.handoff.grants.policy_tables import has_ended
 from batonpass.handoff.grants.terms import regrant
 from batonpass.handoff.history.offers import read_items, read_offer

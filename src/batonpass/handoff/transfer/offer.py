@@ -20,7 +20,7 @@ from batonpass.guard.baton.gaps import require_complete, required_parts
 from batonpass.guard.policy.hops import require_hop, requires_lineage
 from batonpass.guard.policy.trust import require_verified
 from batonpass.handoff.approvals.gate_facts import hold_takes_proof, hold_until
-from batonpass.handoff.grants.limits import revocations, revoked
+from batonpass.handoff.grants.limit_use import revocations, revoked
 from batonpass.handoff.grants.terms import Given, give, kept
 from batonpass.handoff.history.lineage import read_lineage
 from batonpass.handoff.history.offers import Offer, author_of, find_statements, read_offer

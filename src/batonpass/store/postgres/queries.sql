@@ -374,7 +374,7 @@ WHERE path = %(ending)s OR right(path, length(%(ending)s) + 1) = '/' || %(ending
 ORDER BY path;
 
 -- name: find_charged
-SELECT account, unit, used FROM charged WHERE account = %(account)s ORDER BY unit;
+SELECT account, unit, used FROM charged WHERE account = ANY(%(accounts)b) ORDER BY account, unit;
 
 -- name: find_all_charged
 SELECT account, unit, used FROM charged;

@@ -253,11 +253,11 @@ class PostgresView:
             return self._stream("find_all_cached", _NOTHING, rows.cached)
         return self._asked("find_cached", {"key": key}, rows.cached)
 
-    def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
-        """Yield what is used up of an account, or of all."""
-        if account is None:
+    def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
+        """Yield what is used up of some accounts, or of all."""
+        if accounts is None:
             return self._stream("find_all_charged", _NOTHING, rows.charged)
-        return self._asked("find_charged", {"account": account}, rows.charged)
+        return self._asked("find_charged", {"accounts": TextArray(list(accounts))}, rows.charged)
 
     def find_held_calls(self) -> Iterator[HeldCall]:
         """Yield the calls that are or were held while their runs went on, oldest first."""

@@ -401,7 +401,7 @@ ON CONFLICT (account, unit) DO UPDATE SET used = used + excluded.used;
 SELECT account, unit, used FROM charged WHERE account = ? AND unit = ?;
 
 -- name: find_charged
-SELECT account, unit, used FROM charged WHERE account = ? ORDER BY unit;
+SELECT account, unit, used FROM charged WHERE account IN (SELECT value FROM json_each(?)) ORDER BY account, unit;
 
 -- name: find_all_charged
 SELECT account, unit, used FROM charged;

@@ -274,11 +274,11 @@ class SqliteView:
             return self._find("find_all_cached", (), rows.cached)
         return self._find("find_cached", (key,), rows.cached)
 
-    def find_charged(self, account: StreamId | None = None) -> Iterator[Charged]:
-        """Yield what is used up of an account, or of all."""
-        if account is None:
+    def find_charged(self, accounts: Collection[StreamId] | None = None) -> Iterator[Charged]:
+        """Yield what is used up of some accounts, or of all."""
+        if accounts is None:
             return self._find("find_all_charged", (), rows.charged)
-        return self._find("find_charged", (account,), rows.charged)
+        return self._find("find_charged", (json.dumps([*accounts]),), rows.charged)
 
     def find_held_calls(self) -> Iterator[HeldCall]:
         """Yield the calls that are or were held while their runs went on, oldest first."""

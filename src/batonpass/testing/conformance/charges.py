@@ -36,7 +36,7 @@ def one_call(working: Working, most: int) -> tuple[Charge, tuple[Within, ...]]:
 def used(store: LedgerStore, account: StreamId | None = None) -> list[Charged]:
     """Return what is used up."""
     with store.view() as view:
-        return sorted(view.find_charged(account), key=lambda charged: charged.id)
+        return sorted(view.find_charged(None if account is None else [account]), key=lambda charged: charged.id)
 
 
 class Charging(WithScribe):
@@ -58,6 +58,9 @@ class Charging(WithScribe):
             Charged(account=account_of(one), unit=Unit.SPEND, used=3),
         ]
         theirs = Charged(account=account_of(other), unit=Unit.CALLS, used=1)
+        with store.view() as view:
+            both = list(view.find_charged({account_of(one), account_of(other)}))
+            assert ([], sorted([*mine, theirs], key=lambda charged: charged.id)) == (list(view.find_charged(())), both)
         assert (mine, [*mine, theirs]) == (used(store, account_of(one)), used(store))
 
     def test_a_limit_holds_exactly(self, store: LedgerStore, scribe: Scribe) -> None:

@@ -13,7 +13,7 @@ from batonpass.adapters.claude_code.importer.import_sources import as_source, se
 from batonpass.attribution.git.arrived_commits import HistoryHead
 from batonpass.handoff.calls.pending_call import Begun
 from batonpass.handoff.files.background_commits import GOES_ON, HISTORY
-from batonpass.handoff.grants.limits import Counting
+from batonpass.handoff.grants.limit_use import Counting
 from batonpass.handoff.runtime.run_state import Holding
 from batonpass.handoff.sessions.earlier_roots import find_denied, find_earlier
 from batonpass.handoff.sessions.resume import follow_run

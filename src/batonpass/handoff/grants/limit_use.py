@@ -111,7 +111,7 @@ def revocations(line: tuple[StreamId, ...]) -> tuple[Within, ...]:
 def require_unrevoked(view: LedgerView, bounds: Bounds) -> None:
     """Refuse what hangs from something that was revoked. Raises `GrantRevokedError`."""
     for account in bounds.line:
-        if any(view.find_charged(part_of(account, REVOKED))):
+        if any(view.find_charged([part_of(account, REVOKED)])):
             raise revoked(bounds, account)
 
 
@@ -158,7 +158,7 @@ def read_used(desk: Desk, counting: Counting) -> Used:
     if not accounts:
         return {}
     with desk.store.view() as view:
-        return {(one.account, one.unit): one.used for account in accounts for one in view.find_charged(account)}
+        return {(one.account, one.unit): one.used for one in view.find_charged(accounts)}
 
 
 def find_overspent(counting: Counting, used: Used, *, calls: bool = True) -> Iterator[BudgetExhaustedError]:

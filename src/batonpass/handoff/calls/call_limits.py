@@ -8,7 +8,7 @@ from typing import Any, Final
 from batonpass.errors import BudgetExhaustedError, InvalidValueError
 from batonpass.handoff.calls.call_receipts import deny_call, write_about_call
 from batonpass.handoff.calls.pending_call import PendingCall
-from batonpass.handoff.grants.limits import (
+from batonpass.handoff.grants.limit_use import (
     Counted,
     Counting,
     before_call,
