@@ -22,9 +22,9 @@ from bench.table import Row, p50, p99, within
 _BARE = [sys.executable, "-I", "-S"]
 _DIRECTLY = (
     "import json, sys; from pathlib import Path; from batonpass import Relay; "
-    "from batonpass.adapters.claude_code.hooks.session.hook_recorder import Recorder; "
+    "from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder; "
     "relay = Relay.open(f'sqlite:///{sys.argv[1]}/.batonpass/ledger.db', keys_in_files=True); "
-    "Recorder(relay, Path(sys.argv[1])).handle(json.load(sys.stdin))"
+    "HookRecorder(relay, Path(sys.argv[1])).handle(json.load(sys.stdin))"
 )
 
 

@@ -9,9 +9,12 @@ if _typing.TYPE_CHECKING:
     from batonpass.default import start
     from batonpass.dispatch.worker import Worker
     from batonpass.errors import BatonpassError, VerificationError
+    from batonpass.handoff.live.faces import LiveHandoff as Handoff
+    from batonpass.handoff.live.faces import LiveRun as Run
     from batonpass.handoff.programs.program import Program
     from batonpass.handoff.tools.call_context import current_call
     from batonpass.handoff.tools.declaration import tool
+    from batonpass.handoff.transfer.result import Result
     from batonpass.model.baton.baton import Budget
     from batonpass.model.baton.card import Card
     from batonpass.model.baton.items import (
@@ -25,6 +28,7 @@ if _typing.TYPE_CHECKING:
         Report,
         WorkItem,
     )
+    from batonpass.model.grants.grant import Grant
     from batonpass.model.ledger.seal import Seal
     from batonpass.model.policy.handoff_policy import HandoffPolicy
     from batonpass.relay import Relay
@@ -42,12 +46,16 @@ __all__ = [
     "Decision",
     "Evidence",
     "Exclusion",
+    "Grant",
+    "Handoff",
     "HandoffPolicy",
     "OpenQuestion",
     "Program",
     "RejectedPath",
     "Relay",
     "Report",
+    "Result",
+    "Run",
     "Seal",
     "VerificationError",
     "WorkItem",
@@ -71,12 +79,16 @@ _HOMES: _typing.Final = {
     "Decision": "batonpass.model.baton.items",
     "Evidence": "batonpass.audit.verification.evidence",
     "Exclusion": "batonpass.model.baton.items",
+    "Grant": "batonpass.model.grants.grant",
+    "Handoff": "batonpass.handoff.live.faces",
     "HandoffPolicy": "batonpass.model.policy.handoff_policy",
     "OpenQuestion": "batonpass.model.baton.items",
     "Program": "batonpass.handoff.programs.program",
     "RejectedPath": "batonpass.model.baton.items",
     "Relay": "batonpass.relay",
     "Report": "batonpass.model.baton.items",
+    "Result": "batonpass.handoff.transfer.result",
+    "Run": "batonpass.handoff.live.faces",
     "Seal": "batonpass.model.ledger.seal",
     "VerificationError": "batonpass.errors",
     "WorkItem": "batonpass.model.baton.items",
@@ -88,13 +100,16 @@ _HOMES: _typing.Final = {
     "tool": "batonpass.handoff.tools.declaration",
 }
 
+# Where a name is another one inside: there, the value that a store keeps of a run or a handoff has the short one.
+_INSIDE: _typing.Final = {"Handoff": "LiveHandoff", "Run": "LiveRun"}
+
 
 def __getattr__(name: str) -> _typing.Any:  # noqa: ANN401 - each name has its own type, which type checkers see above
     if name not in _HOMES:
         raise AttributeError(f"module 'batonpass' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES[name]), _INSIDE.get(name, name))
 
 
 def __dir__() -> list[str]:

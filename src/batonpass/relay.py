@@ -4,12 +4,13 @@ import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from batonpass.audit.short_ids import LAST
 from batonpass.clock import Clock, SystemClock
+from batonpass.config import find_settings
 from batonpass.errors import ContentErasedError, StoreReadOnlyError, StoreRefusedError
 from batonpass.model.base.checks import as_member, require_code
 from batonpass.model.base.ids import (
@@ -32,7 +33,7 @@ from batonpass.model.ledger.key import Key, RunKeys
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.seal import Seal
 from batonpass.policy.file_place import find_file
-from batonpass.store.factory import home_by_default, open_store
+from batonpass.store.factory import open_store
 from batonpass.store.port import LedgerStore
 
 if TYPE_CHECKING:
@@ -91,29 +92,33 @@ class Relay:
     @classmethod
     def open(
         cls,
-        ledger: str,
+        ledger: str | PathLike[str] | None = None,
         *,
-        home: Path | None = None,
+        home: str | PathLike[str] | None = None,
         clock: Clock | None = None,
         keys_in_files: bool = False,
         create: bool = True,
         policy: "AnyPolicy | None" = None,
         work_tree: Path | None = None,
     ) -> Self:
-        """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it.
+        """Open a ledger by its URL or its file, or the one of this directory; its keys are in `home`.
+
+        What is not given is as the settings have it: `BATONPASS_LEDGER` or the nearest `.batonpass`, and keys beside a
+        file or in the nearest `.batonpass`.
 
         With `keys_in_files`, run keys outlive this process. A policy is a value or a file, else the nearest
         `batonpass.toml` around the home; one that is wrong raises `PolicyFileError` when a run is begun or taken up,
         not when the ledger is read. Paths in grants are relative to `work_tree`, by default where it is opened.
         """
-        home = home or home_by_default(ledger)
-        if policy is None and home is not None:
-            policy = find_file(home.absolute().parent)
+        settings = find_settings(None if ledger is None else fspath(ledger))
+        place = settings.home if home is None else Path(home)
+        if policy is None:
+            policy = settings.policy or (None if place is None else find_file(place.absolute().parent))
         return cls(
-            open_store(ledger, create=create),
-            home=home,
+            open_store(settings.ledger, create=create),
+            home=place,
             clock=clock,
-            run_keys=_run_keys_in(home) if keys_in_files and home is not None else None,
+            run_keys=_run_keys_in(place) if keys_in_files and place is not None else None,
             policy=policy,
             work_tree=work_tree,
         )

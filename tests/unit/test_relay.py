@@ -38,6 +38,64 @@ def intent_in(relay: Relay) -> ContentId:
     return decode_receipt(started.payload).content["intent"].id
 
 
+def test_without_a_name_it_is_the_ledger_of_this_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for `start()` and for commands: the nearest `.batonpass`, unless the environment names another ledger."""
+    below = tmp_path / "src"
+    below.mkdir()
+    (tmp_path / ".batonpass").mkdir()
+    monkeypatch.chdir(below)
+    with Relay.open() as here:
+        here.start("begin", by=ANA).close()
+    monkeypatch.setenv("BATONPASS_LEDGER", str(tmp_path / "other.db"))
+    with Relay.open() as named:
+        found = named.store.url
+
+    assert (tmp_path / ".batonpass" / "ledger.db").is_file()
+    assert f"sqlite:///{tmp_path}/other.db" == found
+
+
+def test_a_ledger_is_named_by_a_file_or_by_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path, a text and a URL are one ledger, with the keys in the directory that is named by a path or a text."""
+    monkeypatch.chdir(tmp_path)
+    keys = tmp_path / "keys"
+    with Relay.open("a.db", home="keys") as relay:
+        root = relay.start("begin", by=ANA).id
+    for name, home in ((Path("a.db"), keys), (f"sqlite:///{tmp_path}/a.db", str(keys)), (tmp_path / "a.db", keys)):
+        with Relay.open(name, home=home) as relay, relay.store.view() as view:
+            assert root == view.get_run(root).id
+            relay.resume(root).record(Decision("go on", why="it is there"))
+
+    assert (keys / "relay.key").is_file()
+
+
+@pytest.mark.postgres
+def test_on_a_server_the_keys_are_in_the_nearest_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_url: str
+) -> None:
+    """As the settings say, and as commands have it."""
+    monkeypatch.chdir(tmp_path)
+    with Relay.open(postgres_url) as relay:
+        relay.start("begin", by=ANA).close()
+
+    assert (tmp_path / ".batonpass" / "relay.key").is_file()
+
+
+def test_runs_and_handoffs_print_in_a_line(tmp_path: Path) -> None:
+    """Who prints one sees which it is, and not all that it holds."""
+    with Relay.open("memory:", home=tmp_path) as relay, relay.start("begin", by=ANA) as lead:
+        handoff = lead.hand_off("editor", "make it so", deadline="10m")
+        with pytest.raises(ConnectionError), handoff:
+            raise ConnectionError
+        again = handoff.retry()
+        printed = [repr(lead), repr(handoff), repr(again)]
+
+    assert [
+        f"<Run {lead.id} of lead for user:ana, observed>",
+        f"<Handoff {handoff.id}>",
+        f"<NextAttempt at {handoff.id} to editor: 0 calls kept, 0 in doubt>",
+    ] == printed
+
+
 @pytest.mark.parametrize("url", ["memory:", "sqlite:///{}/.batonpass/ledger.db"], ids=["in memory", "in a file"])
 def test_threads_that_use_a_relay_for_the_first_time_at_once_agree(tmp_path: Path, url: str) -> None:
     """Eight threads record as soon as the relay is there: it is founded once, and everything is recorded."""

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -30,16 +31,16 @@ class AsyncRelay(Face[Relay]):
     @classmethod
     def open(
         cls,
-        ledger: str,
+        ledger: str | PathLike[str] | None = None,
         *,
-        home: Path | None = None,
+        home: str | PathLike[str] | None = None,
         clock: Clock | None = None,
         keys_in_files: bool = False,
         create: bool = True,
         policy: AnyPolicy | None = None,
         work_tree: Path | None = None,
     ) -> Opening[Self]:
-        """Open a ledger by its URL; its keys are in `home`, for a SQLite file by default beside it."""
+        """Open a ledger by its URL or its file, or the one of this directory; its keys are in `home`."""
         act = functools.partial(
             Relay.open,
             ledger,

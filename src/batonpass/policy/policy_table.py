@@ -1,6 +1,5 @@
 """From `batonpass.toml` to a policy: every value is checked, and what is wrong is said with its line."""
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from batonpass.errors import InvalidValueError
+from batonpass.model.base.durations import read_duration
 from batonpass.model.base.kinds import Gate, Relation
 from batonpass.model.policy.handoff_policy import UNRULED, HandoffPolicy
 from batonpass.model.policy.policy_rules import (
@@ -43,10 +43,6 @@ from batonpass.policy.document import (
 )
 from batonpass.policy.file_place import find_file
 from batonpass.policy.grant_tables import grants_of, lines_of
-
-_DURATION: Final = re.compile(r"(\d{1,6})([smhdw])")
-_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
 
 AnyPolicy: TypeAlias = HandoffPolicy | Policy | Path
 
@@ -98,10 +94,10 @@ def policy_of(document: Document) -> Policy:
 
 
 def _duration(place: DocumentPlace) -> timedelta:
-    found = _DURATION.fullmatch(place.value) if isinstance(place.value, str) else None
-    if found is None or int(found[1]) == 0:
-        raise place.error(f'{place.value!r} is no duration; write one like "30m", "12h" or "7d"'[:200])
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    try:
+        return read_duration("duration", place.value)
+    except InvalidValueError as error:
+        raise place.error(error.problem) from None
 
 
 # What `[policy]` may say: of the gates, and of the handoffs that a relay carries.

@@ -38,9 +38,9 @@ from datetime import timedelta
 from pathlib import Path
 from batonpass.dispatch import worker
 from batonpass.relay import Relay
-from batonpass.store.postgres import waiting
+from batonpass.store.postgres import notifications
 worker.TOLD_POLL = timedelta(hours=1)
-waiting._SECOND_LOOK_SECONDS = 3600.0
+notifications._SECOND_LOOK_SECONDS = 3600.0
 stop = threading.Event()
 with Relay.open(sys.argv[1], home=Path(sys.argv[2])) as relay:
     relay.register("editor", lambda run: "edited by " + sys.argv[3])

@@ -45,6 +45,7 @@ from batonpass.handoff.transfer.run_items import (
     state_intent,
 )
 from batonpass.model.base.checks import as_member, require_codes
+from batonpass.model.base.durations import moment_after
 from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, SessionId
 from batonpass.model.base.label import Label, Source, named_sources
 from batonpass.model.base.lifecycle import Carrier, State
@@ -117,6 +118,9 @@ class LiveHandoff:
         self._child: LiveRun | None = None
         self._taken: Holding | None = None
         self.id = handoff
+
+    def __repr__(self) -> str:
+        return f"<Handoff {self.id}>"
 
     @property
     def state(self) -> State:
@@ -423,6 +427,10 @@ class LiveRun(RunCalls):
         self._closed = False
         watch_by_default(desk, holding)
 
+    def __repr__(self) -> str:
+        holding = self._holding
+        return f"<Run {holding.id} of {holding.agent} for {holding.principal}, {holding.working.mode}>"
+
     def record(self, *items: ItemValue, by: str | None = None) -> tuple[Item, ...]:
         """Write items down; they travel with everything that is handed off from now on."""
         return record_items(self._desk, self._holding, items, by=by)
@@ -562,7 +570,7 @@ class LiveRun(RunCalls):
         needs_tools: Sequence[str] = (),
         needs_skills: Sequence[str] = (),
         budget: Budget | None = None,
-        deadline: datetime | None = None,
+        deadline: datetime | timedelta | str | None = None,
         role: str | None = None,
         phase: str | None = None,
         constraints: Iterable[Constraint | str] = (),
@@ -591,13 +599,14 @@ class LiveRun(RunCalls):
         out of what this run may delegate; with either, the child is held to it. Raises `PolicyRefusedError` and, if
         this run cannot give what is asked for, a `GrantError`. `reasoning` is what this run thinks at this moment: an
         artifact, or the place of a message; where it is not said, it is this run's last message and checkpoint.
+        `deadline` is a moment, or how long it is until then: a timedelta, or a text such as "10m".
         """
         asked = asked_for(
             to=to,
             task=task,
             relation=relation,
             carrier=carrier,
-            deadline=deadline,
+            deadline=moment_after("deadline", deadline, self._desk.clock.now()),
             hold=hold,
             key=key,
             carry=carry,

@@ -23,6 +23,10 @@ class NextAttempt(Struct, frozen=True, kw_only=True):
     handoff: Handoff
     kept: Resumption
 
+    def __repr__(self) -> str:
+        kept, doubts = len(self.kept.finished), len(self.kept.in_doubt)
+        return f"<NextAttempt at {self.handoff.id} to {self.handoff.to}: {kept} calls kept, {doubts} in doubt>"
+
 
 def retry(
     desk: Desk,

@@ -52,6 +52,19 @@ def test_where_a_handoff_begins(lead: LiveRun, carrier: Carrier, state: State, *
     assert state is lead.hand_off("editor", "make it so", carrier=carrier, hold=hold).state
 
 
+@pytest.mark.parametrize("deadline", [timedelta(minutes=10), "10m"], ids=["as a duration", "as a text"])
+def test_a_deadline_may_be_how_long_it_is_until_then(lead: LiveRun, deadline: timedelta | str) -> None:
+    """It is a moment from then on, and offered again it is the same handoff."""
+    before = datetime.now(UTC)
+    first = lead.hand_off("editor", "make it so", deadline=deadline)
+    again = lead.hand_off("editor", "make it so", deadline=deadline)
+    found = first.look().deadline
+
+    assert found is not None
+    assert before + timedelta(minutes=10) <= found <= datetime.now(UTC) + timedelta(minutes=10)
+    assert first.id == again.id
+
+
 def test_the_same_offer_is_the_same_handoff(lead: LiveRun, relay: Relay) -> None:
     """Without a key, what was asked for is the key."""
     first = lead.hand_off("editor", "make it so", criteria=["it is so"], decisions=[Decision("a", why="b")])

@@ -1,0 +1,31 @@
+"""Durations as people write them, and moments that are said by how long it is until then."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+from batonpass.errors import InvalidValueError
+
+_FORM: Final = re.compile(r"([0-9]{1,6})([smhdw])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def read_duration(field: str, text: str) -> timedelta:
+    """Return a duration such as "30m". Raises `InvalidValueError` for anything else, and for none at all."""
+    found = _FORM.fullmatch(text) if isinstance(text, str) else None
+    if found is None or int(found[1]) == 0:
+        raise InvalidValueError(field, f'{text!r} is no duration; write one like "30m", "12h" or "7d"'[:200])
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def moment_after(field: str, given: datetime | timedelta | str | None, now: datetime) -> datetime | None:
+    """Return a moment as it is, or the one that is so long after now. Raises `InvalidValueError`."""
+    if given is None or isinstance(given, datetime):
+        return given
+    duration = given if isinstance(given, timedelta) else read_duration(field, given)
+    if duration <= timedelta(0):
+        raise InvalidValueError(field, "is over already; say a moment that is still to come")
+    try:
+        return now + duration
+    except OverflowError:
+        raise InvalidValueError(field, "is later than any calendar goes") from None
