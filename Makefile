@@ -3,12 +3,15 @@
 #   make demo     run the main job and show what it records and finds
 #   make check    what can be judged without running the product: lint, types, imports, the house rules
 #   make test     check, then every test, and the coverage gates
+#   make test-pythons   the wheel on each Python from 3.11 on that this machine has; a part of test
 #   make test-seeds     the generated repositories of the attribution tests, a hundred instead of forty
 #   make bench    print and store the table of ratios
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
 #   make profile        a flame graph of handoffs in .profile/; PROFILE=call, grant, worker or proxy for others
 
-PYTHON ?= python3
+# The newest Python on the path that is new enough and starts: a name there may be a stand-in for one that is not installed.
+PYTHON ?= $(shell for name in python3.14 python3.13 python3.12 python3.11 python3; do \
+	$$name -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
 # One more than there are cores: tests wait for leases, disks and other processes as well.
 WORKERS ?= $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
 
@@ -54,11 +57,16 @@ house:
 # tests/house has just run in check. What is slow runs the same lines again, thousands of times or in many processes, and so
 # does what goes whole ways through the product: measuring their coverage would take twice as long, and the gates hold
 # without it.
-test: check $(CLAUDE_READY) $(MCP_READY)
+test: check test-pythons $(CLAUDE_READY) $(MCP_READY)
 	rm -f .coverage .coverage.*
 	$(BIN)/pytest --ignore=tests/house -m 'not slow and not uncovered' $(SHARED) --cov --cov-report=term
 	$(BIN)/pytest --ignore=tests/house -m 'slow or uncovered' $(SHARED)
 	$(BIN)/coverage report --omit='$(FROM_RELAY_UP)' --fail-under=95
+
+# Each gets an environment of its own in .venv/pythons.
+.PHONY: test-pythons
+test-pythons: $(READY)
+	$(BIN)/python tests/pythons/try_all.py
 
 # As many generated repositories as the figures in bench/ are about; `make test` plays fewer.
 .PHONY: test-seeds
@@ -130,6 +138,7 @@ clean:
 
 # pip only fetches uv, by the hash in the lock; uv installs the rest.
 $(UV):
+	@test -n '$(PYTHON)' || { echo 'There is no Python 3.11 or newer on the path: install one, or name it with make PYTHON=…'; exit 1; }
 	$(PYTHON) -m venv .venv
 	awk '/^[^ ]/ { wanted = /^uv==/ } wanted' requirements.lock > .venv/uv.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.txt
