@@ -11,6 +11,7 @@ if _typing.TYPE_CHECKING:
     from batonpass.errors import BatonpassError, VerificationError
     from batonpass.handoff.live.faces import LiveHandoff as Handoff
     from batonpass.handoff.live.faces import LiveRun as Run
+    from batonpass.handoff.live.faces import current_run
     from batonpass.handoff.programs.program import Program
     from batonpass.handoff.tools.call_context import current_call
     from batonpass.handoff.tools.declaration import tool
@@ -62,6 +63,7 @@ __all__ = [
     "Worker",
     "blame",
     "current_call",
+    "current_run",
     "open_store",
     "start",
     "tool",
@@ -95,6 +97,7 @@ _HOMES: _typing.Final = {
     "Worker": "batonpass.dispatch.worker",
     "blame": "batonpass.adapters.line_blame",
     "current_call": "batonpass.handoff.tools.call_context",
+    "current_run": "batonpass.handoff.live.faces",
     "open_store": "batonpass.store.factory",
     "start": "batonpass.default",
     "tool": "batonpass.handoff.tools.declaration",

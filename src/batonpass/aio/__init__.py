@@ -7,5 +7,6 @@ the pool that the acts on the ledger need.
 
 from batonpass.aio.relay import AsyncRelay
 from batonpass.aio.run import AsyncCall, AsyncHandoff, AsyncRun
+from batonpass.aio.run import current_async_run as current_run
 
-__all__ = ["AsyncCall", "AsyncHandoff", "AsyncRelay", "AsyncRun"]
+__all__ = ["AsyncCall", "AsyncHandoff", "AsyncRelay", "AsyncRun", "current_run"]

@@ -18,7 +18,8 @@ from batonpass.handoff.calls.finish import fail_call, finish_call
 from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.calls.shell_call import NO_VARIABLES, plan_command
 from batonpass.handoff.history.past_calls import Resumption
-from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun, Result, pauses
+from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun, Result, current_run, pauses
+from batonpass.handoff.live.run_scope import RunScope
 from batonpass.handoff.programs.runners import Runner, fail_run, take_report
 from batonpass.handoff.shell.commands import KEPT, Finished
 from batonpass.handoff.tools.call_context import entered
@@ -40,6 +41,7 @@ Returned = TypeVar("Returned")
 
 def end_cancelled(run: LiveRun) -> None:
     """End a run that became durable while whoever asked for it went away: nobody holds it, and it would stay open."""
+    run.as_current().__exit__()
     fail_run(run, asyncio.CancelledError())
 
 
@@ -69,6 +71,8 @@ class AsyncCall(Face[LiveCall]):
 class AsyncHandoff(Face[LiveHandoff]):
     """One task that was handed to an agent. Use it as a context to work on it here."""
 
+    _shown: RunScope | None = None  # while it is entered
+
     def __init__(self, sync: LiveHandoff) -> None:
         super().__init__(sync)
         self.id = sync.id
@@ -97,7 +101,10 @@ class AsyncHandoff(Face[LiveHandoff]):
     cancel = twin(LiveHandoff.cancel)
 
     async def __aenter__(self) -> "AsyncRun":
-        return AsyncRun(await in_thread(self.sync.__enter__, undo=end_cancelled))
+        child = await in_thread(self.sync.__enter__, undo=end_cancelled)
+        self._shown = child.as_current()
+        self._shown.show()  # it was entered in a thread, and is current there
+        return AsyncRun(child)
 
     async def __aexit__(
         self,
@@ -105,6 +112,8 @@ class AsyncHandoff(Face[LiveHandoff]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._shown is not None:
+            self._shown.hide()
         await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))
 
     async def run(self, runner: Runner | None = None, *, lease: Lease | None = None) -> Result:
@@ -124,7 +133,9 @@ class AsyncHandoff(Face[LiveHandoff]):
         if child.sync._holding.replaying:  # noqa: SLF001 - as in the other face: nobody works again for what is finished
             return await in_thread(self.sync._learned)  # noqa: SLF001 - as above
         try:
-            take_report(child.sync, await function(child))
+            with child.as_current():
+                returned = await function(child)
+            take_report(child.sync, returned)
             await child.close()
         except BaseException as error:
             await in_thread(functools.partial(fail_run, child.sync, error))
@@ -171,10 +182,17 @@ class AsyncRun(Face[LiveRun]):
     What touches the ledger is awaited. `report`, `give` and `note_message` only note what is written later.
     """
 
+    _shown: RunScope | None = None  # while it is entered
+
     @property
     def id(self) -> RunId:
         """Return the run's id."""
         return self.sync.id
+
+    @property
+    def parent(self) -> RunId | None:
+        """Return the run that handed its task on; None for a root."""
+        return self.sync.parent
 
     @property
     def root(self) -> RunId:
@@ -374,7 +392,13 @@ class AsyncRun(Face[LiveRun]):
 
         return await self.call(declare(shell, planned.declared), **planned.given)
 
+    def as_current(self) -> RunScope:
+        """Return a context in which `current_run` returns this run; leaving it closes nothing."""
+        return self.sync.as_current()
+
     async def __aenter__(self) -> Self:
+        self._shown = self.as_current()
+        self._shown.show()
         return self
 
     async def __aexit__(
@@ -383,6 +407,8 @@ class AsyncRun(Face[LiveRun]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._shown is not None:
+            self._shown.hide()
         await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))
 
 
@@ -411,3 +437,8 @@ async def _ended(value: Any, name: str) -> tuple[Any, bool]:  # noqa: ANN401 - w
 def _drained(value: Any, name: str) -> Any:  # noqa: ANN401 - as above
     """Return what a synchronous tool returned, in the thread that it ran in: what it holds may belong to that."""
     return drained(value, name) if is_lazy(value) else value
+
+
+def current_async_run() -> AsyncRun:
+    """Return the run that this code works for, to be awaited. Raises `InvalidValueError` as `current_run` does."""
+    return AsyncRun(current_run())

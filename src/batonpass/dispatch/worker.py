@@ -210,7 +210,8 @@ def _take_and_run(handoff: LiveHandoff, runner: Runner, lease: Lease) -> Result:
         return handoff.result()
     holding = child._holding  # noqa: SLF001 - what we hold here
     if not holding.replaying:  # one that is finished has its result: nobody works for it again
-        run_to_end(runner, child)
+        with child.as_current():
+            run_to_end(runner, child)
     return completed_here(holding) or handoff.result()
 
 

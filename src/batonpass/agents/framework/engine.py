@@ -67,11 +67,12 @@ async def ask(
     token = CURRENT.set(here)
     try:
         async with agent:
-            result = await agent.run(
-                prompt,
-                message_history=list(history) or None,
-                usage_limits=UsageLimits(request_limit=config.max_iterations),
-            )
+            with here.run.as_current():
+                result = await agent.run(
+                    prompt,
+                    message_history=list(history) or None,
+                    usage_limits=UsageLimits(request_limit=config.max_iterations),
+                )
     finally:
         CURRENT.reset(token)
     reported = isinstance(result.output, dict)

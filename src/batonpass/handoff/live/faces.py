@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias, cast
 
 from batonpass.errors import FencedError, HandoffAskedError, HandoffError, InvalidValueError, StreamClosedError
 from batonpass.handoff.approvals.decision import decide_call, decide_handoff
@@ -19,6 +19,7 @@ from batonpass.handoff.grants.effective_grant import effective_grant
 from batonpass.handoff.grants.terms import grant_for
 from batonpass.handoff.history.offers import Offer
 from batonpass.handoff.live.run_calls import RunCalls
+from batonpass.handoff.live.run_scope import RunScope, get_current
 from batonpass.handoff.programs.runners import Runner, run_to_end
 from batonpass.handoff.runtime.desk import Desk
 from batonpass.handoff.runtime.run_state import Holding
@@ -150,7 +151,7 @@ class LiveHandoff:
 
     def __enter__(self) -> "LiveRun":
         self._child = self.accept()
-        return self._child
+        return self._child.__enter__()
 
     def __exit__(
         self,
@@ -203,7 +204,8 @@ class LiveHandoff:
         except HandoffError:
             return self.result()
         if not child._holding.replaying:  # noqa: SLF001 - one that is finished has its result: nobody works for it again
-            run_to_end(chosen, child)
+            with child.as_current():
+                run_to_end(chosen, child)
         return self._learned()
 
     def wait(self, timeout: timedelta | None = None) -> Result:
@@ -425,6 +427,7 @@ class LiveRun(RunCalls):
         self._holding = holding
         self._runners = runners
         self._closed = False
+        self._scope = RunScope(self)  # for as long as it is entered
         watch_by_default(desk, holding)
 
     def __repr__(self) -> str:
@@ -693,7 +696,12 @@ class LiveRun(RunCalls):
             close_run(self._desk, self._holding, outcome, error=error)
             self._closed = True
 
+    def as_current(self) -> RunScope:
+        """Return a context in which `current_run` returns this run; leaving it closes nothing."""
+        return RunScope(self)
+
     def __enter__(self) -> Self:
+        self._scope.__enter__()
         return self
 
     def __exit__(
@@ -702,10 +710,21 @@ class LiveRun(RunCalls):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            self.close()
-        else:
-            self.fail(error)
+        try:
+            if error is None:
+                self.close()
+            else:
+                self.fail(error)
+        finally:
+            self._scope.__exit__()
+
+
+def current_run() -> LiveRun:
+    """Return the run that this code works for, as it was entered as a context.
+
+    Raises `InvalidValueError` if there is none, or if in this thread several may be meant.
+    """
+    return cast("LiveRun", get_current())
 
 
 class LiveCall:

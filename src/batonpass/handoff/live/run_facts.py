@@ -25,6 +25,11 @@ class RunFacts:
         return self._holding.root
 
     @property
+    def parent(self) -> RunId | None:
+        """Return the run that handed its task on; None for a root."""
+        return self._holding.working.run.parent
+
+    @property
     def agent(self) -> AgentId:
         """Return who works."""
         return self._holding.agent

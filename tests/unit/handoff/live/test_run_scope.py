@@ -1,0 +1,128 @@
+"""The current run: nobody passes runs through their code, and nobody records under somebody else's name."""
+
+import asyncio
+import contextvars
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from batonpass import aio, current_run
+from batonpass.dispatch.worker import Worker
+from batonpass.errors import InvalidValueError
+from batonpass.handoff.live.faces import LiveRun
+from batonpass.relay import Relay
+from tests.unit.handoff.places import ANA
+
+
+def seen() -> str:
+    """Return which run is current, or what is said instead."""
+    try:
+        return current_run().id
+    except InvalidValueError as error:
+        return error.problem
+
+
+def in_thread() -> str:
+    """Return which run is current in a new thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(seen).result()
+
+
+def test_a_run_is_current_until_it_is_left(relay: Relay) -> None:
+    """However deep it goes, and whether it ends well or not."""
+    told = [seen()]
+    with relay.start("begin", by=ANA) as lead:
+        told.append(seen())
+        with lead.hand_off("editor", "one") as child:
+            told.append(seen())
+            with suppress(KeyError), child.hand_off("tester", "two") as deeper:
+                told.append(seen())
+                raise KeyError
+            told.append(seen())
+        told.append(seen())
+    told.append(seen())
+
+    nobody = "there is none here: enter one as a context, as in `with start(…) as run:`"
+    assert [nobody, lead.id, child.id, deeper.id, child.id, lead.id, nobody] == told
+
+
+def test_a_thread_works_for_the_innermost_run(relay: Relay) -> None:
+    """Threads begin with nothing, and there is only one line of runs that could be meant."""
+    with relay.start("begin", by=ANA) as lead, lead.hand_off("editor", "one") as child:
+        inherited = in_thread()
+
+    assert (child.id, True) == (inherited, "there is none here" in in_thread())
+
+
+def test_a_thread_that_may_work_for_several_is_told_so(relay: Relay) -> None:
+    """Of two that are at work side by side none is chosen; a copied context says which."""
+    with relay.start("one", by=ANA) as one:
+        began, ends = threading.Event(), threading.Event()
+
+        def other() -> None:
+            with relay.start("two", by=ANA):
+                began.set()
+                ends.wait(30)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert began.wait(30)
+        here, unknown = seen(), in_thread()
+        with ThreadPoolExecutor(1) as pool:
+            told = pool.submit(contextvars.copy_context().run, seen).result()
+        ends.set()
+        thread.join()
+
+    assert (one.id, one.id, True) == (here, told, "several are worked on at once" in unknown)
+
+
+def test_a_runner_works_for_its_run(relay: Relay) -> None:
+    """Here, and in a worker."""
+    found: list[tuple[str, str]] = []
+
+    def work(run: LiveRun) -> None:
+        found.append((run.id, seen()))
+
+    relay.register("editor", work)
+    with relay.start("begin", by=ANA) as lead:
+        lead.hand_off("editor", "here").wait()
+        lead.hand_off("editor", "there", carrier="worker")
+        Worker(relay).work_one()
+
+    assert 2 == len(found)
+    assert all(run == current for run, current in found)
+
+
+def test_holding_a_run_is_enough_to_make_it_current(relay: Relay) -> None:
+    """Twice inside of each other is as good as once, and nothing is closed by it."""
+    lead = relay.start("begin", by=ANA)
+    with lead.as_current():
+        with lead.as_current():
+            pass
+        told = (seen(), in_thread())
+    lead.close()
+
+    assert (lead.id, lead.id) == told
+    assert "there is none here" in seen()
+
+
+def test_tasks_inherit_it(relay: Relay) -> None:
+    """Each task works for the run of whoever started it, though all of them share a thread."""
+
+    async def task() -> tuple[str, str]:
+        await asyncio.sleep(0)
+        return aio.current_run().id, await asyncio.to_thread(seen)
+
+    async def child(lead: aio.AsyncRun, name: str) -> bool:
+        async with lead.hand_off("editor", name) as run:
+            return {(run.id, run.id)} == set(await asyncio.gather(task(), task()))
+
+    async def all_of_them() -> tuple[list[bool], tuple[str, str], str]:
+        async with aio.AsyncRelay(relay).start("begin", by=ANA) as lead:
+            children = await asyncio.gather(*(child(lead, f"part {number}") for number in range(5)))
+            return children, await task(), lead.id
+
+    children, after, lead = asyncio.run(all_of_them())
+
+    assert ([True] * 5, (lead, lead)) == (children, after)
+    assert "there is none here" in seen()
