@@ -61,6 +61,7 @@ def state_intent(
 ) -> tuple[Item, tuple[HandoffId, ...]]:
     """Write down what the human says now; return it, and which running children do not know of it."""
     (item,) = record_items(desk, holding, (Statement(text),), by=by or holding.principal)
+    holding.stated = None  # its next offer has to look again, and need not be refused to find that out
     with desk.store.view() as view:
         running = tuple(
             handoff.id
