@@ -57,7 +57,10 @@ class Tail:
     def committed(self, connection: apsw.Connection) -> None:
         """Remember the state of the ledger that our own commit has just made."""
         # Others may have committed by now: that shows when the next transaction begins, in this count as well.
-        self._version = connection.data_version()
+        try:
+            self._version = connection.data_version()
+        except apsw.Error:
+            self.forget()  # what is durable is durable; whoever comes next reads the tail again
 
     def catch_up(self, connection: Statements) -> set[str]:
         """Return the ids of receipts and contents that are in no index; another connection may have added some."""
