@@ -41,7 +41,6 @@ Returned = TypeVar("Returned")
 
 def end_cancelled(run: LiveRun) -> None:
     """End a run that became durable while whoever asked for it went away: nobody holds it, and it would stay open."""
-    run.as_current().__exit__()
     fail_run(run, asyncio.CancelledError())
 
 
@@ -103,7 +102,7 @@ class AsyncHandoff(Face[LiveHandoff]):
     async def __aenter__(self) -> "AsyncRun":
         child = await in_thread(self.sync.__enter__, undo=end_cancelled)
         self._shown = child.as_current()
-        self._shown.show()  # it was entered in a thread, and is current there
+        self._shown.__enter__()  # it was entered in a thread, and is current there
         return AsyncRun(child)
 
     async def __aexit__(
@@ -113,7 +112,7 @@ class AsyncHandoff(Face[LiveHandoff]):
         trace: TracebackType | None,
     ) -> None:
         if self._shown is not None:
-            self._shown.hide()
+            self._shown.__exit__()
         await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))
 
     async def run(self, runner: Runner | None = None, *, lease: Lease | None = None) -> Result:
@@ -398,7 +397,7 @@ class AsyncRun(Face[LiveRun]):
 
     async def __aenter__(self) -> Self:
         self._shown = self.as_current()
-        self._shown.show()
+        self._shown.__enter__()
         return self
 
     async def __aexit__(
@@ -408,7 +407,7 @@ class AsyncRun(Face[LiveRun]):
         trace: TracebackType | None,
     ) -> None:
         if self._shown is not None:
-            self._shown.hide()
+            self._shown.__exit__()
         await in_thread(functools.partial(self.sync.__exit__, kind, error, trace))
 
 

@@ -287,6 +287,8 @@ class LiveHandoff:
         evidence = self._evidence(command, check, verdict, cwd)
         who = by or self._caller()
         judged = verdict_of.judge(self._desk, self.id, evidence, by=who)
+        if judged.state is State.VERIFIED and self._parent is not None:
+            self._parent.watched.discard(self.id)  # nothing ever makes it unverified again
         if judged.state is State.VERIFIED and evidence.passed and self._parent is not None:
             done = WorkItem(
                 self.baton().task,
@@ -722,7 +724,7 @@ class LiveRun(RunCalls):
 def current_run() -> LiveRun:
     """Return the run that this code works for, as it was entered as a context.
 
-    Raises `InvalidValueError` if there is none, or if in this thread several may be meant.
+    Raises `InvalidValueError` if there is none.
     """
     return cast("LiveRun", get_current())
 

@@ -75,6 +75,7 @@ class Holding(Struct, kw_only=True, weakref=True, eq=False):
     handed_off: set[HandoffId] = field(default_factory=set)
     begun: set[RunId] = field(default_factory=set)  # attempts at those that this very process began
     learned: set[RunId] = field(default_factory=set)  # attempts at those whose end it knows
+    acted_on: frozenset[HandoffId] = frozenset()  # of those watched, which somebody had judged when it last looked
     watched: set[HandoffId] = field(default_factory=set)  # those whose result it may go on with, not yet reported
     identical: dict[bytes, int] = field(default_factory=dict)  # how many calls were like each other
     taken_back: dict[bytes, list[int]] = field(default_factory=dict)  # numbers that are free again

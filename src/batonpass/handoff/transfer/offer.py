@@ -181,13 +181,21 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
     a run that has looked before takes for granted that nothing was added, and the commit sees whether that is so.
     """
     desk, holding = pending.desk, pending.holding
-    if holding.stated is not None and not pending.reads and not any(map(requires_lineage, pending.policies)):
+    reads = pending.reads or holding.stated is None or not holding.acted_on.isdisjoint(holding.watched)
+    if holding.stated is not None and not reads and not any(map(requires_lineage, pending.policies)):
         pending.unverified = tuple(sorted(holding.watched))
         pending.premise = Premise(root=holding.root, statements=len(holding.stated), untouched=pending.unverified)
         return holding.stated
     with desk.store.view() as view:
         stated = holding.stated = tuple(find_statements(view, holding.root, holding.notes))
-        pending.unverified = tuple(find_unverified(view, holding.watched))
+        watched = frozenset(holding.watched)
+        pending.unverified = tuple(find_unverified(view, watched))
+        # Of what somebody acted on, only a new attempt can be unverified again, and what is verified gets none. The
+        # rest is looked at each time: to take for granted that it is untouched would fail at each commit.
+        acted_on = watched.difference(pending.unverified)
+        verified = {handoff for handoff in acted_on if view.get_handoff(handoff).state is State.VERIFIED}
+        holding.acted_on = acted_on - verified
+        holding.watched -= verified
         if any(map(requires_lineage, pending.policies)):
             pending.lineage = read_lineage(view, holding.working.run)
     holding.add(*stated)

@@ -1,5 +1,6 @@
 """Offering a task: durable in one commit, once for each key, and complete where the policy says so."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -11,6 +12,7 @@ from batonpass.model.base.kinds import Relation
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.baton import Budget
 from batonpass.model.baton.items import Constraint, Decision, OpenQuestion, RejectedPath, WorkItem
+from batonpass.model.ledger.entry import Entry
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 from tests.unit.handoff.places import (
@@ -233,6 +235,38 @@ def test_an_offer_knows_what_others_said_and_judged_meanwhile(places: Places) ->
     assert elsewhere.id == waits.look().run
     assert ["Add it up", "to the cent"] == [said.text for said in third.baton().intent]
     assert (second.id,) == bodies(here, "handoff.initiated")[-1].unverified
+
+
+def test_what_was_judged_is_offered_upon_at_the_first_try(
+    lead: LiveRun, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever verifies or waives each result writes each offer once, and holds on to none that is verified."""
+    appended: list[Sequence[Entry]] = []
+    append = relay.store.append
+
+    def counted(entries: Sequence[Entry]) -> None:
+        appended.append(entries)
+        append(entries)
+
+    monkeypatch.setattr(relay.store, "append", counted)
+    tries = []
+    for number in range(6):
+        before = len(appended)
+        handoff = lead.hand_off("editor", f"part {number}")
+        tries.append(len(appended) - before)
+        with handoff as child:
+            child.report("done")
+        if number % 3 == 2:
+            handoff.accept_unverified("a prototype only")
+        elif number % 3 == 1:
+            relay.handoff(handoff.id).verify(by=ANA, verdict="somebody else looked")
+        else:
+            handoff.verify(by=ANA, verdict="I looked")
+
+    # After what others did, once: it could not be known before. The last waiver was not offered upon yet.
+    assert [1, 1, 2, 2, 1, 1] == tries
+    assert [()] * 6 == [body.unverified for body in bodies(relay, "handoff.initiated")]
+    assert 2 >= len(lead._holding.watched)
 
 
 def test_the_policy_may_want_verified_results_only(places: Places) -> None:
