@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from batonpass.accounts.trail.trail_values import Trail
     from batonpass.audit.verification.evidence import Evidence
     from batonpass.credentials import Provider
-    from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun
+    from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+    from batonpass.handoff.live.held_call import LiveCall
     from batonpass.handoff.programs.runners import Runner
     from batonpass.handoff.runtime.desk import Desk
     from batonpass.handoff.runtime.membership import Membership
@@ -320,7 +321,7 @@ class Relay:
         Raises `NotFoundError` or `AmbiguousIdError`.
         """
         from batonpass.audit.held_ids import get_held  # noqa: PLC0415 - as above
-        from batonpass.handoff.live.faces import LiveCall  # noqa: PLC0415 - as above
+        from batonpass.handoff.live.held_call import LiveCall  # noqa: PLC0415 - as above
         from batonpass.records.hold import get_held_call  # noqa: PLC0415 - as above
 
         with self._store.view() as view:

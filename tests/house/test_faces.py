@@ -6,7 +6,8 @@ from typing import Any, Final
 import pytest
 
 from batonpass.aio import AsyncCall, AsyncHandoff, AsyncRelay, AsyncRun
-from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.live.held_call import LiveCall
 from batonpass.relay import Relay
 
 PAIRS: Final = [

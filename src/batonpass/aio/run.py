@@ -18,7 +18,8 @@ from batonpass.handoff.calls.finish import fail_call, finish_call
 from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.calls.shell_call import NO_VARIABLES, plan_command
 from batonpass.handoff.history.past_calls import Resumption
-from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun, Result, current_run, pauses
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun, Result, current_run, pauses
+from batonpass.handoff.live.held_call import LiveCall
 from batonpass.handoff.live.run_scope import RunScope
 from batonpass.handoff.programs.runners import Runner, fail_run, take_report
 from batonpass.handoff.shell.commands import KEPT, Finished

@@ -17,7 +17,8 @@ from batonpass.cli.input.passphrase import unlock
 from batonpass.cli.output.terminal import is_terminal, paint, say, say_json, tell
 from batonpass.errors import UnprovenError
 from batonpass.handoff.approvals.decision_sheet import Material
-from batonpass.handoff.live.faces import LiveCall, LiveHandoff
+from batonpass.handoff.live.faces import LiveHandoff
+from batonpass.handoff.live.held_call import LiveCall
 from batonpass.model.base.lifecycle import State
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.hold import find_decision

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, cast
 
 from batonpass.errors import FencedError, HandoffAskedError, HandoffError, InvalidValueError, StreamClosedError
-from batonpass.handoff.approvals.decision import decide_call, decide_handoff
-from batonpass.handoff.approvals.decision_sheet import Material, show_call, show_handoff
+from batonpass.handoff.approvals.decision import decide_handoff
+from batonpass.handoff.approvals.decision_sheet import Material, show_handoff
 from batonpass.handoff.calls.call_proof import prove_call
 from batonpass.handoff.calls.call_receipts import deny_call
 from batonpass.handoff.calls.unexplained import watch_by_default
@@ -727,37 +727,3 @@ def current_run() -> LiveRun:
     Raises `InvalidValueError` if there is none.
     """
     return cast("LiveRun", get_current())
-
-
-class LiveCall:
-    """A call of a root, or of an attempt that stays open, that waits for somebody; whichever process has its run."""
-
-    def __init__(self, desk: Desk, call: CallId) -> None:
-        self._desk = desk
-        self.id = call
-
-    def material(self) -> Material:
-        """Return what somebody has to be shown before they decide."""
-        return show_call(self._desk, self.id)
-
-    def approve(
-        self,
-        *,
-        by: str | Approver,
-        reason: str | None = None,
-        shown: Material | None = None,
-        looked_ms: int | None = None,
-    ) -> None:
-        """Let it be made. An `Approver` signs that; of anybody else it is taken as said, and unproven."""
-        decide_call(self._desk, self.id, approved=True, by=by, reason=reason, shown=shown, looked_ms=looked_ms)
-
-    def deny(
-        self,
-        *,
-        by: str | Approver,
-        reason: str,
-        shown: Material | None = None,
-        looked_ms: int | None = None,
-    ) -> None:
-        """Do not let it be made, for good."""
-        decide_call(self._desk, self.id, approved=False, by=by, reason=reason, shown=shown, looked_ms=looked_ms)

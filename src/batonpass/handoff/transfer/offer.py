@@ -52,6 +52,8 @@ from batonpass.wire.documents import encode_brief, to_document
 # A key that is taken by one of these is free again: nothing of it will ever run.
 _DEAD: Final = frozenset({State.CANCELLED, State.EXPIRED, State.DENIED})
 _GENERATIONS: Final = 1000
+# Each time somebody said more between looking and writing; so many times in a row is a fault, not a race.
+_TRIES: Final = 64
 
 
 _handoff: Final = unchecked_maker(Handoff)  # it repeats what its receipt says, which was checked
@@ -92,10 +94,7 @@ def offer_task(
                 policies=_policies(desk.policy, asked.policy),
                 beside=beside,
             )
-            try:
-                return _pass(pending)
-            except PremiseError:
-                return _pass(pending.again())
+            return _pass_in_time(pending)
         except OfferedAlreadyError as taken:
             with desk.store.view() as view:
                 known = view.get_handoff(HandoffId(taken.handoff))
@@ -118,6 +117,16 @@ def _policies(ruled: HandoffPolicy, own: HandoffPolicy | None) -> tuple[HandoffP
     return (own,) if ruled == UNRULED else (ruled, own)
 
 
+def _pass_in_time(pending: PendingOffer) -> OfferedHandoff:
+    """Let an offer pass as the tree stands when it is written; while others speak in it, gather once more."""
+    for _ in range(_TRIES):
+        try:
+            return _pass(pending)
+        except PremiseError:
+            pending = pending.again()
+    raise PremiseError(pending.holding.root)
+
+
 def _pass(pending: PendingOffer) -> OfferedHandoff:
     """Gather what travels, ask one question after the other, and record the offer before anything of it runs.
 
@@ -129,7 +138,7 @@ def _pass(pending: PendingOffer) -> OfferedHandoff:
         _pass_gates(pending)
         _grant(pending)
     except (PolicyRefusedError, GrantError) as refusal:
-        if pending.premise is not None:
+        if not pending.looked:
             raise PremiseError(pending.holding.root) from None  # nobody is refused for what was not looked at
         pending.refuse(refusal)
     return _write(pending)
@@ -199,6 +208,9 @@ def _look(pending: PendingOffer) -> tuple[Item, ...]:
         if any(map(requires_lineage, pending.policies)):
             pending.lineage = read_lineage(view, holding.working.run)
     holding.add(*stated)
+    pending.looked = True
+    # Of what was read just now too: until it is written, a human may say more. What became of results was read.
+    pending.premise = Premise(root=holding.root, statements=len(stated))
     return stated
 
 

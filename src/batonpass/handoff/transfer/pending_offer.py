@@ -35,7 +35,8 @@ class PendingOffer(Struct, kw_only=True):
     beside: tuple[Content, ...] = ()  # what its door adds to its receipts, such as where it heard of the handoff
 
     reads: bool = False  # what happened in the tree is read, and not taken for granted
-    premise: Premise | None = None  # what was taken for granted
+    looked: bool = False  # it was read
+    premise: Premise | None = None  # what has to be so when it is written
 
     items: tuple[Item, ...] = ()  # all that travels with it
     contents: tuple[Content, ...] = ()  # the words of what is new among that

@@ -21,7 +21,8 @@ from batonpass.errors import (
     UnprovenError,
 )
 from batonpass.handoff.history.holds import is_proven
-from batonpass.handoff.live.faces import LiveCall, LiveHandoff
+from batonpass.handoff.live.faces import LiveHandoff
+from batonpass.handoff.live.held_call import LiveCall
 from batonpass.handoff.runtime.shown_sheets import Showings
 from batonpass.model.base.ids import CallId, PrincipalId
 from batonpass.model.base.lifecycle import State

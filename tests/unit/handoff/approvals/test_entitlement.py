@@ -3,7 +3,8 @@
 import pytest
 
 from batonpass.errors import CallSuspendedError, OutOfScopeError
-from batonpass.handoff.live.faces import LiveCall, LiveHandoff, LiveRun
+from batonpass.handoff.live.faces import LiveHandoff, LiveRun
+from batonpass.handoff.live.held_call import LiveCall
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import CallId, PrincipalId
 from batonpass.model.base.lifecycle import State

@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from batonpass.errors import CallDecidedError, CallSuspendedError, FourEyesError, NotApproverError, UnprovenError
-from batonpass.handoff.live.faces import LiveCall, LiveHandoff
+from batonpass.handoff.live.faces import LiveHandoff
+from batonpass.handoff.live.held_call import LiveCall
 from batonpass.model.base.ids import PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Gate, HandoffApproved, ToolApproved
