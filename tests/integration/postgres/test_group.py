@@ -42,12 +42,13 @@ pytestmark = pytest.mark.postgres
 def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return how many shared each commit that was shared."""
     sizes: list[int] = []
+    write_all = group_commit._write_all
 
     def counted(connection: psycopg.Connection, entries: Sequence[Entry]) -> list[bool]:
         sizes.append(len(entries))
-        return write_each(connection, entries)
+        return write_all(connection, entries)
 
-    monkeypatch.setattr(group_commit, "write_each", counted)
+    monkeypatch.setattr(group_commit, "_write_all", counted)
     return sizes
 
 
