@@ -267,6 +267,8 @@ def main(folder: Path) -> None:
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         if source.suffix == ".md":
             text = moved(dressed(source.read_text(encoding="utf-8"), source), source, placed)
+            if place == "glossary.md":  # it is alone in its part, so there is nothing to navigate
+                text = f"---\nhide: [navigation]\n---\n\n{text}"
             (folder / place).write_text(text, encoding="utf-8")
         else:
             shutil.copyfile(source, folder / place)

@@ -10,8 +10,10 @@ if (location.protocol === "file:") {
       const script = (source) => `<script src="${source}"><\/script>`;
       this.inside.document.open();
       this.inside.document.write(`<script>
-        postMessage = (data) =>
+        postMessage = (given) => {
+          const data = structuredClone(given);
           setTimeout(() => parent.dispatchEvent(new MessageEvent("from-frame", { data, source: window })));
+        };
         importScripts = (...sources) => Promise.all(sources.map((source) => new Promise((done, failed) => {
           const element = document.createElement("script");
           element.src = source; element.onload = done; element.onerror = failed;
@@ -26,7 +28,8 @@ if (location.protocol === "file:") {
         this.dispatchEvent(message);
       });
     }
-    postMessage(data) {
+    postMessage(given) {
+      const data = structuredClone(given);  // as with a worker, neither side sees what the other changes later
       const send = () => setTimeout(() => this.inside.dispatchEvent(new MessageEvent("message", { data })));
       if (this.inside.document.readyState === "complete") send();
       else this.inside.addEventListener("load", send, { once: true });
