@@ -69,7 +69,7 @@ class Passages(Generic[Name]):
     # How many texts have each block and token, without long texts. If there are no long texts, a value without any of
     # these marks needs no comparison.
     _marks: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
-    _long: int = 0  # texts whose blocks and telling words are not among these
+    _long: int = 0  # number of long texts, which are not in the index
 
     def add(self, name: Name, text: str) -> None:
         """Add a text."""
@@ -119,7 +119,8 @@ class Passages(Generic[Name]):
             reading = Reading(value[:left])
             left -= len(value)
             tokens = frozenset(token.key for token in find_tokens(reading.plain))
-            windows = _windows(reading.letters)
+            letters = reading.letters
+            windows = {letters[at : at + BLOCK] for at in range(len(letters) - BLOCK + 1)}
             if not tokens and not windows:
                 continue  # shorter than a block and without tokens: it cannot match
             may_be_whole = _may_be_whole(reading)
@@ -176,10 +177,6 @@ def _is_whole(text: _Text, reading: Reading) -> bool:
 
 def _may_be_whole(reading: Reading) -> bool:
     return _SHORTEST_WHOLE <= len(reading.letters) < PASSAGE
-
-
-def _windows(letters: str) -> set[str]:
-    return {letters[at : at + BLOCK] for at in range(len(letters) - BLOCK + 1)}
 
 
 def _runs(source: _Text, reading: Reading) -> Iterator[Span]:
