@@ -179,6 +179,9 @@ def deny(event: bytes, why: str) -> bytes:
 
 def attend(call: HookInvocation) -> bytes:
     """Return the answer to Claude Code for the event on stdin."""
+    # No output means "go on" to Claude Code. That is right for an observed session, which we must never stop, and wrong
+    # for an enforced one, in which no call may be made without a receipt: there every failure is an explicit denial.
+    # Either way the event is spooled first, if there is a ledger to spool it in, so that the gap gets on record.
     event = b""
     kept = False
     try:
