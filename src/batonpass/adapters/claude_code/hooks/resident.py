@@ -191,8 +191,8 @@ class Resident:
 
     def _answered(self, body: bytes) -> bytes:
         """Return the answer to an accepted event. Never raises."""
-        # Once an event is accepted, the hook command does not send it again. So a failure is recorded as a gap here, and
-        # only if that fails too ("failed") the command spools the event.
+        # The hook command does not send an accepted event again. So a failure is recorded as a gap here, and only if
+        # that fails too ("failed"), the command spools the event.
         self._opened.wait()
         if self._recorder is None:
             return f"failed {self._problem}\n".encode()
