@@ -301,7 +301,7 @@ def test_before_the_first_commit_there_is_no_history(tmp_path: Path) -> None:
     desk.records("run_a", TOTAL)
     history = read_history(desk.repository(), "invoice.py", TOTAL.encode(), desk.changes)
 
-    assert (["run_a"], ("nothing is committed yet",)) == (desk.runs(), history.notes)
+    assert (["run_a"], ("the repository has no commit yet",)) == (desk.runs(), history.notes)
 
 
 def test_where_nothing_was_recorded_git_is_asked_for_its_own_answer_only(desk: Desk) -> None:
@@ -338,7 +338,7 @@ def test_a_name_that_cannot_be_passed_on_is_no_error(desk: Desk) -> None:
     """No program can be given a zero byte."""
     [note] = read_history(desk.repository(), "a\0b", b"", []).notes
 
-    assert note.startswith("git could not be asked: ")
+    assert note.startswith("git could not be started: ")
 
 
 def test_a_history_that_is_cut_short_says_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +347,7 @@ def test_a_history_that_is_cut_short_says_so(desk: Desk, monkeypatch: pytest.Mon
     data = (desk.root / "invoice.py").read_bytes()
     history = read_history(desk.repository(), "invoice.py", data, desk.changes)
 
-    assert ("git's history is read no further than 1 commits back",) == history.notes
+    assert ("git's history was read only 1 commits back",) == history.notes
     assert ["run_c", "run_a", "run_a", "run_a"] == [
         one.run for one in attribute("invoice.py", data, desk.changes, history)
     ]

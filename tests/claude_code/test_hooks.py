@@ -131,7 +131,7 @@ def test_enforced_nothing_runs_without_a_recorder(hooked: Hooked, play: Play) ->
     (hooked.home / client.LOG).mkdir()
     told = results_in(play("--enforce"))
 
-    assert "no call may be made unrecorded here" in told["look"]
+    assert "unrecorded calls are not allowed here" in told["look"]
     assert "stop and ask the user to run `batonpass doctor`" in told["look"]
     assert "one\n" == (hooked.folder / "a.py").read_text(encoding="utf-8")
     assert hooked.spooled() > 0

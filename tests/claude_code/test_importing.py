@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.importer.transcript_import import ImportCounts, import_transcripts
+from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
+from batonpass.adapters.claude_code.importer.transcript_import import import_transcripts
 from batonpass.model.base.ids import RunId
 from batonpass.model.bodies.body import Kind, ToolCompleted
 from batonpass.model.ledger.receipt import Receipt

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from batonpass.adapters.claude_code.importer.import_sources import series_of, session_id_of
-from batonpass.adapters.claude_code.importer.transcript_import import ImportCounts, import_transcripts
+from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
+from batonpass.adapters.claude_code.importer.transcript_import import import_transcripts
 from batonpass.adapters.line_blame import blame_at
 from tests.claude_code.recorded import AGAIN, CONSTRAINT, FIX, HALF_EVEN, LONG, NOTES, SLOWLY, Recorded, record
 from tests.claude_code.story import FIXED

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from batonpass.adapters.claude_code.hooks.events import denied
 from batonpass.adapters.claude_code.hooks.rules.directory_policy import DirectoryPolicy
-from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder, denied
+from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
 from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.errors import BatonpassError
 from batonpass.testing.doors import PERSON, Door, DoorConformance, HandoffConformance, Opened, Stage

@@ -1,1 +1,1 @@
-"""Frameworks and programs that people already use: what they keep and do, in the words of the ledger."""
+"""Adapters for programs that people already use: their events and records become receipts."""

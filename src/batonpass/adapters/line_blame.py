@@ -1,4 +1,4 @@
-"""Who wrote a line: from the ledger, or, where there is none, from what other programs keep of their work."""
+"""Finds out who wrote a line: from the ledger, or from Claude Code's transcripts if there is no ledger."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -22,35 +22,35 @@ from batonpass.store.factory import MEMORY, SQLITE, open_store
 from batonpass.store.port import LedgerStore, LedgerView
 
 if TYPE_CHECKING:
-    from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript
     from batonpass.relay import Relay
 
 Progress = Callable[[int, int], None]
 
-# Beyond that, what was read is kept in a file until the answer is found.
+# With more bytes of transcripts, the temporary ledger is a file.
 _IN_MEMORY: Final = 16 * 1024 * 1024
 
 
 class TranscriptLedger(Struct, frozen=True, kw_only=True):
-    """A ledger that lasts for one answer, made from transcripts that nobody signed."""
+    """A temporary ledger made from unsigned transcripts, for one answer."""
 
     relay: "Relay"
     project: Path
-    found: int  # sessions of the project
-    read: int  # those that were read
+    found: int  # all sessions of the project
+    read: int  # sessions that were read
     problems: int
 
 
 def blame(
     path: str | os.PathLike[str], line: int | tuple[int, int] | None = None, *, relay: "Relay | None" = None
 ) -> Blame:
-    """Return who wrote a line of a file, lines from one to another, or all of them.
+    """Return who wrote a line of a file, a range of lines, or all lines.
 
-    From this relay's ledger, else from that of this directory. If there is none, from the transcripts that Claude Code
-    keeps; then `transcripts` says how many sessions were read. Raises `InvalidValueError` if there is no such file or
-    line, and `StoreUnavailableError` if there are neither a ledger nor transcripts.
+    The answer comes from this relay's ledger, else from the ledger of this directory. If there is none, it comes from
+    Claude Code's transcripts, and `transcripts` is the number of sessions that were read. Raises `InvalidValueError` if
+    the file or line does not exist, and `StoreUnavailableError` if there are neither a ledger nor transcripts.
     """
-    lines = as_lines(line)
+    first, last = line if isinstance(line, tuple) else (line, line)
+    lines = None if first is None or last is None else Lines(first=first, last=last)
     if relay is not None:
         return blame_at(relay, Path(path), lines)
     settings = find_ledger(Path(path))
@@ -58,36 +58,28 @@ def blame(
         with heard(Path(path)) as told:
             return replace(blame_at(told.relay, Path(path), lines), transcripts=told.read)
     if settings == find_settings():
-        from batonpass.default import default_relay  # noqa: PLC0415 - only programs have one
+        from batonpass.default import default_relay  # noqa: PLC0415 - only programs have a default relay
 
         return blame_at(default_relay(create=False), Path(path), lines)
     with closing(open_store(settings.ledger, create=False)) as beside:
         return blame_in(beside, Path(path), lines)
 
 
-def as_lines(line: int | tuple[int, int] | None) -> Lines | None:
-    """Return which lines are meant."""
-    if line is None:
-        return None
-    first, last = line if isinstance(line, tuple) else (line, line)
-    return Lines(first=first, last=last)
-
-
 def blame_at(relay: "Relay", path: Path, lines: Lines | None = None) -> Blame:
-    """Return who wrote lines of a file, from one ledger."""
+    """Return who wrote lines of a file, from the ledger of a relay."""
     return blame_in(relay.store, path, lines)
 
 
 def blame_in(store: LedgerStore, path: Path, lines: Lines | None = None) -> Blame:
-    """Return who wrote lines of a file, from one store: reading takes no keys."""
+    """Return who wrote lines of a file, from a store. Reading needs no keys."""
     with store.view() as view:
         return blame_file(view, asked_file(path), lines)
 
 
 def find_span(where: str) -> CommitSpan | None:
-    """Return the diff that is meant: a directory with what is not committed there, a commit, or `BASE..HEAD`.
+    """Return the diff that a user names: a directory with its uncommitted changes, a commit, or `BASE..HEAD`.
 
-    None if it is none of them. Raises `NotFoundError` if one end of a diff is no commit.
+    None if it is none of these. Raises `NotFoundError` if one end of a diff is not a commit.
     """
     path = Path(where)
     is_directory = path.is_dir()
@@ -102,7 +94,7 @@ def find_span(where: str) -> CommitSpan | None:
 
 
 def blame_span(view: LedgerView, span: CommitSpan) -> Iterator[BlamedHunk]:
-    """Yield the hunks of a diff with who wrote what they added."""
+    """Yield the hunks of a diff with the authors of their added lines."""
 
     def blame_of(path: str) -> Blame | None:
         whole = span.repository.root / path
@@ -110,7 +102,7 @@ def blame_span(view: LedgerView, span: CommitSpan) -> Iterator[BlamedHunk]:
             try:
                 return blame_file(view, asked_file(whole))
             except InvalidValueError:
-                return None  # too large, a link to nothing, gone meanwhile: the rest of the diff is told all the same
+                return None  # too large, a broken link, or removed meanwhile: the rest of the diff still gets an answer
         data = span.read_file(path)
         place = FilePlace(root=span.repository.root, path=path, roots=tuple(_roots()))
         asked = AskedFile(place=place, data=data, environment=os.environ, at=span.head)
@@ -120,15 +112,15 @@ def blame_span(view: LedgerView, span: CommitSpan) -> Iterator[BlamedHunk]:
 
 
 def asked_file(path: Path) -> AskedFile:
-    """Return a file as it is now. Raises `InvalidValueError` for what is no file."""
-    data = read_file(path)  # before anything else: it refuses what is no path
+    """Return a file as it is now. Raises `InvalidValueError` if it is not a file."""
+    data = read_file(path)  # first, because it refuses invalid paths
     return AskedFile(place=place_of(path, roots=_roots()), data=data, environment=os.environ)
 
 
 def find_ledger(path: Path | None, ledger: str | None = None) -> Settings | None:
-    """Return the ledger to ask about a file: what was named, else the nearest from here, else the nearest to the file.
+    """Return the ledger for questions about a file: the named one, else the nearest from here, else from the file.
 
-    None if nobody named one and none is there.
+    None if none is named and none exists.
     """
     found = find_settings(ledger)
     if ledger or os.environ.get(LEDGER) or _is_there(found):
@@ -142,7 +134,7 @@ def _is_there(settings: Settings) -> bool:
 
 
 def _roots() -> Iterator[Path]:
-    """Yield where paths may have been told from: where the ledger lies, and here."""
+    """Yield the directories that recorded paths may be relative to: the ledger's, and the current one."""
     home = find_settings().home
     if home is not None:
         yield home.parent
@@ -158,14 +150,13 @@ def project_of(path: Path) -> Path:
 
 @contextmanager
 def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[TranscriptLedger]:
-    """Read the transcripts that may tell of a file, or of the project here, into a ledger that is gone afterwards.
+    """Read the transcripts that may mention a file, or all of this project, into a temporary ledger.
 
     Raises `StoreUnavailableError` if there are none.
     """
-    # What makes a ledger of transcripts takes a while to import, and where there is a ledger nobody needs it.
+    # These imports are slow, and not needed where there is a ledger.
     from batonpass.adapters.claude_code.importer.transcript_import import import_transcripts  # noqa: PLC0415 - as above
-    from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts  # noqa: PLC0415 - as above
-    from batonpass.adapters.claude_code.transcripts.transcript_search import mentioning, total_size  # noqa: PLC0415 - as above
+    from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts, mentioning  # noqa: PLC0415 - as above
     from batonpass.relay import Relay  # noqa: PLC0415 - as above
 
     project = Path.cwd().resolve() if path is None else project_of(path)
@@ -177,19 +168,16 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[Tr
     wanted = found if path is None else list(filter(mentioning(find_names(asked_file(path)).paths), found))
     sessions = {one.session for one in wanted}
 
-    def is_wanted(transcript: "Transcript") -> bool:
-        return transcript.session in sessions
-
     with ExitStack() as stack:
         url, home = MEMORY, None
-        if total_size(wanted) > _IN_MEMORY:
-            from tempfile import TemporaryDirectory  # noqa: PLC0415 - few have so many sessions
+        if sum(sum(one.sizes.values()) for one in wanted) > _IN_MEMORY:
+            from tempfile import TemporaryDirectory  # noqa: PLC0415 - rarely needed
 
             home = Path(stack.enter_context(TemporaryDirectory(prefix="batonpass-blame-")))
             url = f"{SQLITE}{home / 'ledger.db'}"
         relay = stack.enter_context(Relay.open(url, home=home))
-        imported = import_transcripts(relay, project, only=is_wanted, progress=progress)
-        _ = relay.recording  # founds the ledger, if there was nothing to import: an empty one answers, too
+        imported = import_transcripts(relay, project, only=lambda one: one.session in sessions, progress=progress)
+        _ = relay.recording  # creates the ledger even if there was nothing to import, so that questions get an answer
         yield TranscriptLedger(
             relay=relay,
             project=project,

@@ -1,4 +1,4 @@
-"""Edits of other programs' settings: shown as a difference, and written all together or not at all."""
+"""Edits other programs' settings files: shows the difference, and writes all files or none."""
 
 import difflib
 import os
@@ -12,20 +12,20 @@ from batonpass.errors import InvalidValueError
 
 
 class Edit(Struct, frozen=True, kw_only=True):
-    """What becomes of a settings file; None is no file."""
+    """The change of a settings file; None is no file."""
 
     path: Path
     before: str | None
     after: str | None
-    private: bool = False  # if it is a new file, nobody but its owner may read it
+    private: bool = False  # a new file is readable only by its owner
 
     @property
     def is_change(self) -> bool:
-        """Return whether anything would be different."""
+        """Return whether the edit changes anything."""
         return self.before != self.after
 
     def diff(self) -> str:
-        """Return the difference as people read it."""
+        """Return the difference as a unified diff."""
         old, new = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
         name, gone = str(self.path), "/dev/null"
         lines = difflib.unified_diff(
@@ -37,28 +37,29 @@ class Edit(Struct, frozen=True, kw_only=True):
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
     def apply(self) -> None:
-        """Write the file in one step. Raises `InvalidValueError` if somebody else wrote to it meanwhile."""
+        """Write the file atomically. Raises `InvalidValueError` if somebody else changed it meanwhile."""
         apply_all([self])
 
 
 def apply_all(edits: Iterable[Edit]) -> None:
-    """Write all files, each in one step, or none of them.
+    """Write all files, each atomically, or none of them.
 
-    Raises `InvalidValueError` if one cannot be written, or if somebody else wrote to it meanwhile.
+    Raises `InvalidValueError` if one cannot be written, or if somebody else changed it meanwhile.
     """
     staged: list[_Staged] = []
     try:
-        # First everything that can fail for want of space or of rights. What is left is to rename.
+        # All or none: first write every new text, and a copy of every old one, next to its file. Everything that fails
+        # for lack of space or permission fails here. Then only renames are left, and each can be undone by a rename.
         for edit in edits:
             if edit.is_change:
-                staged.append(_Staged.of(edit))  # noqa: PERF401 - if the next one fails, those so far are cleared
+                staged.append(_Staged.of(edit))  # noqa: PERF401 - if one fails, those before it are cleared
         for each in staged:
             each.replace()
     except BaseException as error:
         if left := [each for each in reversed(staged) if not each.put_back()]:
             staged = [each for each in staged if each not in left]
-            where = ", ".join(f"{each.target} is kept in {each.old}" for each in left)
-            raise InvalidValueError("some files", f"are changed and cannot be put back; {where}") from error
+            where = ", ".join(f"the old {each.target} is in {each.old}" for each in left)
+            raise InvalidValueError("some files", f"were changed and cannot be restored; {where}") from error
         if isinstance(error, OSError):
             what = error.filename or "one of the files"
             raise InvalidValueError(str(what), f"cannot be written: {error.strerror}; nothing was changed") from None
@@ -69,7 +70,7 @@ def apply_all(edits: Iterable[Edit]) -> None:
 
 
 def read_settings(path: Path) -> str | None:
-    """Return what is in a file; None if there is none. Raises `InvalidValueError` if it cannot be read."""
+    """Return the content of a file; None if it does not exist. Raises `InvalidValueError` if it cannot be read."""
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -79,7 +80,7 @@ def read_settings(path: Path) -> str | None:
 
 
 class _Staged(Struct, frozen=True):
-    """A file as it is to be and as it was, both written beside it: neither way needs more than a rename."""
+    """The new and the old text of a file, both written next to it, so that a rename suffices in either direction."""
 
     target: Path
     new: Path | None
@@ -89,7 +90,7 @@ class _Staged(Struct, frozen=True):
     def of(cls, edit: Edit) -> "_Staged":
         target = edit.path.resolve()
         if read_settings(target) != edit.before:
-            raise InvalidValueError(str(edit.path), "was changed by somebody else meanwhile; try again")
+            raise InvalidValueError(str(edit.path), "was changed by another program meanwhile; try again")
         target.parent.mkdir(parents=True, exist_ok=True)
         made = 0o600 if edit.private else 0o666 & ~_umask()
         mode = made if edit.before is None else target.stat().st_mode & 0o7777
@@ -108,11 +109,11 @@ class _Staged(Struct, frozen=True):
 
     @property
     def is_replaced(self) -> bool:
-        # The new text stands beside its place until it takes it.
+        # The new text is a separate file until it replaces the target.
         return not self.target.exists() if self.new is None else not self.new.exists()
 
     def put_back(self) -> bool:
-        """Let the file be as it was. Return whether it is."""
+        """Restore the file. Return whether that worked."""
         try:
             if self.is_replaced and self.old is None:
                 self.target.unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""Who wrote the lines of a file: recorded changes, replayed to what the file is now; never a guess."""
+"""Finds out which recorded change wrote a line, and which files a call changed."""

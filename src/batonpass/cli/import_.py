@@ -7,7 +7,8 @@ from typing import Final
 import click
 from msgspec.structs import asdict
 
-from batonpass.adapters.claude_code.importer.transcript_import import ImportCounts, Imported, import_transcripts
+from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
+from batonpass.adapters.claude_code.importer.transcript_import import Imported, import_transcripts
 from batonpass.adapters.claude_code.transcripts.transcript_places import config_directory, find_transcripts
 from batonpass.cli.input.ledger_access import opened_relay
 from batonpass.cli.input.options import json_option, ledger_option, read_moment

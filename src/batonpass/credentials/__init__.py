@@ -1,4 +1,4 @@
-"""Credentials: whose a secret is, where it comes from, and that it goes nowhere else."""
+"""Secrets for tools: where they come from, whose identity they carry, and how they are kept out of the record."""
 
 from batonpass.credentials.port import Credential, CredentialRequest, Provider, Secret
 from batonpass.credentials.providers import FromCommand, FromEnvironment, FromFile, FromKeyring

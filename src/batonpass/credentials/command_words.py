@@ -1,4 +1,4 @@
-"""Secrets among the words of a command: behind an option, in an assignment or a header, or where a program wants it."""
+"""Finds secrets among the words of a command: after an option, in an assignment or a header."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Final
 
 from batonpass.credentials.secret_names import GONE, is_secret_name, is_secret_option
 
-# The short options by which well-known programs are given a secret: the letter says nothing without the program.
+# Short options that take a secret, by program: the letter alone means nothing.
 _SHORT_OPTIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump", "mariadb-admin"), "p"
@@ -20,13 +20,13 @@ _SHORT_OPTIONS: Final[Mapping[str, str]] = {
     "helm login": "p",
 }
 PROGRAMS: Final = tuple(sorted({name.partition(" ")[0] for name in _SHORT_OPTIONS} | {"curl"}))
-# The same in the middle of any text: the option, and its value.
+# The same options in the middle of any text: group 1 is everything up to the value, group 2 the value.
 SHORT_OPTION: Final = "|".join(
     rf"""(?:(\b(?:{programs})\b[^\n;|&]*?\s-{letter}[ =]?)('[^']*'|"[^"]*"|[^\s"'\\]+))"""
     for letter in sorted({*_SHORT_OPTIONS.values()})
     for programs in ["|".join(name for name, given in sorted(_SHORT_OPTIONS.items()) if given == letter)]
 )
-# Of these, what stands behind the colon: the name in front of it is none.
+# Options that take USER:SECRET; only the part after the colon is removed.
 _OF_USERS: Final[Mapping[str, tuple[str, ...]]] = {"curl": ("-u", "-U", "--user", "--proxy-user")}
 
 _ASSIGNMENT: Final = re.compile(r"(?s)([A-Za-z_][A-Za-z0-9_.-]*)=(.+)")
@@ -35,11 +35,11 @@ _HEADER: Final = re.compile(
     r"(\S.*)?"
 )
 _SCHEMES: Final = frozenset({"bearer", "basic", "token", "digest", "negotiate", "apikey"})
-_OF_ANY_LENGTH: Final = frozenset({"bearer", "token", "apikey"})  # no sentence goes on so
+_OF_ANY_LENGTH: Final = frozenset({"bearer", "token", "apikey"})  # in prose these are not followed by a word
 _SHORTEST_ENCODED: Final = 8
 _LONG: Final = 16
 
-# Behind an option in a sentence, these are what somebody says about it, or what stands for a value.
+# Words that follow an option in prose or in a usage text: they are not its value.
 _SAID: Final = frozenset(
     """
     a all an and any are argument arguments as at be by can cannot could does flag flags for from has if in instead is
@@ -54,29 +54,29 @@ _STANDS_FOR: Final = re.compile(
 
 
 def is_said(word: str) -> bool:
-    """Return whether a word behind an option is no value of it, but a word of the sentence, or stands for one."""
+    """Return whether the word after an option is prose or a placeholder, not a value."""
     plain = word.strip(".,;:!?)`\"'")
     return plain in _SAID or any(_STANDS_FOR.fullmatch(spelled) is not None for spelled in (word, plain))
 
 
 def without_secrets(words: Sequence[str], program: str | None = None, *, sentence: bool = False) -> list[str]:
-    """Return the words of a command without secrets.
+    """Return the words of a command with secrets replaced.
 
-    `program` is the one that they are given to, if it is not among them. What may be a sentence as well as a command is
-    read so that ordinary words stay.
+    `program` is the program that gets the words, if it is not one of them. With `sentence`, the words may be prose:
+    ordinary words are kept.
     """
     return list(_Words(program, sentence=sentence).clean(words))
 
 
 class _Words:
-    """One row of words: which program they are for, and what the next one is."""
+    """State while reading a row of words: the program they belong to, and what the next word is expected to be."""
 
     def __init__(self, program: str | None, *, sentence: bool) -> None:
         self._sentence = sentence
         self._letter = ""
         self._users: tuple[str, ...] = ()
         self._before = ""
-        self._awaits: str | None = None  # what stays of the next word: nothing of it, or the name of a user
+        self._awaits: str | None = None  # which kind of secret the next word is expected to be
         if program is not None:
             self._meet(program)
 
@@ -117,7 +117,7 @@ class _Words:
         if name in self._users:
             self._awaits = None if equals else "user"
             return f"{name}={_of_user(value)}" if equals else word
-        # Before the rest: `-pmy-secret` looks like an option of that name, and is `-p` with a value.
+        # First, because `-pmy-secret` is `-p` with a value, not a long option.
         if self._letter and word.startswith(f"-{self._letter}") and not word.startswith("--"):
             self._awaits = "secret" if len(word) == 2 else None  # noqa: PLR2004 - as above
             return word if self._awaits else f"-{self._letter}{GONE}"

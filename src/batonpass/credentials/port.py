@@ -1,4 +1,4 @@
-"""What a provider of credentials promises: a secret for one run, and whose it is."""
+"""The contract of a credential provider: it returns a secret for one run, and the identity behind it."""
 
 from typing import Final, NoReturn, Protocol
 
@@ -12,7 +12,7 @@ _LONGEST_IDENTITY: Final = 200
 
 
 class Secret:
-    """A secret that does not show itself: not when printed, logged, compared, copied into JSON or pickled."""
+    """A secret that is not shown when printed or logged, and cannot be pickled or written as JSON."""
 
     __slots__ = ("_value",)
 
@@ -20,18 +20,18 @@ class Secret:
         self._value = require_text("secret", value)
 
     def reveal(self) -> str:
-        """Return the secret itself. Whoever asks for it must not keep it."""
+        """Return the secret. The caller must not store it."""
         return self._value
 
     def __repr__(self) -> str:
         return "Secret(…)"
 
     def __reduce__(self) -> NoReturn:
-        raise InvalidValueError("secret", "leaves this process only where a tool sends it")
+        raise InvalidValueError("secret", "cannot be pickled or copied out of this process")
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """A secret, and the identity that others know whoever uses it by. The identity is recorded, the secret never."""
+    """A secret and the identity it acts as. The identity is recorded, the secret never is."""
 
     name: str
     identity: str
@@ -42,11 +42,11 @@ class Credential(Struct, frozen=True, kw_only=True):
         if len(require_text("identity", self.identity)) > _LONGEST_IDENTITY:
             raise InvalidValueError("identity", f"has more than {_LONGEST_IDENTITY} characters")
         if self.secret.reveal() in self.identity:
-            raise CredentialError(self.name, "its identity holds the secret; give it another identity")
+            raise CredentialError(self.name, "its identity contains the secret; choose another identity")
 
 
 class CredentialRequest(Struct, frozen=True, kw_only=True):
-    """For whom a credential is fetched: a backend that can gives each run one of its own."""
+    """The run that needs a credential. A provider that supports it issues a separate one for each run."""
 
     name: str
     tool: str
@@ -56,7 +56,7 @@ class CredentialRequest(Struct, frozen=True, kw_only=True):
 
 
 class Provider(Protocol):
-    """Where a credential comes from."""
+    """A source of credentials."""
 
     def fetch(self, request: CredentialRequest) -> Credential:
-        """Return the credential for a run, fetched anew. Raises `CredentialError`."""
+        """Fetch the credential for a run; never cached. Raises `CredentialError`."""

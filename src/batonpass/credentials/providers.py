@@ -1,4 +1,4 @@
-"""Providers: the environment, a file, the keyring of the system, and any command."""
+"""Providers that read a secret from the environment, a file, the system keyring, or the output of a command."""
 
 import json
 import os
@@ -17,28 +17,28 @@ _PATIENCE: Final = 30.0
 
 
 class FromEnvironment(Struct, frozen=True):
-    """An environment variable."""
+    """Reads an environment variable."""
 
     variable: str
     identity: str | None = None
-    environment: Mapping[str, str] | None = None  # None: this process's, as it is when it is asked for
+    environment: Mapping[str, str] | None = None  # None: the environment of this process at the time of the fetch
 
     def fetch(self, request: CredentialRequest) -> Credential:
-        """Return what the variable holds."""
+        """Return the value of the variable."""
         found = (os.environ if self.environment is None else self.environment).get(self.variable)
         if not found:
-            raise CredentialError(request.name, f"the environment variable {self.variable} is not set; set it")
+            raise CredentialError(request.name, f"the environment variable {self.variable} is not set")
         return _credential(request, found, self.identity or f"environment:{self.variable}")
 
 
 class FromFile(Struct, frozen=True):
-    """A file that only its owner can read."""
+    """Reads a file that only its owner may read."""
 
     path: Path
     identity: str | None = None
 
     def fetch(self, request: CredentialRequest) -> Credential:
-        """Return what the file holds, without the end of its last line."""
+        """Return the content of the file without the trailing newline."""
         path = Path(self.path)
         try:
             if path.stat().st_mode & _OTHERS:
@@ -53,32 +53,34 @@ class FromFile(Struct, frozen=True):
 
 
 class FromKeyring(Struct, frozen=True):
-    """The keyring of the system, by service and user name; needs the package `keyring`, which nothing here installs."""
+    """Reads the system keyring by service and user name. Needs the package `keyring`, which is not a dependency."""
 
     service: str
     username: str
     identity: str | None = None
 
     def fetch(self, request: CredentialRequest) -> Credential:
-        """Return what the keyring holds."""
+        """Return the keyring entry."""
         try:
             import keyring  # noqa: PLC0415 - an extra, which most programs never need
         except ImportError:
-            raise CredentialError(request.name, "it is in a keyring; run: pip install keyring") from None
+            raise CredentialError(
+                request.name, "reading the keyring needs a package; run: pip install keyring"
+            ) from None
         try:
             found = keyring.get_password(self.service, self.username)
         except keyring.errors.KeyringError as error:
             raise CredentialError(request.name, f"the keyring did not answer: {type(error).__name__}") from None
         if not found:
-            raise CredentialError(request.name, f"the keyring has none for {self.username} at {self.service}")
+            raise CredentialError(request.name, f"the keyring has no entry for {self.username} at {self.service}")
         return _credential(request, found, self.identity or f"keyring:{self.username}@{self.service}")
 
 
 class FromCommand(Struct, frozen=True):
-    """What a command prints: the secret, or JSON with `secret` and `identity`.
+    """Runs a command that prints the secret, or JSON with `secret` and `identity`.
 
-    It is told for whom, as `BATONPASS_RUN`, `BATONPASS_AGENT`, `BATONPASS_PRINCIPAL`, `BATONPASS_TOOL` and
-    `BATONPASS_CREDENTIAL`, so that a vault can make one for each run.
+    The command gets the request as `BATONPASS_RUN`, `BATONPASS_AGENT`, `BATONPASS_PRINCIPAL`, `BATONPASS_TOOL` and
+    `BATONPASS_CREDENTIAL`, so that a vault can issue one secret per run.
     """
 
     command: Sequence[str]
@@ -86,7 +88,7 @@ class FromCommand(Struct, frozen=True):
     patience: float = _PATIENCE  # in seconds
 
     def fetch(self, request: CredentialRequest) -> Credential:
-        """Return what the command prints."""
+        """Return the secret that the command prints."""
         told = {
             "BATONPASS_CREDENTIAL": request.name,
             "BATONPASS_TOOL": request.tool,
@@ -94,11 +96,11 @@ class FromCommand(Struct, frozen=True):
             "BATONPASS_AGENT": request.agent,
             "BATONPASS_PRINCIPAL": request.principal,
         }
-        import subprocess  # noqa: PLC0415 - whoever asks what a grant says has no command to run
+        import subprocess  # noqa: PLC0415 - slow to import, and most programs run no command
 
-        # What it prints is never shown, whatever goes wrong: it may be the secret.
+        # Never show the output, not even in an error: it may be the secret.
         try:
-            done = subprocess.run(  # noqa: S603 - whoever sets up a relay chooses the command
+            done = subprocess.run(  # noqa: S603 - the operator of the relay configures the command
                 list(self.command),
                 env={**os.environ, **told},
                 capture_output=True,
@@ -115,7 +117,7 @@ class FromCommand(Struct, frozen=True):
         try:
             printed = done.stdout.decode().strip("\r\n")
         except UnicodeDecodeError:
-            raise CredentialError(request.name, f"{self.command[0]} printed no text") from None
+            raise CredentialError(request.name, f"the output of {self.command[0]} is not text") from None
         secret, identity = _read(printed)
         if not secret:
             raise CredentialError(request.name, f"{self.command[0]} printed no secret")
@@ -123,7 +125,7 @@ class FromCommand(Struct, frozen=True):
 
 
 def _read(printed: str) -> tuple[str, str | None]:
-    """Return the secret, and the identity if it was printed as well."""
+    """Return the secret, and the identity if the command printed one."""
     try:
         document = json.loads(printed)
     except ValueError:

@@ -1,19 +1,19 @@
-r"""Names and values in quotes, in the middle of any text: `"password": "x"`, and in JSON `\"password\": \"x\"`."""
+r"""Finds quoted names and values anywhere in a text: `"password": "x"`, and in JSON `\"password\": \"x\"`."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 from batonpass.credentials.secret_names import GONE, is_secret_name, is_secret_option
 
-# A name in quotes, and the quote with which its value begins; each quote with the backslashes in front of it.
-# Beside a comma stands the next name of a list, unless the first one is an option.
+# A quoted name and the opening quote of its value; each quote with the backslashes before it. A comma separates the
+# items of a list, so it counts only after an option.
 PAIR: Final = (
     r"""\\*["'](?:([A-Za-z0-9_. -]{1,64})\\*["']\s*(?::|=>?)|(--?[A-Za-z0-9_.-]{1,64})\\*["']\s*,)\s*(\\*)(["'])"""
 )
 
 
-def without_secrets(text: str, pair: Any) -> str:  # noqa: ANN401 - PAIR, as whoever compiles it has it
-    """Return a text without the values that stand beside the name of a secret."""
+def without_secrets(text: str, pair: Any) -> str:  # noqa: ANN401 - PAIR, compiled by RE2, which has no types
+    """Return a text with the values of secret names replaced."""
     parts: list[str] = []
     at = 0
     for start, end in _find(text, pair):
@@ -37,11 +37,11 @@ def _find(text: str, pair: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - 
 
 
 def _closing(text: str, start: int, depth: int, quote: str) -> int:
-    """Return where a value ends: at a quote that is escaped as the first one was.
+    """Return where a value ends: at a quote that is escaped like the opening one.
 
-    With n backslashes in front of the first quote, a quote within the value has 2n + 1, and a backslash at its end
-    adds n + 1 twice. So the last quote is one that has n of them, or n more than a multiple of 2n + 2. Of a value that
-    is cut off, all is taken.
+    With n backslashes before the opening quote, a quote inside the value has 2n + 1, and a backslash at its end adds n
+    + 1 twice. So the closing quote has n backslashes, or n more than a multiple of 2n + 2. If the value is cut off, it
+    ends with the text.
     """
     at = text.find(quote, start)
     while at >= 0:

@@ -1,8 +1,8 @@
-"""Redaction: secrets are taken out of what is written down, by their value, by their look and by the name beside them.
+"""Removes secrets from recorded content: by value, by format, and by the name next to them.
 
-What was fetched for a run is known, and is taken out wherever it stands. What only looks like a secret, or stands
-under a name like `password`, is taken out of arguments, results and messages; not of what people said and handed on,
-which stays byte for byte as it is.
+A secret that was fetched for a run is known, and is removed everywhere. Text that only looks like a secret, or stands
+under a name like `password`, is removed from arguments, results and messages. The words of people and handoffs are kept
+byte for byte.
 """
 
 import json
@@ -22,27 +22,27 @@ from batonpass.credentials.quoted_pairs import PAIR
 from batonpass.credentials.quoted_pairs import without_secrets as without_secret_pairs
 from batonpass.credentials.secret_names import GONE, is_secret_name, is_secret_option
 
-# What a tool was given and what came of it. People's own words are not in here.
+# Contents that tools produce or receive. Words of people are not among them.
 WORKED: Final = frozenset(
     {"arguments", "judged", "result", "message", "target", "command", "output", "evidence", "scope", "use", "refusal"}
 )
-# Actions stand in these before what they are done to: `read_secret:billing` assigns nothing.
+# Contents in which an action precedes its resource: `read_secret:billing` is not an assignment.
 _SPELLED: Final = frozenset({"scope", "use", "refusal"})
 _ACTED: Final = frozenset({"scope", "use"})
 _GIVEN: Final = "arguments"
 _BY_LINES: Final = "command"  # one word on each line
 
-# A value this short would be found all over the place.
+# A shorter value would match ordinary text.
 _SHORTEST: Final = 8
 
-# A text in which none of this stands is not taken apart: most are such.
+# Without any of these, a text needs no parsing. That is true of most texts.
 _NEARBY: Final = (
     r"(?i)passw|passphrase|secret|token|(?:api|access|private|signing)[_-]?key|authorization|cookie|credential|"
     r"(?:[_.-]|\b|store|key)(?:pass|pw|pwd)\b|[a-z0-9]pwd\b|\\u00[0-9a-f]{2}|\b(?:" + "|".join(PROGRAMS) + r")\b|"
     r":(?:\\*/)+[^/\s:@\"]*:[^/\s\"]+(?:@|…|\\u2026)"
 )
 
-# What well-known services give out. Each begins in a way that nothing else does.
+# Token formats of well-known services. Each has a prefix that nothing else has.
 _LOOKS: Final = (
     r"\bgh[pousr]_[A-Za-z0-9]{36,}",
     r"\bgithub_pat_[A-Za-z0-9_]{50,}",
@@ -55,33 +55,33 @@ _LOOKS: Final = (
     r"\bnpm_[A-Za-z0-9]{36}\b",
     r"\bpypi-[A-Za-z0-9_-]{50,}",
     r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    # Long enough, or where a header says so: there are basic responsibilities as well.
+    # Only long ones, or those in a header: prose has "basic responsibilities" too.
     r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{20,}=*",
     r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?basic\s+[A-Za-z0-9+/]{8,}=*",
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*-----END [A-Z ]*PRIVATE KEY-----",
-    # Up to the last @ of the host. One slash is enough: that is what is left of a URL that was read as a path.
+    # A password in a URL, up to the last @. One slash is enough: a URL that was normalised as a path has only one.
     r"(?i)\b[a-z][a-z0-9+.-]*:(?:\\?/)+[^/\s:@\"'\\]*:[^/\s\"\\]+@",
-    # The same, cut off in the middle of a sentence.
+    # The same URL, shortened with an ellipsis.
     r"(?i)\b[a-z][a-z0-9+.-]*:(?:\\?/)+[^/\s:@\"'\\]*:[^/\s\"\\@]+…",
 )
 _HEADER: Final = r"(?i)(\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|token|apikey)\s+)[^\s\"'\\]+"
 _BESIDE: Final = r"(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)"
-# `password=…` in a text, up to where a word ends.
+# `password=…` in a text, up to the end of the word.
 _ASSIGNED: Final = rf"(?i)\b((?:[a-z0-9]+[_-])*{_BESIDE}\s*[=:]\s*)([^\s\"'\\,;&)\]}}]{{6,}})"
-# `PGPASSWORD=x` and `--token x` in a text that is no command line of ours; however short, and in quotes.
+# `PGPASSWORD=x` and `--token x` in any text: of any length, quoted or not.
 _VALUE: Final = r"""((?:'[^']*'|"[^"]*")+|[^\s"'\\]+)"""
 _VARIABLE: Final = rf"\b([A-Z][A-Z0-9_]*)={_VALUE}"
 _OPTION: Final = rf"(?i)((?:^|[\s\"'(\[,`]))(--?(?:[a-z0-9]+[_-])*{_BESIDE})(=|\s+){_VALUE}"
-# Of curl, the password of a user.
+# The password in `curl --user NAME:PASSWORD`.
 _USER: Final = r"""(\bcurl\b[^\n;|&]*?\s(?:-[uU]|--(?:proxy-)?user)[ =]?["']?[^\s:"'\\]*:)[^\s"'\\]+"""
-_LONGEST_TEXT: Final = 131_072  # taking words apart is slow: a longer text is only searched
+_LONGEST_TEXT: Final = 131_072  # splitting into words is slow; a longer text is only searched
 _MOST_DOCUMENTS: Final = 32
 _DECODER: Final = json.JSONDecoder()
 _DEEPEST: Final = 60
 
 
 class Redactor:
-    """Takes secrets out of texts and documents. Safe in many threads; patterns are compiled on first use."""
+    """Removes secrets from texts and documents. Thread-safe; patterns are compiled on first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,12 +89,12 @@ class Redactor:
         self._compiled: _Patterns | None = None
 
     def know(self, secret: str) -> None:
-        """Take this value out from now on, wherever it stands and in whichever common spelling."""
+        """Remove this value from now on, in every common encoding."""
         if len(secret) < _SHORTEST:
             return
         with self._lock:
             spellings = {*self._known, *_spellings(secret)}
-            # The longest first: a spelling that holds another one is taken out whole.
+            # Longest first, so that a spelling that contains another is removed completely.
             self._known = tuple(sorted(spellings, key=lambda text: (-len(text), text)))
 
     def text(self, name: str, text: str) -> str:
@@ -110,14 +110,12 @@ class Redactor:
         return self._spelled(text) if name in _ACTED else self._clean(text, assigned=name not in _SPELLED)
 
     def arguments(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return arguments without what stands under a name like `password`, or looks like a secret."""
+        """Return arguments without the values of secret names, and without text that looks like a secret."""
         return self._walk(dict(given), assigned=True)  # type: ignore[no-any-return]
 
     def document(self, name: str, document: bytes) -> bytes:
-        """Return JSON without secrets, the same bytes if there are none."""
-        if not self._known and name not in WORKED:
-            return document
-        if not self._known and self._is_harmless(document):
+        """Return a JSON document without secrets; the same bytes if there are none."""
+        if not self._known and (name not in WORKED or self._is_harmless(document)):
             return document
         text = document.decode()
         clean = self._without_known(text) if self._known else text
@@ -126,10 +124,8 @@ class Redactor:
         return document if clean == text else clean.encode()
 
     def body(self, name: str, body: bytes) -> bytes:
-        """Return bytes without secrets, the same if they are no text, or hold none."""
-        if not self._known and name not in WORKED:
-            return body
-        if not self._known and body.isascii() and self._is_harmless(body):
+        """Return bytes without secrets; the same bytes if they are not text or hold none."""
+        if not self._known and (name not in WORKED or (body.isascii() and self._is_harmless(body))):
             return body
         try:
             text = body.decode()
@@ -139,9 +135,9 @@ class Redactor:
         return body if clean == text else clean.encode()
 
     def _is_harmless(self, text: bytes) -> bool:
-        """Return whether nothing in a text, in UTF-8, is or stands beside a secret by its look: most texts are such.
+        """Return whether a text in UTF-8 has no sign of a secret.
 
-        Nor is anything so in a part of it that begins and ends where words do.
+        The same is then true of every part of it that begins and ends at a word boundary.
         """
         return (self._compiled or self._ready()).sign.search(text) is None
 
@@ -157,13 +153,13 @@ class Redactor:
         return body
 
     def _clean(self, text: str, *, assigned: bool, depth: int = 0) -> str:
-        """Return one text without what looks like a secret, or stands beside the name of one."""
+        """Return a text without anything that looks like a secret or follows the name of one."""
         patterns = self._compiled or self._ready()
         if patterns.nearby.search(text) is None:
             return patterns.without_looks(text)
         if (inner := _json_in(text)) is not None and depth < _DEEPEST:
             cleaned = self._walk(inner, assigned=assigned, depth=depth + 1)
-            # A name that stands there twice is read once: the other one is only in the text.
+            # A duplicate key is lost in parsing; its value is still in the text.
             return without_secret_pairs(
                 text if cleaned == inner else json.dumps(cleaned, ensure_ascii=False), patterns.pair
             )
@@ -176,14 +172,14 @@ class Redactor:
         text = patterns.short_option.sub(_without_short, text)
         text = patterns.user.sub(rf"\1{GONE}", text)
         text = patterns.header.sub(rf"\1{GONE}", text)
-        # What is whole by its name is taken out whole; only then what is known by its look, which may be a part of it.
+        # Named values first: they are removed completely, while a format may match only a part of one.
         text = patterns.looks.sub(GONE, text)
         return patterns.assigned.sub(_without_assigned, text) if assigned else text
 
     def _without_documents(self, text: str, *, assigned: bool, depth: int) -> Iterator[str]:
-        """Yield the pieces of a text, each document in the middle of it without secrets."""
+        """Yield the pieces of a text, with the JSON documents in it cleaned."""
         at = 0
-        # Each bracket may begin a document, and reading it may go far: of more brackets, the rest is only searched.
+        # Every bracket may open a document, and parsing one may take long: after the limit, text is only searched.
         for start in islice((at for at, character in enumerate(text) if character in "[{"), _MOST_DOCUMENTS):
             if start < at:
                 continue
@@ -200,14 +196,14 @@ class Redactor:
         yield text[at:]
 
     def _spelled(self, text: str) -> str:
-        """Return what is done to what without secrets: an action in front would hide what the thing looks like."""
+        """Return `action:resource` without secrets; the resource is cleaned alone, so that its format shows."""
         if len(text) > 1 and text[0] == text[-1] == '"':
-            return f'"{self._spelled(text[1:-1])}"'  # a permit on what has blanks in it is written in quotes
+            return f'"{self._spelled(text[1:-1])}"'  # a permit is quoted if it contains blanks
         action, colon, thing = text.partition(":")
         return f"{action}{colon}{self._clean(thing, assigned=True)}" if colon else self._clean(text, assigned=True)
 
     def _without_parts(self, text: str, *, assigned: bool, spelled: bool) -> str:
-        """Return a document without the secrets that its parts hold."""
+        """Return a document with the secrets in its values replaced."""
         patterns = self._ready()
         if patterns.nearby.search(text) is None:
             return patterns.without_looks(text)
@@ -217,7 +213,7 @@ class Redactor:
         except (ValueError, RecursionError):
             return without_secret_pairs(patterns.looks.sub(GONE, text), patterns.pair)
         if cleaned == found:
-            return without_secret_pairs(text, patterns.pair)  # as in a text
+            return without_secret_pairs(text, patterns.pair)  # for duplicate keys, as in _clean
         return json.dumps(cleaned, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
     def _walk(self, value: Any, *, assigned: bool, depth: int = 0, named: bool = False, spelled: bool = False) -> Any:  # noqa: ANN401 - JSON
@@ -251,13 +247,13 @@ class Redactor:
     def _ready(self) -> "_Patterns":
         with self._lock:
             if self._compiled is None:
-                import re2  # noqa: PLC0415 - compiled code that a program without calls never needs
+                import re2  # noqa: PLC0415 - a slow import that a program without calls never needs
 
                 options = re2.Options()
                 options.max_mem = 64 << 20
                 looks = "|".join(f"(?:{look})" for look in _LOOKS)
                 patterns = (
-                    # The same in bytes, which is how RE2 reads any text: most of them are bytes already.
+                    # In bytes, because RE2 works on bytes and most texts arrive as bytes.
                     f"(?:{_NEARBY})|{looks}".encode(),
                     looks,
                     _NEARBY,
@@ -274,9 +270,9 @@ class Redactor:
 
 
 class _Patterns(Struct, frozen=True):
-    """What texts are searched for. All of it takes time that grows with the text, whatever is in it."""
+    """The compiled patterns. RE2 guarantees linear time for all of them."""
 
-    sign: Any  # both of the next: where it is not found, neither is
+    sign: Any  # matches wherever one of the next two does
     looks: Any
     nearby: Any
     pair: Any
@@ -288,7 +284,7 @@ class _Patterns(Struct, frozen=True):
     assigned: Any
 
     def without_looks(self, text: str) -> str:
-        """Return a text without what looks like a secret by itself."""
+        """Return a text without tokens of a known format."""
         return text if self.looks.search(text) is None else str(self.looks.sub(GONE, text))
 
 
@@ -304,7 +300,7 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 def _json_in(text: str) -> Any:  # noqa: ANN401 - JSON
-    """Return the document that a text is; None if it is none."""
+    """Return the JSON document that a text consists of; None if it is not one."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -314,7 +310,7 @@ def _json_in(text: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _without_words(line: str) -> str:
-    """Return a command line as we write it, in which every word is whole, without secrets; any other line as it is."""
+    """Return a line without secrets if it is a command line as `shlex.join` writes it; otherwise unchanged."""
     try:
         words = shlex.split(line)
     except ValueError:
@@ -327,7 +323,7 @@ def _are_words(value: object) -> bool:
 
 
 def _program_of(fields: Mapping[Any, Any]) -> str | None:
-    """Return the program that the words among some fields are given to: commands are recorded with their line."""
+    """Return the program that an argument list belongs to: a recorded command has its line next to it."""
     line = fields.get("line")
     return line.split(" ", 1)[0] if isinstance(line, str) else None
 
@@ -348,5 +344,5 @@ def _without_short(found: Any) -> str:  # noqa: ANN401 - a match
 
 
 def _without_assigned(found: Any) -> str:  # noqa: ANN401 - a match
-    # What was taken out already ends in a bracket, where a word ends as well.
+    # The pattern stops at a bracket, so it also matches a value that was replaced before.
     return str(found[0]) if GONE.startswith(found[2]) else f"{found[1]}{GONE}"

@@ -1,4 +1,4 @@
-"""Signs of injected instructions in a text: normalise, match, score. A signal for the record, never the boundary."""
+"""Looks for injected instructions in text. The result is a signal for the record, never a security boundary."""
 
 from batonpass.scan.pattern_scanner import PatternScanner
 from batonpass.scan.port import Finding, Scanner

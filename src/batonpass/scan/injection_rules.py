@@ -1,7 +1,7 @@
-"""The rules: what injected instructions say. Written for RE2, over texts in small letters.
+"""The scanner's rules, for RE2 and lower-case text.
 
-A rule says what such words do, not who writes them: an article about injection matches too. That is why a match is
-recorded and quarantined, and neither stripped nor refused. A score is how much one match weighs, in thousandths.
+A rule matches what such words do, not who wrote them, so an article about injection matches too. A match is therefore
+recorded and quarantined, never removed or refused. A score is the weight of one match, in thousandths.
 """
 
 from typing import Final
@@ -10,14 +10,14 @@ from msgspec import Struct
 
 
 class ScanRule(Struct, frozen=True):
-    """One pattern with a stable id."""
+    """A pattern with a stable id."""
 
     id: str
     score: int
     pattern: str
 
 
-_ANY: Final = r"(?:[\s,]+\w+){0,3}?[\s,]+"  # a few words in between
+_ANY: Final = r"(?:[\s,]+\w+){0,3}?[\s,]+"  # up to three words in between
 _EARLIER: Final = r"(?:previous|prior|above|earlier|preceding|foregoing|existing|original|initial|system|all)"
 _ORDERS: Final = r"(?:instruction|direction|directive|prompt|rule|guideline|command|order|context|message|constraint)s?"
 
@@ -68,26 +68,10 @@ RULES: Final = (
         900,
         r"\b(?:ignore|ignora|esque[cç]a|desconsidere)\b.{0,40}\b(?:instru[cç][oõ]es|ordens|regras)\b",
     ),
-    ScanRule(
-        "override.italian",
-        900,
-        r"\b(?:ignora|dimentica|trascura)\b.{0,40}\b(?:istruzioni|indicazioni|regole)\b",
-    ),
-    ScanRule(
-        "override.russian",
-        900,
-        r"(?:игнорируй|забудь|не обращай внимания).{0,40}(?:инструкц|указан|правил)",
-    ),
-    ScanRule(
-        "override.chinese",
-        900,
-        r"(?:忽略|无视|忘记|不要理会).{0,12}(?:指令|指示|提示|规则|说明)",
-    ),
-    ScanRule(
-        "override.japanese",
-        900,
-        r"(?:指示|命令|プロンプト|ルール).{0,10}(?:無視|忘れ)",
-    ),
+    ScanRule("override.italian", 900, r"\b(?:ignora|dimentica|trascura)\b.{0,40}\b(?:istruzioni|indicazioni|regole)\b"),
+    ScanRule("override.russian", 900, r"(?:игнорируй|забудь|не обращай внимания).{0,40}(?:инструкц|указан|правил)"),
+    ScanRule("override.chinese", 900, r"(?:忽略|无视|忘记|不要理会).{0,12}(?:指令|指示|提示|规则|说明)"),
+    ScanRule("override.japanese", 900, r"(?:指示|命令|プロンプト|ルール).{0,10}(?:無視|忘れ)"),
     ScanRule(
         "role.you-are-now",
         600,
@@ -100,11 +84,7 @@ RULES: Final = (
         r"\b(?:do anything now|dan mode|developer mode (?:enabled|on)|jailbr(?:eak|oken)|without (?:any )?(?"
         r":restrictions|filters|limitations)|unrestricted (?:mode|ai))\b",
     ),
-    ScanRule(
-        "role.fake-turn",
-        800,
-        r"(?:^|\n)\s*(?:###?\s*)?(?:system|assistant|developer)\s*(?:message|prompt)?\s*:",
-    ),
+    ScanRule("role.fake-turn", 800, r"(?:^|\n)\s*(?:###?\s*)?(?:system|assistant|developer)\s*(?:message|prompt)?\s*:"),
     ScanRule(
         "role.chat-markup",
         900,
@@ -132,11 +112,7 @@ RULES: Final = (
         r"?keys?|passwords?|credentials?|secrets?|access tokens?|private keys?|\.env|environment variables?)"
         r"\b",
     ),
-    ScanRule(
-        "leak.image",
-        700,
-        r"!\[[^\]]*\]\(https?://[^)\s]*\?[^)\s]*=(?:\{|\$|%7b|<)",
-    ),
+    ScanRule("leak.image", 700, r"!\[[^\]]*\]\(https?://[^)\s]*\?[^)\s]*=(?:\{|\$|%7b|<)"),
     ScanRule(
         "hide.from-user",
         800,

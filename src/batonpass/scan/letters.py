@@ -1,7 +1,7 @@
-"""A text as it reads, and where each of its characters stands in what was written.
+"""Reduces a text to its letters and digits, and maps positions back to the original.
 
-A text is compared by its letters and digits alone, as they look: spaces, punctuation, capitals and what nobody sees
-make no difference. To mark a place in the text itself, that place has to be found again in what was written.
+Texts are compared by letters and digits alone, as they look: spaces, punctuation, case and invisible characters make no
+difference. To mark a match in the original text, its position must be found again.
 """
 
 import re
@@ -16,30 +16,30 @@ from batonpass.scan.text_forms import to_plain
 _OTHER: Final = re.compile(r"[\W_]+")
 _RUN: Final = re.compile(r"[^\W_]+")
 _NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalnum())
-# A word with other than ASCII in it is read by itself, and in pieces: a page without blanks is no single word.
+# A word with non-ASCII characters is normalised alone, and in pieces, since a page may have no blanks.
 _FOREIGN: Final = re.compile(r"[^\s]*[^\x00-\x7f][^\s]*")
 _LONGEST_WORD: Final = 64
 
 
 def read_plain(text: str) -> str:
-    """Return a text as it reads, in small letters; half a surrogate pair reads as a question mark."""
+    """Return a text in its normal form and lower case; a lone surrogate becomes a question mark."""
     return to_plain(text.encode("utf-8", "replace").decode())
 
 
 def letters_of(plain: str) -> str:
-    """Return the letters and digits of a text that is plain already."""
+    """Return the letters and digits of a text in normal form."""
     if plain.isascii():
         return plain.encode().translate(None, _NO_LETTERS).decode()
     return _OTHER.sub("", plain)
 
 
 def squeeze(text: str) -> str:
-    """Return the letters and digits of a text, as they look and in small letters."""
+    """Return the letters and digits of a text, normalised and in lower case."""
     return letters_of(read_plain(text))
 
 
 class Reading:
-    """A text, how it reads, and the way back: from a place in its letters, or in what is read, to what was written."""
+    """A text, its normal form and its letters, with the mapping back to positions in the original."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -48,7 +48,7 @@ class Reading:
 
     @cached_property
     def _runs(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Return where each run of letters begins: in `letters`, and in `plain`."""
+        """Return the start of each run of letters: in `letters`, and in `plain`."""
         among, begins, done = array("L"), array("L"), 0
         for run in _RUN.finditer(self.plain):
             among.append(done)
@@ -57,13 +57,13 @@ class Reading:
         return among, begins
 
     def plain_at(self, letter: int) -> int:
-        """Return where a letter stands in what is read."""
+        """Return the position of a letter in `plain`."""
         among, begins = self._runs
         run = bisect_right(among, letter) - 1
         return begins[run] + letter - among[run]
 
     def letter_at(self, place: int) -> int:
-        """Return how many letters stand before a place in what is read."""
+        """Return the number of letters before a position in `plain`."""
         among, begins = self._runs
         run = bisect_right(begins, place) - 1
         if run < 0:
@@ -72,20 +72,20 @@ class Reading:
         return min(among[run] + place - begins[run], end)
 
     def start_from(self, letter: int) -> int:
-        """Return where the first word begins, with this letter or after it; the end of the text counts as one."""
+        """Return the start of the first word at or after a letter; the end of the text counts as one."""
         among, _ = self._runs
         run = bisect_left(among, letter)
         return among[run] if run < len(among) else len(self.letters)
 
     def start_until(self, letter: int) -> int:
-        """Return where the last word begins, with this letter or before it; the end of the text counts as one."""
+        """Return the start of the last word at or before a letter; the end of the text counts as one."""
         if letter >= len(self.letters):
             return len(self.letters)
         among, _ = self._runs
         return among[bisect_right(among, letter) - 1]
 
     def written(self, start: int, end: int) -> tuple[int, int]:
-        """Return which part of the text reads as this part of what is read; both are not empty."""
+        """Return the span of the original text for a span of `plain`. Neither may be empty."""
         if self._written is None:
             return start, end
         last = self._written[end - 1]
@@ -95,7 +95,7 @@ class Reading:
 
 
 def _align(text: str) -> tuple[str, Sequence[int] | None]:
-    """Return a text as it reads, and for each character of that, and for its end, where it is written."""
+    """Return the normal form of a text, and for each of its characters and its end the original position."""
     if text.isascii():
         return text.lower(), None
     text = text.encode("utf-8", "replace").decode()
@@ -125,5 +125,5 @@ def _align_word(text: str, start: int, end: int, parts: list[str], places: "arra
     if sum(each) == len(plain):
         places.extend(at for at, size in enumerate(each, start) for _ in range(size))
     else:
-        # Characters that become one with their neighbours: the word is marked whole, or not.
+        # Some characters merge with their neighbours, so the word can only be marked as a whole.
         places.extend([start] * len(plain))

@@ -1,8 +1,8 @@
-"""Passages: whether words of some texts stand in others, exactly or in another spelling, and where; at a bounded cost.
+"""Finds passages of some texts in others, also in another spelling, at a bounded cost.
 
-Texts are compared by their letters and digits, as they look. Of a text, blocks at regular distances are kept; whoever
-copies a passage copies a block with it, and from there the passage is followed to both of its ends. What is shorter is
-known by the telling words in it: an address, an account, what is piped into a program.
+Texts are compared by their letters and digits. Blocks at regular distances are kept of each source. A copied passage
+contains at least one of them, and from there it is followed to both ends. Shorter copies are recognised by distinctive
+words: an address, an account, a pipe into a program.
 """
 
 import re
@@ -15,24 +15,24 @@ from batonpass.scan.tokens import find_tokens
 
 Name = TypeVar("Name")
 
-PASSAGE: Final = 28  # letters and digits, about six words: fewer stand in two texts by chance
-BLOCK: Final = PASSAGE // 2  # a passage holds a whole block of its source, wherever it begins
+PASSAGE: Final = 28  # letters and digits, about six words; shorter matches happen by chance
+BLOCK: Final = PASSAGE // 2  # any passage contains a whole block of its source
 _SHORTEST: Final = 6
-_SHORTEST_WHOLE: Final = 20  # a text that stands in another whole
-_MOST_BLOCKS: Final = 1 << 19  # of one text: above six million letters the blocks stand further apart
-_MOST_LETTERS: Final = 1 << 24  # of one text
+_SHORTEST_WHOLE: Final = 20  # for a text that is contained in another completely
+_MOST_BLOCKS: Final = 1 << 19  # per text; above six million letters the blocks are further apart
+_MOST_LETTERS: Final = 1 << 24  # per text
 _MOST_TEXTS: Final = 64
-_MOST_MARKS: Final = 1 << 13  # of a text whose blocks and telling words are noted together with those of others
-_MOST_IN_ALL: Final = 1 << 25  # letters of all texts, but the latest is always kept
-_MOST_LOOKED_AT: Final = 1 << 18  # characters of the values of one call
+_MOST_MARKS: Final = 1 << 13  # blocks and tokens of one text in the shared index
+_MOST_IN_ALL: Final = 1 << 25  # letters of all texts together; the latest text is always kept
+_MOST_LOOKED_AT: Final = 1 << 18  # characters per call
 _SIGN: Final = re.compile(r"(?<![/:\w])(?:~?/|[$€£¥+])$")
-_LONGEST_AROUND: Final = 1024  # letters on each side of a telling word
+_LONGEST_AROUND: Final = 1024  # letters on each side of a token
 _STEP: Final = 16  # characters that are compared first
-_MOST_FOLLOWED: Final = 256  # telling words of one text that are followed to where the passage ends
+_MOST_FOLLOWED: Final = 256  # tokens of one text that are extended to a passage
 
 
 class Span(NamedTuple):
-    """A part of a text: from its first character to behind its last."""
+    """A part of a text; the end is exclusive."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Span(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _Text:
     letters: str = field(repr=False)
-    blocks: dict[str, int] = field(repr=False)  # where each begins among the letters
+    blocks: dict[str, int] = field(repr=False)  # the position of each in `letters`
     tokens: frozenset[str] = field(repr=False)
 
     @classmethod
@@ -49,36 +49,36 @@ class _Text:
         plain = read_plain(text)
         letters = letters_of(plain)[:_MOST_LETTERS]
         stride = max(BLOCK, -(-len(letters) // _MOST_BLOCKS))
-        # The first of several equal blocks is kept: most passages are quoted from where they begin.
+        # Of equal blocks the first wins: most quotes start at the beginning of a passage.
         last = (len(letters) - BLOCK) // stride * stride
         blocks = {letters[at : at + BLOCK]: at for at in range(last, -1, -stride)}
         return cls(letters, blocks, frozenset(token.key for token in find_tokens(plain)))
 
     @property
     def is_long(self) -> bool:
-        """Return whether it has too many blocks and telling words to note them with those of others."""
+        """Return whether it has too many blocks and tokens for the shared index."""
         return len(self.blocks) + len(self.tokens) > _MOST_MARKS
 
 
 @dataclass(slots=True)
 class Passages(Generic[Name]):
-    """Texts by name, to be looked for in others; of too many, the latest."""
+    """Texts by name that are searched for in others; the oldest are dropped when there are too many."""
 
     texts: dict[Name, _Text] = field(default_factory=dict)
     _letters: int = 0  # of all of them
-    # Blocks and telling words of all texts but the long ones, and in how many texts each is: where none of the texts is
-    # long, a value in which none of these stands is compared with no text, however many there are.
+    # How many texts have each block and token, without long texts. If there are no long texts, a value without any of
+    # these marks needs no comparison.
     _marks: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
-    _long: int = 0  # texts whose blocks and telling words are not among these
+    _long: int = 0  # number of long texts, which are not in the index
 
     def add(self, name: Name, text: str) -> None:
-        """Take in a text."""
+        """Add a text."""
         read = _Text.of(text)
         if len(read.letters) >= _SHORTEST:
             self._take(name, read)
 
     def update(self, other: "Passages[Name]") -> None:
-        """Take in the texts of others; what is read once is not read again."""
+        """Add the texts of another instance, without reading them again."""
         for name, text in other.texts.items():
             self._take(name, text)
 
@@ -106,8 +106,8 @@ class Passages(Generic[Name]):
                 marks[mark] -= 1
 
     def find(self, values: Iterable[str], names: Mapping[Name, object]) -> tuple[Name, ...]:
-        """Return those of the named texts of which words stand in one of these values."""
-        texts: dict[Name, _Text] | None = None  # until something stands in a value that may be of one of them
+        """Return the named texts of which passages occur in one of these values."""
+        texts: dict[Name, _Text] | None = None  # set at the first value that may match
         found: set[Name] = set()
         left = _MOST_LOOKED_AT
         for value in values if self.texts else ():
@@ -115,22 +115,23 @@ class Passages(Generic[Name]):
                 break
             if len(value) < BLOCK and value.isascii() and value.isalpha():
                 left -= len(value)
-                continue  # a single short word, as names of arguments are: only with digits or signs could it tell
+                continue  # a single short word, such as the name of an argument, proves nothing
             reading = Reading(value[:left])
             left -= len(value)
             tokens = frozenset(token.key for token in find_tokens(reading.plain))
-            windows = _windows(reading.letters)
+            letters = reading.letters
+            windows = {letters[at : at + BLOCK] for at in range(len(letters) - BLOCK + 1)}
             if not tokens and not windows:
-                continue  # shorter than a block, and nothing telling in it: it stands in none of them
+                continue  # shorter than a block and without tokens: it cannot match
             may_be_whole = _may_be_whole(reading)
-            # Mostly none of them is meant, and that is found out for all of them at once.
+            # Most values match no text, and the shared index tells that at once.
             marks = self._marks.keys()
             if not (self._long or may_be_whole) and marks.isdisjoint(tokens) and marks.isdisjoint(windows):
                 continue
             if texts is None:
                 texts = {name: text for name, text in self.texts.items() if name in names}
             for name, text in texts.items():
-                # All three at once for each text: there may be many, and mostly none of them is meant.
+                # The cheap tests first: there may be many texts, and most do not match.
                 if tokens.isdisjoint(text.tokens) and not may_be_whole and windows.isdisjoint(text.blocks):
                     continue
                 if name not in found and _stands(text, reading, tokens, windows):
@@ -139,9 +140,9 @@ class Passages(Generic[Name]):
 
 
 def mark(text: str, passages: Passages[Name], known: Passages[Name] | None = None) -> tuple[Span, ...]:
-    """Return which parts of a text are words of these passages, from left to right, and apart from each other.
+    """Return the spans of a text that are passages of these sources, from left to right, without overlap.
 
-    What stands in `known` as well is not marked: somebody whom we trust had said it before.
+    Passages that also occur in `known` are not marked: a trusted author wrote them before.
     """
     reading = Reading(text)
     tokens = {token.key: (token.start, token.end) for token in find_tokens(reading.plain)}
@@ -170,7 +171,7 @@ def _stands(text: _Text, reading: Reading, tokens: frozenset[str], windows: set[
 
 
 def _is_whole(text: _Text, reading: Reading) -> bool:
-    """Return whether all of a short text stands in another."""
+    """Return whether a short text is contained in a source completely."""
     return _may_be_whole(reading) and reading.letters in text.letters
 
 
@@ -178,14 +179,10 @@ def _may_be_whole(reading: Reading) -> bool:
     return _SHORTEST_WHOLE <= len(reading.letters) < PASSAGE
 
 
-def _windows(letters: str) -> set[str]:
-    return {letters[at : at + BLOCK] for at in range(len(letters) - BLOCK + 1)}
-
-
 def _runs(source: _Text, reading: Reading) -> Iterator[Span]:
-    """Yield the passages of a source among the letters of a text.
+    """Yield the passages of a source in the letters of a text.
 
-    Each letter is compared twice at most: what was followed to its end is not looked at again.
+    Each letter is compared at most twice: the search goes on behind the end of a passage.
     """
     letters, blocks = reading.letters, source.blocks
     done = at = 0
@@ -202,13 +199,13 @@ def _runs(source: _Text, reading: Reading) -> Iterator[Span]:
 
 
 def _followed(source: _Text, reading: Reading, places: list[tuple[int, int]]) -> Iterator[Span]:
-    """Yield telling words among the letters of a text, each with all that stands around it in its source as well."""
+    """Yield the tokens in a text, each extended by everything around it that the source has too."""
     for number, (start, end) in enumerate(places):
         first, last = reading.letter_at(start), reading.letter_at(end)
         word = reading.letters[first:last]
         begins = source.letters.find(word) if number < _MOST_FOLLOWED else -1
         if begins < 0:
-            yield Span(first, last)  # the same in another spelling: `9,800 EUR` and `EUR 9800`
+            yield Span(first, last)  # another spelling: `9,800 EUR` and `EUR 9800`
             continue
         outer = _extent(source.letters, reading.letters, begins, first, len(word), least=0, most=_LONGEST_AROUND)
         around = _whole_words(reading, *outer)
@@ -218,37 +215,23 @@ def _followed(source: _Text, reading: Reading, places: list[tuple[int, int]]) ->
 def _extent(
     source: str, letters: str, begins: int, at: int, size: int, *, least: int, most: int | None = None
 ) -> tuple[int, int]:
-    """Return how far two texts are the same around a place in each."""
+    """Return how far two texts are equal around a position in each."""
     before = min(begins, at - least) if most is None else min(begins, at - least, most)
     room = min(len(source) - begins, len(letters) - at)
     room = room if most is None else min(room, size + most)
-    ahead = _same_for(source, letters, begins + size, at + size, room - size)
-    return at - _same_before(source, letters, begins, at, before), at + size + max(ahead, 0)
+    ahead = _same(source, letters, begins + size, at + size, room - size, back=False)
+    return at - _same(source, letters, begins, at, before, back=True), at + size + max(ahead, 0)
 
 
-# A hostile text may be the same for a long way, in each of many sources: it is compared piece by piece, in pieces that
-# grow, and more closely only where they differ.
-def _same_for(one: str, other: str, first: int, second: int, most: int) -> int:
-    """Return how many characters are the same from two places on, at most so many."""
+# A hostile text may share long runs with many sources, so pieces of growing size are compared, and the place where they
+# differ is found by bisection.
+def _same(one: str, other: str, first: int, second: int, most: int, *, back: bool) -> int:
+    """Return how many characters are equal after two positions, or before them, up to a limit."""
     done, step = 0, _STEP
     while done < most:
         step = min(step, most - done)
-        if one[first + done : first + done + step] == other[second + done : second + done + step]:
-            done, step = done + step, step * 2
-        elif step == 1:
-            break
-        else:
-            step = step // 2
-            most = min(most, done + 2 * step + 1)
-    return done
-
-
-def _same_before(one: str, other: str, first: int, second: int, most: int) -> int:
-    """Return how many characters are the same before two places, at most so many."""
-    done, step = 0, _STEP
-    while done < most:
-        step = min(step, most - done)
-        if one[first - done - step : first - done] == other[second - done - step : second - done]:
+        here, there = (first - done - step, second - done - step) if back else (first + done, second + done)
+        if one[here : here + step] == other[there : there + step]:
             done, step = done + step, step * 2
         elif step == 1:
             break
@@ -259,13 +242,13 @@ def _same_before(one: str, other: str, first: int, second: int, most: int) -> in
 
 
 def _whole_words(reading: Reading, start: int, end: int) -> Span:
-    """Return a part of the letters without the pieces of words at its ends."""
+    """Return a span of letters without partial words at its ends."""
     start = min(reading.start_from(start), end)
     return Span(start, max(reading.start_until(end), start))
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Return spans from left to right, those that touch as one."""
+    """Return spans from left to right; those that touch are joined."""
     joined: list[Span] = []
     for span in sorted(spans):
         if span.end <= span.start:
@@ -278,7 +261,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def _without(spans: list[Span], gone: list[Span], tokens: dict[str, tuple[int, int]], reading: Reading) -> list[Span]:
-    """Return spans less what is gone; of what is left over, what is long enough or holds a telling word."""
+    """Return spans minus others; a remainder stays if it is long enough or contains a token."""
     places = [(reading.letter_at(start), reading.letter_at(end)) for start, end in tokens.values()]
     left: list[Span] = []
     for span in spans:
@@ -297,7 +280,7 @@ def _without(spans: list[Span], gone: list[Span], tokens: dict[str, tuple[int, i
 
 
 def _written(reading: Reading, span: Span) -> Span:
-    """Return a part of the letters as it was written, with the sign that a path or an amount begins with."""
+    """Return a span of letters as a span of the original, with the sign that a path or an amount begins with."""
     start, end = reading.plain_at(span.start), reading.plain_at(span.end - 1) + 1
     sign = _SIGN.search(reading.plain[max(0, start - 3) : start])
     start -= 0 if sign is None else len(sign[0])

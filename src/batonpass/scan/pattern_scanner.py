@@ -1,4 +1,4 @@
-"""The scanner that comes with Batonpass: all rules in one pass of RE2, over every form of a text."""
+"""The built-in scanner: all rules in one pass of RE2, over every form of a text."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _LONGEST_PATTERN_MEMORY: Final = 64 << 20
 
 
 class PatternScanner:
-    """Scans in linear time, whatever the text is. Safe in many threads; the rules are compiled on first use."""
+    """Scans in linear time. Thread-safe; rules are compiled on first use."""
 
     def __init__(self, rules: Sequence[ScanRule] = RULES) -> None:
         self._rules = tuple(rules)
@@ -22,7 +22,7 @@ class PatternScanner:
         self._compiled: tuple[Any, tuple[Any, ...]] | None = None
 
     def scan(self, text: str) -> tuple[Finding, ...]:
-        """Return what was found, the weightiest first; what shows as it stands is not told again in another form."""
+        """Return the findings, highest score first; each rule is reported once, for the first form that matches."""
         found: dict[str, Finding] = {}
         if unseen := count_unseen(text):
             found[UNSEEN] = Finding(rule=UNSEEN, count=unseen, score=_UNSEEN_SCORE, form=PLAIN, start=0)
@@ -33,7 +33,7 @@ class PatternScanner:
 
     def _match(self, form: str, text: str) -> Iterator[Finding]:
         rules, patterns = self._ready()
-        # The set says which rules matched, not where: those alone are run again.
+        # The set tells which rules match, but not where, so only those are run again.
         for number in rules.Match(text) or ():
             rule = self._rules[number]
             matches = [match.start() for match in patterns[number].finditer(text)]
@@ -43,7 +43,7 @@ class PatternScanner:
     def _ready(self) -> tuple[Any, tuple[Any, ...]]:
         with self._lock:
             if self._compiled is None:
-                import re2  # noqa: PLC0415 - compiled code that most programs never need
+                import re2  # noqa: PLC0415 - a slow import that most programs never need
 
                 options = re2.Options()
                 options.max_mem = _LONGEST_PATTERN_MEMORY

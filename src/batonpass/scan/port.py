@@ -1,4 +1,4 @@
-"""What a scanner promises: it finds and scores, and changes nothing."""
+"""The contract of a scanner: it finds and scores, and changes nothing."""
 
 from typing import Protocol
 
@@ -8,12 +8,12 @@ from batonpass.model.base.checks import require_code, require_integer
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One rule that a text matched: how often, where first, in which reading of the text, and how much it weighs."""
+    """A rule that matched: how often, where first, in which form of the text, and its score."""
 
     rule: str
     count: int
-    score: int  # in thousandths: how likely such a match is an attempt, by itself
-    form: str  # as it stands, or how it had to be read: decoded, reversed
+    score: int  # in thousandths: how likely one match is an attack
+    form: str  # plain, or how the text was transformed: decoded, reversed
     start: int  # of the first match, in that form
 
     def __post_init__(self) -> None:
@@ -25,7 +25,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Scanner(Protocol):
-    """Looks for signs of injected instructions. Safe to use from many threads."""
+    """Looks for signs of injected instructions. Must be thread-safe."""
 
     def scan(self, text: str) -> tuple[Finding, ...]:
-        """Return what was found in a text, the weightiest first; nothing found proves nothing."""
+        """Return the findings, highest score first. An empty result proves nothing."""

@@ -1,6 +1,6 @@
-"""Forms of a text: as it stands without what hides in it, and as whoever obeys it may read it: decoded, reversed.
+"""The forms of a text that are scanned: normalised, decoded, reversed.
 
-What an injection says is plain words in the end; how it is spelled is chosen so that no pattern sees them.
+In the end an injection is plain words; its spelling is chosen so that no pattern sees them.
 """
 
 import base64
@@ -13,14 +13,14 @@ from typing import Final
 
 PLAIN: Final = "plain"
 
-# Zero-width, soft hyphen, direction marks, variation selectors, and the tag characters that mirror ASCII unseen.
+# Tag characters are an invisible copy of ASCII. Unseen: zero-width, soft hyphen, direction marks, variation selectors.
 _TAGS: Final = {0xE0000 + code: chr(code) for code in range(0x20, 0x7F)}
 _UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0100-\U000e01ef]",
 )
 _TAGGED: Final = re.compile("[\U000e0000-\U000e007f]")
-# Letters of other scripts that look like Latin ones. Only where a word mixes scripts: Russian stays Russian.
+# Letters that look like Latin ones. They are replaced only in words that mix scripts: Russian stays Russian.
 _LOOKALIKES: Final = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u03bf\u03b1\u03b9\u03bd\u0261\u04bb\u043a",
     "aeopcyxijsdoaivghk",
@@ -30,11 +30,11 @@ _LATIN: Final = re.compile("[a-z]")
 _COMMENT: Final = re.compile(r"<!--.*?-->|/\*.*?\*/", re.DOTALL)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]?){16,}")
-_MOST_DECODED: Final = 20  # pieces of one text; whoever sends more is found by the first ones
+_MOST_DECODED: Final = 20  # pieces of one text
 
 
 def count_unseen(text: str) -> int:
-    """Return how many characters of a text nobody sees. A variation selector behind an emoji is how it is typed."""
+    """Return the number of invisible characters; a variation selector after an emoji is normal and does not count."""
     if text.isascii():
         return 0
     unseen = sum(1 for found in _UNSEEN.finditer(text) if not "\ufe00" <= found[0] <= "\ufe0f" and found[0] != "\u200d")
@@ -42,8 +42,8 @@ def count_unseen(text: str) -> int:
 
 
 def find_forms(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the forms of a text by name; the first is the text as it stands, in small letters."""
-    text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no character that RE2 could read
+    """Yield the forms of a text by name; the first is the text itself in lower case."""
+    text = text.encode("utf-8", "replace").decode()  # RE2 cannot read a lone surrogate
     plain = to_plain(text)
     yield PLAIN, plain
     if (joined := _COMMENT.sub("", plain)) != plain:
@@ -59,8 +59,8 @@ def find_forms(text: str) -> Iterator[tuple[str, str]]:
 
 
 def to_plain(text: str) -> str:
-    """Return a text as it reads: compatibility forms folded, the unseen gone or shown, lookalikes as they look."""
-    if text.isascii():  # nothing hides in it, and nothing mimics
+    """Return a text as it looks: compatibility forms folded, invisible characters removed, lookalikes replaced."""
+    if text.isascii():  # no invisible characters, no lookalikes
         return text.lower()
     folded = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).translate(_TAGS).casefold()
     return _WORD.sub(_as_latin, folded)

@@ -1,11 +1,11 @@
-"""Telling words: what stands in two texts hardly by chance, however short it is.
+"""Distinctive words, which hardly occur in two texts by chance, however short they are.
 
-An address, a host, an account, a long number, an amount, a path, what is piped into a program, or words in quotes. What
-everybody writes (`README.md`, `pytest`, `github.com`, 10000) tells nothing.
+These are addresses, hosts, accounts, long numbers, amounts, paths, pipes into a program, and quoted words. Common names
+(`README.md`, `pytest`, `github.com`, 10000) do not count.
 
-Each kind is looked for by a sign that is rare in prose, such as `://` or a digit, and read from there in both
-directions, for a bounded length: a page of ten million characters takes seconds, whatever its author put there. Of a
-text without a sign, the kind that begins with it is not looked for at all.
+Each kind is found by a sign that is rare in prose, such as `://` or a digit, and is read from there in both directions
+up to a limit. So ten million characters take seconds, whatever the author wrote. If a text lacks the sign, the kind is
+not searched for at all.
 """
 
 import re
@@ -18,24 +18,24 @@ from batonpass.scan.letters import letters_of
 
 
 class Token(NamedTuple):
-    """A telling word in a text that is plain already; two of them are the same if their keys are."""
+    """A distinctive word in a text in normal form; two are the same if their keys are."""
 
     start: int
     end: int
     key: str
 
 
-_MOST: Final = 1 << 17  # of one kind in one text: a table of a million numbers hides no address behind it
-_LEAST: Final = 6  # letters and digits of most of them
+_MOST: Final = 1 << 17  # per kind and text: a table of a million numbers cannot hide an address of another kind
+_LEAST: Final = 6  # letters and digits
 _LEAST_QUOTED: Final = 12
 _LEAST_WORDS: Final = 3
 _LEAST_DIGITS: Final = 5
 _LEAST_CODE: Final = 12
 _LEAST_AMOUNT: Final = 3
-_ROUND: Final = 2  # digits before the noughts of a round number, as in 25000
-_ROOTED: Final = 2  # names in a path that begins at the root, as in /etc/passwd
+_ROUND: Final = 2  # leading digits of a round number, as in 25000
+_ROOTED: Final = 2  # names in an absolute path, as in /etc/passwd
 
-# Everybody names these, and most of what is not wanted is found there as well: a whole address of them still tells.
+# Hosts that everybody mentions: the host alone is not distinctive, a whole address is.
 _EVERYBODYS: Final = re.compile(
     r"(?:[\w-]+\.)*(?:github|gitlab|githubusercontent|google|googleapis|microsoft|apple|amazon|amazonaws|wikipedia|python|pypi|"
     r"npmjs|w3|mozilla|anthropic|openai|youtube|facebook|twitter|linkedin|stackoverflow|example|apache|gnu|gmail|docker|"
@@ -48,23 +48,11 @@ _EVERYBODYS_PATHS: Final = re.compile(
 _COUNTED_UP: Final = ("01234567890", "9876543210")
 _DAY: Final = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])")
 _CURRENCY: Final = {
-    "$": "usd",
-    "usd": "usd",
-    "dollar": "usd",
-    "dollars": "usd",
-    "€": "eur",
-    "eur": "eur",
-    "euro": "eur",
-    "euros": "eur",
-    "£": "gbp",
-    "gbp": "gbp",
-    "pounds": "gbp",
-    "chf": "chf",
-    "¥": "jpy",
-    "jpy": "jpy",
-    "btc": "btc",
-    "eth": "eth",
-    "usdt": "usdt",
+    **dict.fromkeys(("$", "usd", "dollar", "dollars"), "usd"),
+    **dict.fromkeys(("€", "eur", "euro", "euros"), "eur"),
+    **dict.fromkeys(("£", "gbp", "pounds"), "gbp"),
+    **dict.fromkeys(("¥", "jpy"), "jpy"),
+    **{name: name for name in ("chf", "btc", "eth", "usdt")},
 }
 _UNIT: Final = "|".join(re.escape(unit) for unit in sorted(_CURRENCY, key=len, reverse=True))
 _NAMES: Final = "|".join(sorted((unit for unit in _CURRENCY if unit.isalpha()), key=len, reverse=True))
@@ -100,7 +88,7 @@ _NUMBER: Final = r"[0-9][0-9,.']{0,24}"
 _AMOUNT: Final = re.compile(rf"(?P<number>{_NUMBER}) ?(?P<unit>{_UNIT})(?![a-z])")
 _SIGNED: Final = re.compile(rf"(?P<unit>[$€£¥]) ?(?P<number>{_NUMBER})")
 _NAMED: Final = re.compile(rf"\b(?P<unit>{_NAMES}) ?(?P<number>{_NUMBER})")
-_ROUND_AMOUNT: Final = re.compile(r"[0-9]5?0*")  # 500, 1500, 25000: everybody says these
+_ROUND_AMOUNT: Final = re.compile(r"[0-9]5?0*")  # 500, 1500, 25000 are common
 _CENTS: Final = re.compile(r"[.,][0-9]{1,2}$")
 _NO_CENTS: Final = re.compile(r"[.,]00$")
 _PATH: Final = re.compile(r"[/\\][\w.@+-]{1,128}(?:[/\\][\w.@+-]{1,128}){0,24}")
@@ -114,9 +102,8 @@ _LONGEST_PIPED: Final = 256
 _QUOTED: Final = re.compile(r"`[^`\n]{12,240}`|\"[^\"\n]{12,240}\"|“[^”\n]{12,240}”|'(?<!\w')[^'\n]{12,240}'(?!\w)")
 
 _DIGIT: Final = re.compile(r"[0-9]")
-# What stands in every text in which one of the kinds finds something that have no rarer sign than a digit: of each
-# pattern a part that it cannot do without, and nothing that looks around. It may stand in others as well; then each of
-# them is looked for. One pass of RE2 takes less time than one of those patterns, and most numbers in prose are short.
+# A quick test for the kinds whose only sign is a digit: for each pattern a part that every match contains, without
+# lookaround. One pass of RE2 is faster than any of those patterns, and most numbers in prose are too short to match.
 _NUMBERS: Final = "|".join(
     (
         r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]",  # _MACHINE
@@ -131,10 +118,10 @@ _NUMBERS: Final = "|".join(
 
 
 def find_tokens(plain: str) -> Iterator[Token]:
-    """Yield the telling words of a text that is plain already; some lie within others."""
+    """Yield the distinctive words of a text in normal form; some overlap."""
     readers = _BY_SIGNS if not _has_numbers(plain) else _READERS
     for signs, pattern, read in readers:
-        # A plain loop: a generator for each kind takes longer than most of these looks.
+        # A plain loop is faster than a generator per kind.
         for sign in signs:
             if sign in plain:
                 for found in islice(pattern.finditer(plain), _MOST):
@@ -143,20 +130,20 @@ def find_tokens(plain: str) -> Iterator[Token]:
 
 
 def _has_numbers(plain: str) -> bool:
-    """Return whether one of the kinds may be found that are known by digits alone."""
-    # Half a pair of surrogates is no sign, and passes as bytes that are none either.
+    """Return whether a kind that is known by digits alone may be found."""
+    # A lone surrogate is encoded as bytes that match nothing.
     return _DIGIT.search(plain) is not None and _numbers().search(plain.encode("utf-8", "surrogatepass")) is not None
 
 
 @cache
 def _numbers() -> Any:  # noqa: ANN401 - a pattern of RE2, which has no types
-    import re2  # noqa: PLC0415 - compiled code that most programs never need
+    import re2  # noqa: PLC0415 - a slow import that most programs never need
 
     return re2.compile(_NUMBERS.encode())
 
 
 def _back(plain: str, at: int, allowed: frozenset[str], most: int) -> int:
-    """Return where a word begins that goes on behind this place."""
+    """Return the start of the word that ends at a position."""
     least = max(0, at - most)
     while at > least and plain[at - 1] in allowed:
         at -= 1
@@ -164,19 +151,19 @@ def _back(plain: str, at: int, allowed: frozenset[str], most: int) -> int:
 
 
 def _url(found: "re.Match[str]") -> Iterator[Token]:
-    """Yield a whole address, and its host."""
+    """Yield an address and its host."""
     start = _back(found.string, found.start(), _SCHEME, _LONGEST_SCHEME)
     rest = found[0][3:].rstrip(_TAIL).rstrip("/")
     return _address(start, found.start() + 3, rest)
 
 
 def _bare(found: "re.Match[str]") -> Iterator[Token]:
-    """Yield an address without its scheme, and its host."""
+    """Yield an address without a scheme, and its host."""
     start = _back(found.string, found.start(), _HOST, _LONGEST_HOST)
     before = found.string[start - 1 : start]
     name = found.string[start : found.start()]
     if not name.strip(".-") or before in {"/", "@"} or before.isalnum() or before == "_":
-        return iter(())  # a part of something else
+        return iter(())  # part of a longer word
     rest = found.string[start : found.end()].rstrip(_TAIL).rstrip("/")
     return _address(start, start, rest)
 
@@ -211,7 +198,7 @@ def _number(found: "re.Match[str]") -> Iterator[Token]:
 
 
 def _is_common(digits: str) -> bool:
-    """Return whether everybody may write a number: a round one, one digit again and again, counted up, or a day."""
+    """Return whether a number is common: round, one repeated digit, a sequence, or a date."""
     if len(digits.rstrip("0")) <= _ROUND or len(set(digits)) == 1 or any(digits in each for each in _COUNTED_UP):
         return True
     return _DAY.fullmatch(digits) is not None
@@ -240,7 +227,7 @@ def _amount(found: "re.Match[str]") -> Iterator[Token]:
 def _path(found: "re.Match[str]") -> Iterator[Token]:
     before = _PATH_BEFORE.search(found.string[max(0, found.start() - _LONGEST_BEFORE) : found.start()])
     if before is None:
-        return  # a part of an address
+        return  # part of an address
     text = f"{before[1]}{found[0].rstrip('.')}"
     start = found.start() - len(before[1])
     segments = [segment for segment in re.split(r"[/\\]", text) if segment not in {"", ".", "..", "~"}]
@@ -254,7 +241,7 @@ def _path(found: "re.Match[str]") -> Iterator[Token]:
 
 
 def _piped(found: "re.Match[str]") -> Iterator[Token]:
-    """Yield a pipe into a program, and the word before it."""
+    """Yield a pipe into a program together with the word before it."""
     before = found.string[max(0, found.start() - _LONGEST_PIPED) : found.start()].rstrip(" ")
     words = before.rsplit(maxsplit=1)
     if words and "|" not in words[-1] and not before.endswith("\n"):
@@ -274,9 +261,9 @@ def _made(start: int, end: int, letters: str, kind: str = "") -> Iterator[Token]
         yield Token(start, end, f"{kind}{letters}")
 
 
-_ANYTHING: Final = ("",)  # is a sign that stands in every text
+_ANYTHING: Final = ("",)  # a sign that every text has
 
-# Each kind with its signs, of which one stands in whatever it finds.
+# Each kind with its signs; every match contains one of them.
 _READERS: Final[tuple[tuple[tuple[str, ...], "re.Pattern[str]", Callable[["re.Match[str]"], Iterator[Token]]], ...]] = (
     (("://",), _URL, _url),
     ((".",), _BARE, _bare),

@@ -179,7 +179,7 @@ def test_a_home_that_cannot_be_written_stops_nobody(shop: Hooked) -> None:
     shop.home.chmod(0o700)
 
     assert (0, b"") == (done.returncode, done.stdout)
-    assert b"the event could not be kept" in done.stderr
+    assert b"the event could not be stored either" in done.stderr
 
 
 def test_two_projects_do_not_meet(make: Make) -> None:

@@ -118,4 +118,4 @@ def test_under_rules_what_cannot_be_recorded_is_not_done(tmp_path: Path, monkeyp
         assert {"block"} == {matcher.on_failure for (matcher,) in hooks.values()}
 
     assert "deny" == answer["hookSpecificOutput"]["permissionDecision"]
-    assert "could not be recorded" in answer["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "could not record this call" in answer["hookSpecificOutput"]["permissionDecisionReason"]

@@ -89,7 +89,7 @@ def test_what_cannot_be_put_back_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", failing)
-    with pytest.raises(InvalidValueError, match=r"gone is kept in .*\.gone\."):
+    with pytest.raises(InvalidValueError, match=r"the old .*gone is in .*\.gone\."):
         apply_all(edits)
 
     found = files_in(tmp_path)
@@ -103,7 +103,7 @@ def test_what_somebody_else_changed_meanwhile_stops_all(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("theirs", encoding="utf-8")
     before = files_in(tmp_path)
 
-    with pytest.raises(InvalidValueError, match="was changed by somebody else meanwhile"):
+    with pytest.raises(InvalidValueError, match="was changed by another program meanwhile"):
         apply_all(edits)
 
     assert before == files_in(tmp_path)

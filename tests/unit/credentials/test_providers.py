@@ -73,8 +73,8 @@ FAILING: list[tuple[Callable[[Path], Provider], str]] = [
     (lambda _: FromCommand(["/nowhere/at/all"]), "cannot run"),
     (lambda _: FromCommand([sys.executable, "-c", "pass"]), "printed no secret"),
     (lambda _: FromCommand(printing('{"identity": "bot:7"}')), "no secret"),
-    (lambda _: FromCommand([sys.executable, "-c", r"import sys; sys.stdout.buffer.write(b'\xff')"]), "no text"),
-    (lambda _: FromEnvironment("FORGE", f"bot-{PLANTED}", environment={"FORGE": PLANTED}), "holds the secret"),
+    (lambda _: FromCommand([sys.executable, "-c", r"import sys; sys.stdout.buffer.write(b'\xff')"]), "is not text"),
+    (lambda _: FromEnvironment("FORGE", f"bot-{PLANTED}", environment={"FORGE": PLANTED}), "contains the secret"),
 ]
 
 
@@ -99,7 +99,7 @@ def test_a_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", keyring)
 
     assert PLANTED == FromKeyring("forge", "bot").fetch(REQUEST).secret.reveal()
-    with pytest.raises(CredentialError, match="has none for ana"):
+    with pytest.raises(CredentialError, match="has no entry for ana"):
         FromKeyring("forge", "ana").fetch(REQUEST)
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(CredentialError, match="pip install keyring"):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batonpass.scan.letters import Reading, squeeze
-from batonpass.scan.passages import BLOCK, PASSAGE, Passages, _same_before, _same_for, mark
+from batonpass.scan.passages import BLOCK, PASSAGE, Passages, _same, mark
 from batonpass.scan.tokens import _READERS, Token, find_tokens
 
 NUMBER = "DE89 3704 0044 0532 0130 00"
@@ -271,8 +271,8 @@ def test_what_is_the_same_around_two_places_is_found_as_letter_by_letter(
     first, second = data.draw(st.integers(0, len(one))), data.draw(st.integers(0, len(other)))
     before, behind = min(first, second), min(len(one) - first, len(other) - second)
 
-    assert same(one[first:], other[second:]) == _same_for(one, other, first, second, behind)
-    assert same(one[:first][::-1], other[:second][::-1]) == _same_before(one, other, first, second, before)
+    assert same(one[first:], other[second:]) == _same(one, other, first, second, behind, back=False)
+    assert same(one[:first][::-1], other[:second][::-1]) == _same(one, other, first, second, before, back=True)
 
 
 def same(one: str, other: str) -> int:

@@ -1,1 +1,1 @@
-"""Claude Code: its transcripts, read as they lie on disk. What we rely on is in docs/spec/claude-code.md."""
+"""Claude Code: reads its transcripts and records its sessions through hooks. See docs/spec/claude-code.md."""

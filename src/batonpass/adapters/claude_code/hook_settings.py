@@ -1,6 +1,6 @@
-"""Our hooks in Claude Code's settings: put in once, taken out without a trace, and nothing else touched.
+"""Adds our hooks to Claude Code's settings once, and removes them without a trace.
 
-Outside of `hooks` a file keeps its bytes; inside, everybody else's entries keep their order and their fields.
+Outside of `hooks` a file keeps its bytes; inside, all other entries keep their order and fields.
 """
 
 import copy
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from batonpass.adapters import jsonc
 from batonpass.adapters.claude_code.hooks import client
 from batonpass.adapters.claude_code.hooks.events import EVENTS
 from batonpass.adapters.claude_code.transcripts.transcript_places import config_directory
@@ -22,14 +23,12 @@ from batonpass.adapters.settings_edit import Edit, read_settings
 from batonpass.errors import InvalidValueError
 
 PROGRAM: Final = "batonpass-hook"
-TIMEOUT: Final = 10  # seconds: more than the hook command itself waits, so that it is the one who gives up
+TIMEOUT: Final = 10  # seconds; longer than the hook command itself waits, so that the command gives up first
 _OURS: Final = re.compile(rf"(?<![\w-]){PROGRAM}(?![\w-])|batonpass/adapters/claude_code/hooks/client\.py")
-_INDENT: Final = re.compile(r"\n([ \t]+)\S")
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
 
 
 class SettingsScope(StrEnum):
-    """Whose settings: one person's in one project, everybody's in it, or one person's in all projects."""
+    """Whose settings: one user's in a project, everybody's in a project, or one user's in all projects."""
 
     LOCAL = "local"
     SHARED = "shared"
@@ -37,7 +36,7 @@ class SettingsScope(StrEnum):
 
 
 class Installed(Struct, frozen=True, kw_only=True):
-    """Our hooks as they stand in a file: the first command of ours, and whether a failure blocks a call."""
+    """Our hooks in a file: the first command, and whether a failure blocks a call."""
 
     path: Path
     command: str
@@ -45,7 +44,7 @@ class Installed(Struct, frozen=True, kw_only=True):
 
     @property
     def arguments(self) -> list[str]:
-        """Return what the hook command is told."""
+        """Return the arguments of the hook command."""
         try:
             words = shlex.split(self.command)
         except ValueError:
@@ -65,7 +64,7 @@ def settings_path(scope: SettingsScope, project: Path) -> Path:
 
 
 def hook_command(scope: SettingsScope, project: Path, *, ledger: str | None = None, enforce: bool = False) -> str:
-    """Return what Claude Code is to run for each event. A shared file holds no path of this machine."""
+    """Return the command that Claude Code runs for each event. A shared file contains no path of this machine."""
     words = [PROGRAM] if scope is SettingsScope.SHARED else [sys.executable, "-I", "-S", client.__file__]
     if scope is SettingsScope.LOCAL:
         words += ["--project", str(project)]
@@ -75,9 +74,9 @@ def hook_command(scope: SettingsScope, project: Path, *, ledger: str | None = No
 
 
 def plan_install(path: Path, command: str, *, enforce: bool = False, within: Path | None = None) -> Edit:
-    """Return the edit after which our hooks are in a file, once, in place of any older ones of ours.
+    """Return the edit that adds our hooks to a file once, replacing older ones of ours.
 
-    Raises `InvalidValueError` for a file that we do not understand, or that a link leads out of `within`.
+    Raises `InvalidValueError` for a file that cannot be understood, or that a link leads out of `within`.
     """
     before, document = _load(path, within)
     hooks = copy.deepcopy(_hooks_of(path, document))
@@ -90,7 +89,7 @@ def plan_install(path: Path, command: str, *, enforce: bool = False, within: Pat
 
 
 def plan_removal(path: Path, *, created: bool = False, within: Path | None = None) -> Edit:
-    """Return the edit after which nothing of ours is in a file; one that we created goes, if nothing else is in it."""
+    """Return the edit that removes our hooks; a file that we created is deleted if nothing else is in it."""
     before, document = _load(path, within)
     hooks = copy.deepcopy(_hooks_of(path, document))
     for event in list(hooks):
@@ -104,7 +103,7 @@ def plan_removal(path: Path, *, created: bool = False, within: Path | None = Non
 
 
 def find_installed(project: Path) -> Iterator[tuple[SettingsScope, Installed]]:
-    """Yield our hooks in all the files that Claude Code reads in a project. What cannot be read is passed over."""
+    """Yield our hooks in all settings files that Claude Code reads for a project; unreadable files are skipped."""
     for scope in SettingsScope:
         path = settings_path(scope, project)
         try:
@@ -121,13 +120,13 @@ def find_installed(project: Path) -> Iterator[tuple[SettingsScope, Installed]]:
 def _entry(event: str, command: str, *, enforce: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "command", "command": command, "timeout": TIMEOUT}
     if enforce and event == "PreToolUse":
-        # Without this, a hook that is missing, ends with another code or takes too long lets the call pass.
+        # Without this, the call passes if the hook is missing, fails or takes too long.
         entry["onFailure"] = "block"
     return entry
 
 
 def _merged(groups: list[Any], wanted: dict[str, Any]) -> list[Any]:
-    """Return the groups of an event with our entry in a group of its own, where it stood if it did."""
+    """Return the groups of an event with our entry in a group of its own, at its old place if it had one."""
     alone = {"hooks": [wanted]}
     found: list[Any] = []
     placed = False
@@ -175,84 +174,50 @@ def _is_ours(entry: object) -> bool:
 def _load(path: Path, within: Path | None) -> tuple[str | None, dict[str, Any]]:
     real = path.resolve()
     if within is not None and not real.is_relative_to(within.resolve()):
-        raise InvalidValueError(str(path), f"leads to {real}, out of the project; edit that file by hand")
+        raise InvalidValueError(str(path), f"is a link to {real}, outside the project; edit that file by hand")
     text = read_settings(real)
     if text is None or not text.strip():
         return text, {}
     try:
-        document = json.loads(text, object_pairs_hook=_unique)
+        document = json.loads(text)
+        jsonc.read(text)  # refuses duplicate keys
     except (ValueError, RecursionError) as error:
-        raise InvalidValueError(str(path), f"is not JSON that can be edited: {error}; correct it first") from None
+        raise InvalidValueError(str(path), f"is not valid JSON: {error}; correct it first") from None
     if not isinstance(document, dict):
-        raise InvalidValueError(str(path), "holds no object; correct it first")
+        raise InvalidValueError(str(path), "is not a JSON object; correct it first")
     return text, document
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
-    return found
 
 
 def _hooks_of(path: Path, document: Mapping[str, Any]) -> dict[str, Any]:
     hooks = document.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise InvalidValueError(f"{path}: hooks", "is not as Claude Code has it; correct it first")
+        raise InvalidValueError(f"{path}: hooks", "does not have the form that Claude Code expects; correct it first")
     return hooks
 
 
 def _written(before: str | None, document: Mapping[str, Any], hooks: dict[str, Any]) -> str:
-    """Return the text with other hooks in it; what is not about hooks keeps its bytes."""
-    found = _INDENT.search(before or "")
-    indent = found[1] if found else "  "
+    """Return the text with other hooks; everything else keeps its bytes."""
+    indent, newline = jsonc.layout_of(before or "")
     if before is None or not before.strip():
         return json.dumps({"hooks": hooks}, indent=indent, ensure_ascii=False) + "\n"
-    newline = "\r\n" if "\r\n" in before else "\n"
     if hooks == document.get("hooks", {}):
         return before
     value = json.dumps(hooks, indent=indent, ensure_ascii=False).replace("\n", f"\n{indent}")
-    members = _members(before)
-    spans = {name: span for name, *span in members}
-    if "hooks" in spans:
-        _, start, end = spans["hooks"]
-        if hooks:
-            return before[:start] + value.replace("\n", newline) + before[end:]
-        return _cut(before, members)
-    last = members[-1][3] if members else before.index("{") + 1
-    comma = "," if members else ""
-    inserted = f'{comma}\n{indent}"hooks": {value}'.replace("\n", newline)
+    root = jsonc.read(before)
+    if (node := root.find("hooks")) is not None:
+        return before[: node.start] + value.replace("\n", newline) + before[node.end :] if hooks else _cut(before, root)
+    last = max((member.end for member in root.members.values()), default=root.start + 1)
+    inserted = f'{"," if root.members else ""}\n{indent}"hooks": {value}'.replace("\n", newline)
     rest = before[last:]
     return before[:last] + inserted + (rest if rest.startswith(("\n", "\r")) else newline + rest.lstrip())
 
 
-def _members(text: str) -> list[tuple[str, int, int, int]]:
-    """Return for each member of the object in a text its name, where that begins, and where its value does and ends."""
-    decoder, found = json.JSONDecoder(), []
-    at = _skip(text, text.index("{") + 1)
-    while text[at] != "}":
-        begins = at
-        name, at = decoder.raw_decode(text, at)
-        start = _skip(text, _skip(text, at) + 1)
-        _, end = decoder.raw_decode(text, start)
-        found.append((name, begins, start, end))
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    return found
-
-
-def _cut(text: str, members: list[tuple[str, int, int, int]]) -> str:
-    number = next(number for number, member in enumerate(members) if member[0] == "hooks")
-    _, begins, _, end = members[number]
-    if number + 1 < len(members):
-        return text[:begins] + text[members[number + 1][1] :]
-    if number:
-        return text[: members[number - 1][3]] + text[end:]
-    return text[: text.index("{") + 1] + text[end:].lstrip()
-
-
-def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return at if found is None else found.end()
+def _cut(text: str, root: jsonc.Node) -> str:
+    """Return the text without the member `hooks` and one comma."""
+    names = list(root.members)
+    number, end = names.index("hooks"), root.members["hooks"].end
+    before = root.members[names[number - 1]].end if number else None
+    if number + 1 < len(names):
+        begins = root.start + 1 if before is None else text.index(",", before) + 1
+        return text[:begins] + text[text.index(",", end) + 1 :]
+    return text[: root.start + 1] + text[end:].lstrip() if before is None else text[:before] + text[end:]

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: a proxy that records the calls of any client to any server, and the clients' settings."""
+"""The Model Context Protocol: a proxy that records calls between clients and servers, and the clients' settings."""

@@ -1,7 +1,7 @@
-"""What is declared about a server's tools: by the user's file, which is believed, and by the server, which is not.
+"""Declarations about a server's tools: the user's file is trusted, the server is not.
 
-A server's hints can only make a call graver. What it says in its favour, that a tool only reads or may be repeated,
-counts for nothing until `batonpass.toml` says so too.
+A server's hints can only make a call more serious. Its claims that a tool only reads or may be repeated count for
+nothing until `batonpass.toml` says so too.
 """
 
 import re
@@ -36,7 +36,7 @@ _DIGITS: Final = 6
 
 
 class _Said(NamedTuple):
-    """What a user says of a server, but for the arguments of single tools."""
+    """The user's declaration of a server, without the arguments of single tools."""
 
     server: str
     local: bool
@@ -69,46 +69,46 @@ def _declare(said: _Said, tool: str, argument: str | None, destructive: bool) ->
 
 
 class Server(Struct, frozen=True, kw_only=True):
-    """What the user says of one server: whose it is, and which of its tools do what. Patterns are over tools' names."""
+    """The user's declaration of one server: who owns it, and what its tools do. Patterns match names of tools."""
 
     name: str
-    local: bool = False  # what its tools return and change is ours
+    local: bool = False  # its results are trusted, and its effects stay here
     reads: tuple[str, ...] = ()
     reversible: tuple[str, ...] = ()
     irreversible: tuple[str, ...] = ()
     costly: tuple[str, ...] = ()
     idempotent: tuple[str, ...] = ()
-    targets: Mapping[str, str] = field(default_factory=dict)  # by tool, the argument that says what is changed
+    targets: Mapping[str, str] = field(default_factory=dict)  # by tool, the argument that names the target
 
     def declare(self, tool: str, hints: "Hints") -> Declared:
-        """Return what counts as declared about a tool."""
+        """Return the declaration that applies to a tool."""
         said = _Said(
             self.name, self.local, self.reads, self.reversible, self.irreversible, self.costly, self.idempotent
         )
-        # A client calls few tools, and each of them often. What is too long for a name is not worth being kept.
+        # A client calls few tools, each often. A name that is too long is not cached.
         declare = _declare if len(tool) <= _LONGEST_TOOL else _declare.__wrapped__
         return declare(said, tool, self.targets.get(tool), tool in hints.destructive)
 
     def resource_of(self, tool: str) -> str:
-        """Return what a call of a tool acts on, as a grant names it: the tool itself, below its server."""
+        """Return the resource of a call as a grant names it: the tool, below its server."""
         return resource_of_mcp(self.name, recorded_name("", tool))
 
     def declare_reading(self, what: str) -> Declared:
-        """Return what is declared about reading resources or hearing of them, and asking for prompts or completions."""
+        """Return the declaration for reading resources, subscribing, and asking for prompts or completions."""
         return Declared(name=f"{what}__{self.name}", reads=True, external=not self.local)
 
     def declare_unknown(self, what: str) -> Declared:
-        """Return what is declared about a request whose method nobody knows: nothing."""
+        """Return the declaration for a request with an unknown method: nothing is known."""
         return Declared(name=f"{what}__{self.name}", external=not self.local)
 
 
 class Hints(Struct):
-    """What a server has said against its own tools; it cannot take that back."""
+    """The warnings of a server about its own tools; it cannot take them back."""
 
     destructive: set[str] = field(default_factory=set)
 
     def learn(self, tools: Iterable[Any]) -> None:
-        """Take note of a list of tools."""
+        """Note the warnings in a list of tools."""
         for tool in tools:
             name, said = _read_tool(tool)
             if name is not None and said.get("destructiveHint") is True:
@@ -122,12 +122,12 @@ def _read_tool(tool: object) -> tuple[str | None, Mapping[str, Any]]:
 
 
 def read_server(path: Path | None, name: str) -> Server:
-    """Return what a file says of a server; without one, nothing. Raises `PolicyFileError`."""
+    """Return the declaration of a server in a file; an empty one without a file. Raises `PolicyFileError`."""
     return Server(name=name) if path is None else read_servers(read_document(path)).get(name, Server(name=name))
 
 
 def read_servers(document: Document) -> dict[str, Server]:
-    """Return what a document says of all servers. Raises `PolicyFileError`."""
+    """Return the declarations of all servers in a document. Raises `PolicyFileError`."""
     return {name: _server(name, place) for name, place in document.table(MCP).table().items()}
 
 
@@ -149,22 +149,22 @@ _NAMING: Final = "letters, digits and ._- , at most 48, the first a letter or a 
 
 
 def require_name(name: str) -> str:
-    """Return a name that a server can have. Raises `InvalidValueError`."""
+    """Return a valid name of a server. Raises `InvalidValueError`."""
     if not _NAME.fullmatch(name):
         raise InvalidValueError("name", f"{name!r} is not one: {_NAMING}"[:200])
     return name
 
 
 def name_for(words: str) -> str:
-    """Return a name for a server that nobody named, from what it is reached by."""
+    """Return a name for an unnamed server, from its command or URL."""
     return _STRANGE.sub("-", words).strip("._-")[:_LONGEST] or "server"
 
 
 def distinct_name(words: str) -> str:
-    """Return a name for a server as its client calls it: as it is, if it has the form of a name.
+    """Return a name for a server from the client's name for it: unchanged if it is valid.
 
-    Else what does not fit becomes a dash, and a piece of a digest keeps two such servers apart: they must not share
-    rules and records. It depends on nothing but the words, so it stays when other servers come and go.
+    Otherwise invalid characters become dashes, and part of a digest keeps two such servers apart: they must not share
+    rules and records. The name depends on nothing else, so it stays when other servers come and go.
     """
     if _NAME.fullmatch(words):
         return words
@@ -173,9 +173,9 @@ def distinct_name(words: str) -> str:
 
 
 def recorded_name(before: str, given: str) -> str:
-    """Return how something of another program's naming is recorded: as it is, if it has the form of a name.
+    """Return the recorded form of another program's name: unchanged if it is valid.
 
-    Else what does not fit becomes a dash, and a piece of a digest keeps two such names apart, and apart from any other.
+    Otherwise invalid characters become dashes, and part of a digest keeps it apart from any other name.
     """
     cleaned = _STRANGE.sub("-", given)
     if cleaned == given and 0 < len(given) <= _LONGEST_TOOL:

@@ -1,1 +1,1 @@
-"""Changes of files as values: hunks, marks of who wrote a line, and both as bytes."""
+"""File changes as values: hunks, marks that say who wrote a line, and their encoding as bytes."""

@@ -1,7 +1,7 @@
-"""What a call changed in a file: values, and applying them to lines.
+"""A file change made by a call, and applying hunks to lines.
 
-A file is a list of lines without their ends. A missing newline at the end and the carriage returns of Windows are not
-seen here, because neither has an author anybody asks for.
+A file is a list of lines without line ends. A missing newline at the end and Windows carriage returns are ignored:
+nobody asks who wrote them.
 """
 
 import hashlib
@@ -17,18 +17,20 @@ from batonpass.model.base.ids import Digest
 
 
 class Certainty(StrEnum):
-    """How it is known that a call made a change. No system tells who wrote a file; only what the call was told does."""
+    """How certain it is that a call made a change. No system records who wrote a file; only the call's task tells."""
 
-    CERTAIN = "certain"  # it was told to write this file, and what is there now fits that
-    CANDIDATE = "candidate"  # the file changed while it ran; it may have done that, or anybody else
-    BROUGHT = "brought"  # it had git put there what a commit or a stash has: whoever wrote that wrote it
+    CERTAIN = "certain"  # the call was told to write this file, and its content fits that
+    CANDIDATE = "candidate"  # the file changed while the call ran; the call or anybody else may have done it
+    BROUGHT = (
+        "brought"  # git put it there from a commit or stash, on behalf of the call; the author is the author of that
+    )
 
 
 class Hunk(Struct, frozen=True):
-    """Lines that were replaced by others, as a unified diff says it: from 1, and with no lines, the line before.
+    """Lines that were replaced, numbered as in a unified diff: from 1; an empty side names the line before it.
 
-    The place counts as recorded: where a blank line was added next to a blank line, the hunk says which of them is new.
-    Lines that begin or end both sides alike are context.
+    The position is part of the record: where a blank line was added next to a blank line, the hunk says which one is
+    new. Lines that both sides begin or end with are context.
     """
 
     old_start: int
@@ -45,31 +47,31 @@ class Hunk(Struct, frozen=True):
         ):
             require_integer(f"{name}_start", start, least=1 if count else 0)
             if count != len(lines):
-                raise InvalidValueError(f"{name}_count", f"says {count}, and there are {len(lines)} lines")
+                raise InvalidValueError(f"{name}_count", f"is {count}, but there are {len(lines)} lines")
 
     @property
     def old_index(self) -> int:
-        """Return how many old lines stand before it."""
+        """Return the number of old lines before it."""
         return self.old_start - 1 if self.old_count else self.old_start
 
     @property
     def new_index(self) -> int:
-        """Return how many new lines stand before it."""
+        """Return the number of new lines before it."""
         return self.new_start - 1 if self.new_count else self.new_start
 
 
 class FileChange(Struct, frozen=True, kw_only=True):
-    """One call changed one file."""
+    """The change of one file by one call."""
 
     call: str
     run: str
     at: datetime
     path: str  # from the root of the repository, with slashes
-    before: Digest | None = None  # sha256 of its bytes; None: it did not exist, or nobody looked
-    after: Digest | None = None  # likewise; None beside a known `before`: it was deleted
+    before: Digest | None = None  # sha256 of its bytes; None: it did not exist, or is not known
+    after: Digest | None = None  # likewise; None with a known `before`: it was deleted
     hunks: tuple[Hunk, ...] | None = None  # None: only the digests are known
     renamed_from: str | None = None
-    overlapping: tuple[str, ...] = ()  # calls that ran at the same time, and may have done it instead
+    overlapping: tuple[str, ...] = ()  # calls that ran at the same time and may have made the change instead
     certainty: Certainty = Certainty.CERTAIN
 
     def __post_init__(self) -> None:
@@ -80,12 +82,12 @@ class FileChange(Struct, frozen=True, kw_only=True):
 
     @property
     def is_creation(self) -> bool:
-        """Return whether the file is known not to have been there before."""
+        """Return whether the file certainly did not exist before."""
         return self.before is None and self.after is not None and not any(hunk.removed for hunk in self.hunks or ())
 
     @property
     def is_deletion(self) -> bool:
-        """Return whether the file is known not to be there afterwards."""
+        """Return whether the file certainly does not exist afterwards."""
         return self.before is not None and self.after is None
 
 
@@ -98,7 +100,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def digest_of(data: bytes) -> Digest:
-    """Return what a recorder notes of a file's bytes."""
+    """Return the digest that is recorded for a file's bytes."""
     return Digest(hashlib.sha256(data).hexdigest())
 
 
@@ -109,7 +111,7 @@ def apply_hunks(hunks: Sequence[Hunk], lines: Sequence[str]) -> list[str]:
     for hunk in reversed(hunks):
         start = hunk.old_index
         if start + hunk.old_count > edge or tuple(result[start : start + hunk.old_count]) != hunk.removed:
-            raise InvalidValueError("hunks", f"line {hunk.old_start} is not as it was before this change")
+            raise InvalidValueError("hunks", f"line {hunk.old_start} differs from the text that this change began with")
         result[start : start + hunk.old_count] = hunk.added
         edge = start
     return result
@@ -121,16 +123,3 @@ def revert_hunks(hunks: Sequence[Hunk], lines: Sequence[str]) -> list[str]:
         Hunk(hunk.new_start, hunk.new_count, hunk.old_start, hunk.old_count, hunk.added, hunk.removed) for hunk in hunks
     ]
     return apply_hunks(turned, lines)
-
-
-def verify_change(change: FileChange, before: bytes | None, after: bytes | None) -> None:
-    """Check that a change made exactly this of that. Raises `InvalidValueError`, naming what does not fit."""
-    for name, digest, data in (("before", change.before, before), ("after", change.after, after)):
-        if digest is not None and (data is None or digest_of(data) != digest):
-            raise InvalidValueError(name, "these are not the bytes that the change names")
-    if change.hunks is not None and apply_hunks(change.hunks, _decoded(before)) != _decoded(after):
-        raise InvalidValueError("hunks", "they lead to other lines than those that are there afterwards")
-
-
-def _decoded(data: bytes | None) -> list[str]:
-    return [] if data is None else lines_of(data.decode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""A change of a file as the bytes that are kept as content, and the changes of a recorded call read back."""
+"""Encodes a file change as content, and reads the changes of a recorded call."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -39,7 +39,7 @@ _CHANGES: Final = msgspec.json.Decoder(_Change)
 
 
 def encode_change(change: FileChange) -> bytes:
-    """Return a change as it is kept. Who made it and when, its receipt says."""
+    """Return a change as it is stored. Its author and time are in the receipt."""
     document: dict[str, Any] = {"v": VERSION, "path": change.path}
     optional = (("before", change.before), ("after", change.after), ("renamed_from", change.renamed_from))
     document.update((name, value) for name, value in optional if value is not None)
@@ -56,14 +56,17 @@ def encode_change(change: FileChange) -> bytes:
 
 
 def decode_change(data: bytes, *, call: CallId, run: RunId, at: datetime) -> FileChange:
-    """Return a change that a call made. Raises `InvalidValueError`."""
+    """Return a stored change. Raises `InvalidValueError`."""
     try:
         document = _CHANGES.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidValueError("change", str(error)) from None
     if document.v != VERSION:
         raise InvalidValueError("v", f"is not version {VERSION}; was it written by a newer version?")
-    hunks = None if document.hunks is None else tuple(map(_hunk, document.hunks))
+    hunks = tuple(
+        Hunk(one.old, len(one.removed), one.new, len(one.added), tuple(one.removed), tuple(one.added))
+        for one in document.hunks or ()
+    )
     return FileChange(
         call=call,
         run=run,
@@ -71,31 +74,20 @@ def decode_change(data: bytes, *, call: CallId, run: RunId, at: datetime) -> Fil
         path=document.path,
         before=document.before,
         after=document.after,
-        hunks=hunks,
+        hunks=None if document.hunks is None else hunks,
         renamed_from=document.renamed_from,
         overlapping=tuple(document.overlapping),
         certainty=document.certainty,
     )
 
 
-def _hunk(hunk: _Hunk) -> Hunk:
-    return Hunk(
-        old_start=hunk.old,
-        old_count=len(hunk.removed),
-        new_start=hunk.new,
-        new_count=len(hunk.added),
-        removed=tuple(hunk.removed),
-        added=tuple(hunk.added),
-    )
-
-
 def read_file_changes(view: LedgerView, call: CallRecord) -> tuple[FileChange, ...]:
-    """Return what a call changed in files, as far as those words are there. Raises `InvalidValueError`."""
+    """Return the file changes of a call whose content still exists. Raises `InvalidValueError`."""
     return tuple(find_file_changes(view, call).values())
 
 
 def find_file_changes(view: LedgerView, call: CallRecord) -> dict[ContentId, FileChange]:
-    """Return the same by the contents that say so."""
+    """Return the file changes of a call by content id. Raises `InvalidValueError`."""
     if call.ending is None or not call.changes:
         return {}
     return {

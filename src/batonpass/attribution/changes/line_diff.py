@@ -1,4 +1,4 @@
-"""Which lines two texts have in common: anchored at lines that occur once, so that the cost grows with the size."""
+"""Line diff, anchored at lines that occur once, so that the cost grows with the size of the texts."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -7,28 +7,21 @@ from typing import Final, NamedTuple
 from batonpass.attribution.changes.change import Hunk
 from batonpass.attribution.changes.mark import Weight, weight
 
-# Without a line that occurs once on both sides, the shortest edit is searched; beyond so many edits, all is replaced.
+# Without such an anchor the shortest edit is searched, up to this many edits; beyond, everything counts as replaced.
 _MOST_EDITS: Final = 128
-_LONG_ENOUGH: Final = 4  # lines in a row are not the same by chance
+_LONG_ENOUGH: Final = 4  # this many equal lines in a row are no coincidence
 
 
 class Block(NamedTuple):
-    """So many lines, from these indexes on, are the same in both."""
+    """A number of equal lines, with the index where they begin in each text."""
 
     old: int
     new: int
     size: int
 
 
-class _Range(NamedTuple):
-    old: int
-    old_end: int
-    new: int
-    new_end: int
-
-
 class Gap(NamedTuple):
-    """What lies between two blocks: these old lines became these new ones."""
+    """A range of each text; between two blocks, these old lines became these new ones."""
 
     old: int
     old_end: int
@@ -37,9 +30,9 @@ class Gap(NamedTuple):
 
 
 def match_lines(old: Sequence[str], new: Sequence[str]) -> list[Block]:
-    """Return the blocks that old and new have in common, in order, none next to another in both."""
+    """Return the blocks that two texts have in common, in order; adjacent blocks are joined."""
     found: list[Block] = []
-    open_ranges = [_Range(0, len(old), 0, len(new))]
+    open_ranges = [Gap(0, len(old), 0, len(new))]
     while open_ranges:
         inner = _trim(old, new, open_ranges.pop(), found)
         if inner.old == inner.old_end or inner.new == inner.new_end:
@@ -53,7 +46,7 @@ def match_lines(old: Sequence[str], new: Sequence[str]) -> list[Block]:
 
 
 def gaps_of(blocks: Sequence[Block], old_size: int, new_size: int) -> Iterator[Gap]:
-    """Yield what lies between blocks, before the first and after the last."""
+    """Yield the gaps between blocks, before the first and after the last."""
     at_old = at_new = 0
     for block in (*blocks, Block(old_size, new_size, 0)):
         if block.old > at_old or block.new > at_new:
@@ -62,12 +55,12 @@ def gaps_of(blocks: Sequence[Block], old_size: int, new_size: int) -> Iterator[G
 
 
 def blocks_between(old: Sequence[str], new: Sequence[str]) -> list[Block]:
-    """Return what a diff says is the same; what may have come or gone in several places did in the last, as in git."""
+    """Return the common blocks; an edit that fits in several places is moved to the last, as git does."""
     return _slid_down(old, new, match_lines(old, new))
 
 
 def hunks_between(old: Sequence[str], new: Sequence[str]) -> tuple[Hunk, ...]:
-    """Return what makes new of old; a hunk that could stand in several places stands in the last, as in git."""
+    """Return the hunks from old to new; a hunk that fits in several places is moved to the last, as git does."""
     blocks = blocks_between(old, new)
     return tuple(
         Hunk(
@@ -82,7 +75,7 @@ def hunks_between(old: Sequence[str], new: Sequence[str]) -> tuple[Hunk, ...]:
     )
 
 
-def _trim(old: Sequence[str], new: Sequence[str], whole: _Range, found: list[Block]) -> _Range:
+def _trim(old: Sequence[str], new: Sequence[str], whole: Gap, found: list[Block]) -> Gap:
     head = _common(old, new, whole)
     if head:
         found.append(Block(whole.old, whole.new, head))
@@ -92,11 +85,11 @@ def _trim(old: Sequence[str], new: Sequence[str], whole: _Range, found: list[Blo
         tail += 1
     if tail:
         found.append(Block(whole.old_end - tail, whole.new_end - tail, tail))
-    return _Range(whole.old + head, whole.old_end - tail, whole.new + head, whole.new_end - tail)
+    return Gap(whole.old + head, whole.old_end - tail, whole.new + head, whole.new_end - tail)
 
 
-def _common(old: Sequence[str], new: Sequence[str], whole: _Range) -> int:
-    # Slices are compared in C: a long beginning in common costs a fraction of comparing line by line.
+def _common(old: Sequence[str], new: Sequence[str], whole: Gap) -> int:
+    # Comparing slices is much faster than comparing line by line.
     most = min(whole.old_end - whole.old, whole.new_end - whole.new)
     size, step = 0, 64
     while size < most and step:
@@ -109,8 +102,8 @@ def _common(old: Sequence[str], new: Sequence[str], whole: _Range) -> int:
     return size
 
 
-def _anchors(old: Sequence[str], new: Sequence[str], inner: _Range) -> list[tuple[int, int]]:
-    """Return lines that occur once on both sides, as many of them as stand in the same order."""
+def _anchors(old: Sequence[str], new: Sequence[str], inner: Gap) -> list[tuple[int, int]]:
+    """Return lines that occur once on both sides, the longest sequence in the same order."""
     at_old = _once(old, inner.old, inner.old_end)
     at_new = _once(new, inner.new, inner.new_end)
     pairs = [(place, at_new[line]) for line, place in at_old.items() if line in at_new]
@@ -152,18 +145,18 @@ def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _between(anchors: Sequence[tuple[int, int]], inner: _Range) -> Iterator[_Range]:
+def _between(anchors: Sequence[tuple[int, int]], inner: Gap) -> Iterator[Gap]:
     at_old, at_new = inner.old, inner.new
     for old, new in anchors:
         if old > at_old and new > at_new:
-            yield _Range(at_old, old, at_new, new)
+            yield Gap(at_old, old, at_new, new)
         at_old, at_new = old + 1, new + 1
     if inner.old_end > at_old and inner.new_end > at_new:
-        yield _Range(at_old, inner.old_end, at_new, inner.new_end)
+        yield Gap(at_old, inner.old_end, at_new, inner.new_end)
 
 
-def _shortest(old: Sequence[str], new: Sequence[str], inner: _Range) -> list[Block]:
-    """Return the blocks of a shortest edit (Myers 1986), or none if it is too long to be worth the search."""
+def _shortest(old: Sequence[str], new: Sequence[str], inner: Gap) -> list[Block]:
+    """Return the blocks of a shortest edit (Myers 1986); none if the search would take too long."""
     a, b = old[inner.old : inner.old_end], new[inner.new : inner.new_end]
     if set(a).isdisjoint(b):
         return []
@@ -182,7 +175,7 @@ def _shortest(old: Sequence[str], new: Sequence[str], inner: _Range) -> list[Blo
     return []
 
 
-def _walked_back(trace: list[dict[int, int]], x: int, y: int, inner: _Range) -> list[Block]:
+def _walked_back(trace: list[dict[int, int]], x: int, y: int, inner: Gap) -> list[Block]:
     blocks: list[Block] = []
     for edits in range(len(trace) - 1, -1, -1):
         reach, diagonal = trace[edits], x - y
@@ -207,9 +200,9 @@ def _joined(found: list[Block]) -> list[Block]:
 
 
 def _without_strays(blocks: list[Block], old: Sequence[str], new: Sequence[str]) -> list[Block]:
-    """Return the blocks without those that say nothing and lie out of line with what is before and after them.
+    """Drop trivial blocks that are out of line with the blocks before and after them.
 
-    Where a whole function is indented, one of its braces will match another: that is not where it came from.
+    When a whole function is indented, one of its braces matches another by chance.
     """
     shifts = [block.new - block.old if _speaks(block, old) else None for block in blocks]
     after: list[int] = []
@@ -232,7 +225,7 @@ def _speaks(block: Block, lines: Sequence[str]) -> bool:
 
 
 def _slid_down(old: Sequence[str], new: Sequence[str], blocks: list[Block]) -> list[Block]:
-    """Return the same blocks with each pure insertion or deletion as far down as it goes without meeting the next."""
+    """Move each pure insertion or deletion as far down as possible without meeting the next block."""
     slid: list[Block] = []
     for block in blocks:
         at_old, at_new = (slid[-1].old + slid[-1].size, slid[-1].new + slid[-1].size) if slid else (0, 0)

@@ -1,4 +1,4 @@
-"""Who wrote a line, as far as it is known; how much its text says about that; and a text with its marks."""
+"""Marks that say who wrote a line, how distinctive a line is, and a text with its marks."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,97 +11,32 @@ from msgspec.structs import replace
 
 from batonpass.model.base.ids import Digest
 
-UNRECORDED: Final = "unrecorded"  # who reformatted a line, if no recorded call did
+UNRECORDED: Final = "unrecorded"  # in `reformatted_by`: somebody who is not recorded
 
-_PAIR: Final = 2  # letters and digits: a name and a value
+_PAIR: Final = 2  # letters and digits
 _SHORT: Final = 4
 _LONG: Final = 12
 _REMEMBERED: Final = 100_000
 
-# Lines that everybody writes: the same text in two places says nothing about who wrote the second.
+# Lines that everybody writes, without white space: finding one again says nothing about its author.
 _EVERYBODYS: Final = frozenset(
-    [
-        "pass",
-        "continue",
-        "break",
-        "return",
-        "returnNone",
-        "returnTrue",
-        "returnFalse",
-        "returnself",
-        "returnresult",
-        "returnfalse;",
-        "returntrue;",
-        "returnnull;",
-        "returnnil",
-        "else:",
-        "else{",
-        "}else{",
-        "try:",
-        "try{",
-        "finally:",
-        "do:",
-        "end",
-        "begin",
-        "then",
-        "default:",
-        "except:",
-        "exceptException:",
-        "exceptException",
-        "catch(e){",
-        "}catch(e){",
-        "raise",
-        "raiseNotImplementedError",
-        "raiseNotImplementedError()",
-        "raiseValueError",
-        "@property",
-        "@staticmethod",
-        "@classmethod",
-        "@override",
-        "@Override",
-        "def__init__(self):",
-        "def__init__(self)->None:",
-        "ifTYPE_CHECKING:",
-        'if__name__=="__main__":',
-        "if__name__=='__main__':",
-        "main()",
-        "importos",
-        "importsys",
-        "importre",
-        "importjson",
-        "importtyping",
-        "importlogging",
-        "importdataclasses",
-        "from__future__importannotations",
-        "fromtypingimportAny",
-        "frompathlibimportPath",
-        "fromdataclassesimportdataclass",
-        "#!/usr/bin/envbash",
-        "#!/usr/bin/envpython3",
-        "usestrict",
-        '"usestrict";',
-        "returnerr",
-        "iferr!=nil{",
-        "returnnil,err",
-        "usesuper::*;",
-        "#[cfg(test)]",
-        "#[derive(Debug)]",
-        "@dataclass",
-        "@dataclass(frozen=True)",
-        "@pytest.fixture",
-        "publicstaticvoidmain(String[]args){",
-        "break;",
-        "continue;",
-        "return;",
-        "</div>",
-        "</span>",
-        "</table>",
-    ]
+    """
+    pass continue break return returnNone returnTrue returnFalse returnself returnresult returnfalse; returntrue;
+    returnnull; returnnil else: else{ }else{ try: try{ finally: do: end begin then default: except: exceptException:
+    exceptException catch(e){ }catch(e){ raise raiseNotImplementedError raiseNotImplementedError() raiseValueError
+    @property @staticmethod @classmethod @override @Override def__init__(self): def__init__(self)->None:
+    ifTYPE_CHECKING: if__name__=="__main__": if__name__=='__main__': main() importos importsys importre importjson
+    importtyping importlogging importdataclasses from__future__importannotations fromtypingimportAny
+    frompathlibimportPath fromdataclassesimportdataclass #!/usr/bin/envbash #!/usr/bin/envpython3 usestrict
+    "usestrict"; returnerr iferr!=nil{ returnnil,err usesuper::*; #[cfg(test)] #[derive(Debug)] @dataclass
+    @dataclass(frozen=True) @pytest.fixture publicstaticvoidmain(String[]args){ break; continue; return; </div>
+    </span> </table>
+    """.split()  # noqa: SIM905 - words are read as words
 )
 
 
 class Weight(IntEnum):
-    """How much a text says: a line that anybody may write at any time says nothing."""
+    """How distinctive a line is. A trivial line may be written by anybody at any time."""
 
     TRIVIAL = 0
     SHORT = 1
@@ -109,30 +44,30 @@ class Weight(IntEnum):
 
 
 class Author(Struct, frozen=True):
-    """A call that wrote a line; its run is None if the call is known by name only."""
+    """A call that wrote a line; the run is None if only the call is known."""
 
     call: str
     run: str | None
 
 
 class LineMark(Struct, frozen=True):
-    """Who wrote a line: one author, several that may have, or nobody who is recorded."""
+    """Who wrote a line: one author, several candidates, or nobody who is recorded."""
 
     authors: tuple[Author, ...]
-    is_open: bool = False  # somebody who is not recorded may have written it
-    since: datetime | None = None  # if so: it was not there yet at this time; None: before anything was recorded
-    is_matched: bool = False  # found again by its text and its place, not by a chain of digests
+    is_open: bool = False  # an unrecorded author is possible
+    since: datetime | None = None  # if open: the line did not exist at this time; None: it is older than the record
+    is_matched: bool = False  # recognised by its text and position, not by a chain of digests
     reformatted_by: str | None = None
 
     @property
     def run(self) -> str | None:
-        """Return the run that wrote it, if that is certain."""
+        """Return the run that wrote the line, if that is certain."""
         runs = {author.run for author in self.authors}
         return next(iter(runs)) if len(runs) == 1 and not self.is_open else None
 
     @property
     def is_certain(self) -> bool:
-        """Return whether exactly one call, or nobody who is recorded, can have written it."""
+        """Return whether only one call, or only an unrecorded author, can have written it."""
         return len(self.authors) + self.is_open == 1
 
 
@@ -159,31 +94,31 @@ def joined(marks: Iterable[LineMark]) -> LineMark:
 
 
 def opened(mark: LineMark, since: datetime | None) -> LineMark:
-    """Return the mark with the doubt that somebody who is not recorded wrote the line, not before since."""
+    """Return the mark with the possibility added that an unrecorded author wrote the line after `since`."""
     return mark if mark.is_open else replace(mark, is_open=True, since=since)
 
 
 def matched(mark: LineMark) -> LineMark:
-    """Return the mark of a line that was found again by its text."""
+    """Return the mark of a line that was recognised by its text."""
     return mark if mark.is_matched or not mark.authors else replace(mark, is_matched=True)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def squeezed(text: str) -> str:
-    """Return a text without its white space: what reformatting leaves alone."""
+    """Return a text without white space, which is what reformatting preserves."""
     return "".join(text.split())
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def is_anybodys(text: str) -> bool:
-    """Return whether a line is written by everybody all the time: a brace, `else:`, nothing at all; but not `k = 5`."""
+    """Return whether a line is written everywhere: a brace, `else:`, a blank line; but not `k = 5`."""
     bare = squeezed(text)
     return bare in _EVERYBODYS or sum(map(str.isalnum, bare)) < _PAIR
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def weight(text: str) -> Weight:
-    """Return how much a text says about where it came from."""
+    """Return how distinctive a line is."""
     bare = squeezed(text)
     if bare in _EVERYBODYS:
         return Weight.TRIVIAL
@@ -198,8 +133,8 @@ class MarkedText(Struct):
     marks: list[LineMark]
     digest: Digest | None
     at: datetime | None
-    commit: str | None = None  # the last revision on the way here
+    commit: str | None = None  # the last revision it is based on
 
     def copy(self) -> "MarkedText":
-        """Return a text that does not change with this one."""
+        """Return an independent copy."""
         return MarkedText(list(self.lines), list(self.marks), self.digest, self.at, self.commit)

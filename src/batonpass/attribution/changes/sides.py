@@ -1,4 +1,4 @@
-"""A file before and after: which lines became others, and where it stands. Light, as every call is watched by it."""
+"""The two sides of a file change and the repository of a path. Fast to import: it runs around every call."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from batonpass.attribution.changes.line_diff import hunks_between
 
 
 def hunks_of(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...] | None:
-    """Return which lines of a file became others; None if it is no text: then it has digests, and no lines."""
+    """Return the hunks between two versions of a file; None if it is not text."""
     try:
         return hunks_between(lines_of((before or b"").decode()), lines_of((after or b"").decode()))
     except UnicodeDecodeError:
@@ -16,24 +16,24 @@ def hunks_of(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...] | No
 
 
 def find_root(place: Path) -> Path:
-    """Return the repository that a directory lies in; else the directory itself."""
+    """Return the repository that contains a directory, else the directory itself."""
     resolved = Path(os.path.realpath(place))
     return find_repository(resolved) or resolved
 
 
 def find_repository(directory: Path) -> Path | None:
-    """Return the git repository that a directory lies in."""
+    """Return the git repository that contains a directory."""
     found = repository_above(str(directory))
     return None if found is None else Path(found)
 
 
 def repository_above(directory: str) -> str | None:
-    """Return the same as text: this is asked before every call that changes something."""
+    """Return the same as a string, without the cost of a Path: this runs before every call that may change files."""
     here, above = "", directory
     while above != here:
         here, above = above, above[: above.rfind("/") + 1].rstrip("/") or above[: above.startswith("/")]
         try:
-            os.stat(f"{here.rstrip('/')}/.git")  # noqa: PTH116 - a text is given
+            os.stat(f"{here.rstrip('/')}/.git")  # noqa: PTH116 - a string, for speed
         except (OSError, ValueError):
             continue
         return here
@@ -41,5 +41,5 @@ def repository_above(directory: str) -> str | None:
 
 
 def printable(path: str) -> str:
-    r"""Return a path as a record can hold it: a byte that is not UTF-8 is spelled \xff."""
+    r"""Return a path that can be recorded: a byte that is not UTF-8 becomes \xff."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

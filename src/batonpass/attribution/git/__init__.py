@@ -1,1 +1,1 @@
-"""What git knows: of a file, of the work tree, and of commits that repeat others."""
+"""Questions to git: about a file, about the work tree, and about commits that repeat others."""

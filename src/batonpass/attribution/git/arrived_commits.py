@@ -1,8 +1,8 @@
-"""Commits that come into a work tree's history while a call is made: made by it, or pulled, merged or checked out.
+"""Finds commits that entered the history during a call: made by it, or pulled, merged or checked out.
 
-Looked at before every call that may change something and after it, so a look reads a few small files and starts no
-program. Git is asked only if something moved. Both the head and its log are looked at: who commits on a branch and goes
-back leaves the head where it was, and who switches the log off moves the head.
+The history is inspected before and after every call that may change files, so this reads a few small files and starts
+no program. Git is asked only if something moved. Both the head and its log are compared: a commit on another branch may
+leave the head where it was, and with the log switched off only the head moves.
 """
 
 import os
@@ -17,36 +17,36 @@ from msgspec import Struct
 
 from batonpass.attribution.git.file_git import GitSilentError, Repository
 
-MOST_COMMITS: Final = 200  # of one call: what is signed must not grow with somebody's history
+MOST_COMMITS: Final = 200  # per call: a signed receipt must not grow with the history
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NOBODY: Final = re.compile(r"0+")
 _MOST_LOG: Final = 1024 * 1024
 _LINK: Final = b"gitdir: "
 _REF: Final = b"ref: "
-_LONGEST: Final = 8 * 1024  # bytes: of a file that names a commit, a branch or a path
+_LONGEST: Final = 8 * 1024  # bytes of a file that names a commit, a branch or a path
 _ANY_LENGTH: Final = 1 << 62
 _REFS: Final = "refs/"
-# Of what git keeps below that, a linked work tree has these for itself; all others are those of the repository.
+# References that a linked work tree has for itself; all others belong to the repository.
 _OWN_REFS: Final = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
 
 
 class HistoryHead(Struct, frozen=True):
-    """Where the history of a work tree stands."""
+    """The state of a work tree's history."""
 
     root: Path | str
-    head: str | None  # None: nothing is committed, or nobody can tell
-    logged: int  # how long the log of its heads is, in bytes
+    head: str | None  # None: nothing is committed, or it cannot be read
+    logged: int  # the length of the head's log, in bytes
 
 
 def see_history(root: Path | str) -> HistoryHead | None:
-    """Return where the history of a work tree stands; None if it has none."""
+    """Return the state of a work tree's history; None if it has none."""
     directory = _directory_of(os.fspath(root))
     return None if directory is None else HistoryHead(root, _head(directory), _size(directory))
 
 
 def find_arrived(before: HistoryHead | None, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the commits that came since, the latest first, and of more than a call may name, the latest."""
+    """Return the commits that arrived since, latest first, up to the limit for one call."""
     if before is None or (directory := _directory_of(os.fspath(before.root))) is None:
         return ()
     passed = _logged(directory, before.logged)
@@ -58,17 +58,17 @@ def find_arrived(before: HistoryHead | None, environment: Mapping[str, str] | No
     try:
         return tuple(repository.reachable(reached, without=before.head, most=MOST_COMMITS))
     except GitSilentError:
-        return tuple(reached[:MOST_COMMITS])  # fewer than there are, and all that is known
+        return tuple(reached[:MOST_COMMITS])  # incomplete, but all that is known
 
 
 def git_directory(root: Path) -> Path | None:
-    """Return where git keeps what belongs to a work tree; in a linked one, a file says where."""
+    """Return the git directory of a work tree; in a linked work tree a file names it."""
     found = _directory_of(os.fspath(root))
     return None if found is None else Path(found)
 
 
 def _directory_of(root: str) -> str | None:
-    # Texts, not paths: this is asked before every call that may change something, and after it.
+    # Strings instead of paths, for speed: this runs around every call that may change files.
     place = f"{root.rstrip('/')}/.git"
     try:
         found = os.stat(place)  # noqa: PTH116 - as above
@@ -79,10 +79,10 @@ def _directory_of(root: str) -> str | None:
     return _linked(root, _read(place))
 
 
-# What is read of these files is the same from call to call. So what follows from it is kept, and files are not.
+# The content of these files hardly changes from call to call, so results are cached by content.
 @lru_cache(maxsize=64)
 def _linked(root: str, said: bytes) -> str | None:
-    """Return where a file says that git keeps what belongs to a linked work tree."""
+    """Return the git directory that the `.git` file of a linked work tree names."""
     return os.path.join(root, _text(said[len(_LINK) :])) if said.startswith(_LINK) else None  # noqa: PTH118 - as above
 
 
@@ -102,9 +102,9 @@ def _head(directory: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def _branch(directory: str, said: bytes, shared: bytes) -> tuple[str, str]:
-    """Return the branch that a head is, and the directory in which git reads it."""
+    """Return the branch that a head points to, and the directory where git stores it."""
     ref = _text(said[len(_REF) :])
-    # Where it is shared, git reads it there and nowhere else.
+    # A shared reference is read from the common directory only.
     is_shared = shared and ref.startswith(_REFS) and not ref.startswith(_OWN_REFS)
     return ref, os.path.join(directory, _text(shared)) if is_shared else directory  # noqa: PTH118 - as above
 
@@ -117,13 +117,13 @@ def _size(directory: str) -> int:
 
 
 def _logged(directory: str, start: int) -> list[str]:
-    """Return the commits that the head came to since its log was so long, the latest first."""
+    """Return the commits that the head moved to since its log had this length, latest first."""
     if _size(directory) == start:
-        return []  # as after most calls: nothing was written behind what was there, so it need not be opened
+        return []  # the usual case: nothing was appended
     try:
         with open(f"{directory}/logs/HEAD", "rb") as log:  # noqa: PTH123 - as above
             size = log.seek(0, os.SEEK_END)
-            # A log that is shorter than it was has been written anew: all of it is new.
+            # If the log is shorter than before, it was rewritten: all of it is new.
             log.seek(max(start if start <= size else 0, size - _MOST_LOG))
             lines = log.read().splitlines()
     except OSError:
@@ -145,9 +145,9 @@ def _text(data: bytes) -> str:
 
 
 def _read(path: str, longest: int = _LONGEST) -> bytes:
-    """Return what is in a file; nothing if there is none, or more than git would write there."""
-    # By its descriptor: a file object around a few bytes takes longer than reading them. And each time anew: size and
-    # times of a file may be the same although somebody wrote to it, as whoever maps it into memory leaves no time.
+    """Return the content of a file; nothing if it is missing or larger than git would write it."""
+    # A descriptor, because a file object costs more than reading a few bytes. Never cached by size and times: a write
+    # through mapped memory may change neither.
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What lies between two commits, or between a commit and the work tree: which lines of which files came and went."""
+"""The diff between two commits, or between a commit and the work tree, as changed lines by file."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _SPAN: Final = re.compile(r"(?P<base>[^.].*?|)(?P<dots>\.{2,3})(?P<head>[^.].*|)
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<removed>\d+))? \+(?P<first>\d+)(?:,(?P<added>\d+))? @@", re.ASCII)
 _SECTION: Final = re.compile(r"^diff --git .*\n", re.MULTILINE)
 _HAS_TWO_NAMES: Final = ("R", "C")
-_TYPE_CHANGED: Final = "T"  # told as one file gone and another come
+_TYPE_CHANGED: Final = "T"  # reported as one file deleted and another created
 _HEAD: Final = "HEAD"
 _NEW: Final = "new"
 _DELETED: Final = "deleted"
@@ -29,32 +29,32 @@ _HEADERS: Final = {
 
 
 class ChangedLines(Struct, frozen=True, kw_only=True):
-    """Lines of one file that took the place of others."""
+    """Lines of one file that replaced others."""
 
     path: str
-    first: int  # where the new ones begin, from 1
+    first: int  # the first new line, from 1
     added: int
     removed: int
-    is_whole: bool = False  # a file that git does not have yet, with all of its lines
-    instead: str | None = None  # what differs, if no lines do: the name, the mode, or bytes that are no text
-    is_made: bool = False  # such a file is there, and somebody made it what it is
+    is_whole: bool = False  # a file that git does not track yet, with all its lines
+    instead: str | None = None  # if no lines differ: the name, the mode, or a binary content
+    is_made: bool = False  # such a file exists, and somebody created it
 
     @property
     def last(self) -> int:
-        """Return the last of the new lines."""
+        """Return the last new line."""
         return self.first + self.added - 1
 
 
 class CommitSpan(Struct, frozen=True, kw_only=True):
-    """Two ends of a diff; without a head, the work tree."""
+    """The two ends of a diff; without a head, the work tree."""
 
-    repository: Repository  # asked about the head
+    repository: Repository  # set to the head
     base: str
     head: str | None
-    below: str = ""  # only what lies in this directory
+    below: str = ""  # limits the diff to this directory
 
     def read(self) -> Iterator[ChangedLines]:
-        """Yield the lines that differ, file by file. Raises `InvalidValueError` if git cannot say."""
+        """Yield the changed lines, file by file. Raises `InvalidValueError` if git cannot answer."""
         try:
             names, patch = self.repository.diff(self.base, self.head, self.below)
             sections = iter(_SECTION.split(patch)[1:])
@@ -67,17 +67,17 @@ class CommitSpan(Struct, frozen=True, kw_only=True):
             raise InvalidValueError("diff", f"cannot be read: {error}") from None
 
     def read_file(self, path: str) -> bytes | None:
-        """Return a file as the head has it; None if it has none there, or too large a one."""
+        """Return a file at the head; None if it is missing or too large."""
         if self.head is None:
-            raise ValueError("the work tree has it")
+            raise ValueError("read the file from the work tree")
         blobs = self.repository.blobs([(self.head, path)])
         return next((data for _, data in self.repository.contents(blobs.values())), None)
 
 
 def find_commits(repository: Repository, text: str) -> CommitSpan | None:
-    """Return the diff of a commit, or of `BASE..HEAD`, or since `BASE...HEAD` went apart; None if it is neither.
+    """Return the diff of a commit, of `BASE..HEAD`, or of `BASE...HEAD` since they diverged; None if it is neither.
 
-    Raises `NotFoundError` if it is spelled like a span, and one end is no commit.
+    Raises `NotFoundError` if it looks like a span and one end is not a commit.
     """
     parsed = _SPAN.fullmatch(text)
     if parsed is None:
@@ -90,7 +90,7 @@ def find_commits(repository: Repository, text: str) -> CommitSpan | None:
 
 
 def find_uncommitted(repository: Repository, below: str) -> CommitSpan | None:
-    """Return what is not committed yet; None where nothing ever was."""
+    """Return the uncommitted changes; None if nothing was ever committed."""
     head = repository.commit_of(_HEAD)
     return None if head is None else CommitSpan(repository=repository, base=head, head=None, below=below)
 
@@ -107,7 +107,7 @@ def _commit(repository: Repository, name: str) -> str:
 
 
 def _names(printed: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the files that differ, as they are called at the head and before, with how many sections git prints."""
+    """Yield the files that differ: the name at the head, the name before, and the number of sections in git's patch."""
     tokens = iter(printed.split("\0"))
     for status in tokens:
         before = path = next(tokens, None)
@@ -118,12 +118,12 @@ def _names(printed: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _changed(path: str, before: str, section: str) -> Iterator[ChangedLines]:
-    """Yield the lines of a file that differ, or what differs instead: a file that is in a diff is told."""
+    """Yield the changed lines of a file, or one entry that says what else differs."""
     hunks = list(_hunks(path, section))
     yield from hunks
     if hunks:
         return
-    # Without hunks, a section is nothing but git's own header.
+    # Without hunks, a section consists of git's header only.
     header = section.split("\n")
     found = [words for start, words in _HEADERS.items() if any(line.startswith(start) for line in header)]
     is_made = _DELETED not in found and not _MADE.isdisjoint(found)
@@ -133,7 +133,7 @@ def _changed(path: str, before: str, section: str) -> Iterator[ChangedLines]:
 
 
 def _hunks(path: str, section: str) -> Iterator[ChangedLines]:
-    # A line of a hunk begins with a sign of its own: none can pose as a header.
+    # Every line of a hunk begins with a sign, so content cannot imitate a header.
     for line in section.split("\n"):
         if (found := _HUNK.match(line)) is not None:
             added, removed = (int(found[name] or 1) for name in ("added", "removed"))

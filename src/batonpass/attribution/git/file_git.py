@@ -1,10 +1,10 @@
-"""Asking git about a file: read only, and nothing that the repository's own settings could start.
+"""Asks git about files: read only, and without starting any program that the repository configures.
 
-A repository may be hostile: its files may have any name, and its configuration may name programs. So there is no shell,
-paths are never patterns, and what git would start on its own (a pager, a file monitor, filters, drivers that turn files
-into text, signature checks, fetching what is missing) is off or not asked for. A repository of somebody else, which git
-refuses to read, stays unread. The caller gives the environment; of its variables for git, only those about
-configuration are passed on.
+A repository may be hostile: file names can be anything, and its configuration may name programs. So there is no shell,
+paths are never patterns, and everything that git could start by itself (pager, file monitor, filters, text conversion,
+signature checks, fetching missing objects) is disabled or not requested. A repository that git refuses to read because
+it belongs to somebody else stays unread. The caller supplies the environment; of the variables for git, only those
+about configuration are passed on.
 """
 
 import hashlib
@@ -18,35 +18,26 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.attribution.git.git_history import Commit
+from batonpass.attribution.git.git_history import Commit, Logged
 
 TRAILER: Final = "Batonpass-Run"
-NO_COMMIT: Final = "0" * 40
 
 _ANSWER_WITHIN: Final = timedelta(seconds=20)
 _LARGEST_BLOB: Final = 16 * 1024 * 1024
-_QUIET: Final = (
-    "--no-pager",
-    "--literal-pathspecs",
-    "--no-optional-locks",
-    "-c",
+_SAFE: Final = (
     "core.quotepath=off",
-    "-c",
     "core.fsmonitor=false",
-    "-c",
     "core.hooksPath=/dev/null",
-    "-c",
     "core.commitGraph=true",
-    "-c",
     "log.showSignature=false",
-    "-c",
     "blame.ignoreRevsFile=",
-    "-c",
     "diff.external=",
-    "-c",
-    "protocol.allow=never",  # older gits fetch what a partial clone lacks, with a program that it names
-    "-c",
-    "safe.bareRepository=explicit",  # files of a work tree that look like a repository are none
+    "protocol.allow=never",  # old versions fetch missing objects of a partial clone with a configured program
+    "safe.bareRepository=explicit",  # files in a work tree that look like a repository are not one
+)
+_QUIET: Final = (
+    *("--no-pager", "--literal-pathspecs", "--no-optional-locks"),
+    *(word for setting in _SAFE for word in ("-c", setting)),
 )
 _SETTINGS: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
 _FIXED: Final = MappingProxyType(
@@ -54,36 +45,27 @@ _FIXED: Final = MappingProxyType(
 )
 _LOG: Final = f"%H%x00%P%x00%ct%x00%at%x00%an <%ae>%x00%(trailers:key={TRAILER},valueonly,separator=%x0a)%x00%B"
 _FIELDS: Final = 7
-# What git writes into a message: `commit ID` of a squash, `(cherry picked from commit ID)`, `This reverts commit ID.`
+# Messages written by git: `commit ID` of a squash, `(cherry picked from commit ID)`, `This reverts commit ID.`
 _NAMED: Final = re.compile(
     r"^(This reverts |\(cherry picked from )?commit ([0-9a-f]{40}|[0-9a-f]{64})[.,)]?", re.MULTILINE
 )
 _REVERTS: Final = "This reverts "
 _COMMITTED: Final = re.compile(rb"^committer .*> (-?[0-9]+) [^\n]*$", re.MULTILINE)
 _SHA1: Final = 40
-_EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-_EMPTY_TREE_256: Final = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+# By the length of object names. Git knows the tree without files, whether or not it is stored.
+EMPTY_TREE: Final = {
+    _SHA1: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
 _HEAD: Final = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64}) (-?[0-9]+)")
 
 
 class GitSilentError(Exception):
-    """Git gave no answer; the message says why. It never leaves this package: an answer without git says so."""
-
-
-class Logged(Struct, frozen=True, kw_only=True):
-    """A commit that changed the file, and the next such commits before it."""
-
-    commit: Commit
-    parents: tuple[str, ...]
-    runs: tuple[str, ...]
-    authored_at: datetime  # stays the same when a commit is rebased, picked or amended
-    subject: str = ""
-    made_from: tuple[str, ...] = ()  # commits that its message says it repeats
-    reverts: tuple[str, ...] = ()
+    """Git gave no answer; the message says why. It stays inside this package: answers note that git is missing."""
 
 
 class Version(Struct, frozen=True, kw_only=True):
-    """What a commit made of a file: the object that it has there, of zeros alone if it has none."""
+    """The object that a commit made of a file; all zeros if it removed the file."""
 
     commit: str
     at: datetime
@@ -96,40 +78,37 @@ class Repository(Struct, frozen=True):
     root: Path
     environment: Mapping[str, str]
     answer_within: timedelta = _ANSWER_WITHIN
-    at: str = "HEAD"  # the commit that is asked about: as if it were checked out
+    at: str = "HEAD"  # answer as if this commit were checked out
 
     def commit_of(self, name: str) -> str | None:
-        """Return the commit that people call so: a hash, a branch, a tag, `HEAD~2`; None if nothing is called so."""
-        try:
-            return self._text("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
-        except GitSilentError:
-            return None
+        """Return the commit with this name: a hash, a branch, a tag, `HEAD~2`; None if there is none."""
+        return self._find("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
 
     def parent_of(self, commit: str) -> str:
-        """Return the first parent of a commit; of a root, the tree that has nothing in it."""
-        return self.commit_of(f"{commit}^") or (_EMPTY_TREE if len(commit) == _SHA1 else _EMPTY_TREE_256)
+        """Return the first parent of a commit; for a root commit, the empty tree."""
+        return self.commit_of(f"{commit}^") or EMPTY_TREE[len(commit)]
 
     def common(self, one: str, other: str) -> str | None:
-        """Return the commit from which two went apart; None if they have none in common."""
-        try:
-            return self._text("merge-base", one, other).strip()
-        except GitSilentError:
-            return None
+        """Return the merge base of two commits; None if they have none."""
+        return self._find("merge-base", one, other)
 
     def diff(self, base: str, head: str | None, below: str = "") -> tuple[str, str]:
-        """Return which files differ, ended by zero bytes, and their hunks in the same order; None is the work tree."""
+        """Return the names of changed files, separated by zero bytes, and their hunks in the same order.
+
+        Without a head, the work tree is compared.
+        """
         what = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "--ignore-submodules")
         spans = (base,) if head is None else (base, head)
         names = self._text(*what, "--name-status", "-z", *spans, "--", *filter(None, (below,)))
         return names, self._text(*what, "--unified=0", *spans, "--", *filter(None, (below,)))
 
     def untracked(self, below: str = "") -> list[str]:
-        """Return the files that git neither has nor ignores."""
+        """Return the files that git neither tracks nor ignores."""
         found = self._text("ls-files", "--others", "--exclude-standard", "-z", "--", *filter(None, (below,)))
         return [path for path in found.split("\0") if path]
 
     def head(self) -> str | None:
-        """Return the commit of the work tree; None before the first."""
+        """Return the checked out commit; None before the first."""
         try:
             return self._text("rev-parse", "--verify", "--quiet", f"{self.at}^{{commit}}").strip()
         except GitSilentError:
@@ -138,7 +117,7 @@ class Repository(Struct, frozen=True):
             raise
 
     def head_with(self, path: str) -> tuple[str | None, str | None]:
-        """Return the commit of the work tree and the object that it has at a path, by one question."""
+        """Return the checked out commit and the object it has at a path, with one question."""
         printed = self._batch("--batch-check", (f"{self.at}^{{commit}}", f"{self.at}:{path}"))
         line, _, rest = printed.partition(b"\n")
         match line.decode("ascii", "replace").split(" "):
@@ -148,7 +127,7 @@ class Repository(Struct, frozen=True):
                 return None, None
 
     def renames(self, path: str, *, since: datetime | None) -> list[str]:
-        """Return what a file was called before, the latest name first."""
+        """Return the earlier names of a file, latest first."""
         what = ("--follow", "-M", "--diff-filter=R", "--name-status", "--no-ext-diff", "-z", "--format=")
         printed = self._text("log", *what, *_since(since), self.at, "--", path)
         tokens = iter(printed.split("\0"))
@@ -156,7 +135,7 @@ class Repository(Struct, frozen=True):
         return list(dict.fromkeys(name for old in names if (name := old) and next(tokens, None) is not None))
 
     def renamed_to(self, path: str) -> str | None:
-        """Return what the commit that took a path away calls that file; None if it called it nothing."""
+        """Return the name that a removed file got in the commit that removed it; None if it was deleted."""
         last = ("--diff-filter=D", "--no-renames", "--max-count=1", "--format=%H")
         gone = self._text("log", *last, self.at, "--", path).strip()
         if not gone:
@@ -169,13 +148,13 @@ class Repository(Struct, frozen=True):
         return None
 
     def log(self, paths: Sequence[str], *, since: datetime | None, most: int) -> list[Logged]:
-        """Return the commits that made a file what it is, parents first, and at most so many of the latest."""
+        """Return the commits that led to a file's present content, parents first; at most so many of the latest."""
         return self._log([self.at], paths, since, most)
 
     def log_aside(self, paths: Sequence[str], *, since: datetime | None, most: int) -> list[Logged]:
-        """Return the commits that changed a file and do not lead to the head: of other branches, and left behind.
+        """Return the commits that changed a file and do not lead to the head: other branches, and abandoned commits.
 
-        What a rebase, an amendment or a deleted branch leaves behind is in the logs of references for a while.
+        Commits that a rebase, an amendment or a deleted branch left behind stay in the reference logs for a while.
         """
         return self._log(["--all", "--reflog", "--not", self.at], paths, since, most)
 
@@ -186,12 +165,12 @@ class Repository(Struct, frozen=True):
         return [_logged(row) for row in reversed(rows)]
 
     def reachable(self, commits: Iterable[str], *, without: str | None, most: int) -> list[str]:
-        """Return these commits and all before them, but for another and all before that, the latest first."""
+        """Return the commits reachable from some and not from another, latest first."""
         wanted = (*commits, *(() if without is None else ("--not", without)))
         return self._text("rev-list", f"--max-count={most}", *wanted, "--").split()
 
     def versions(self, path: str, *, most: int) -> list[Version]:
-        """Return what the latest commits made of a file, the latest first."""
+        """Return the versions of a file from the latest commits, latest first."""
         what = ("--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "-z", f"--max-count={most}")
         printed = self._text("log", *what, "--format=%x00%H %ct", self.at, "--", path)
         found: list[Version] = []
@@ -200,7 +179,7 @@ class Repository(Struct, frozen=True):
         for each in rest:
             said = each.lstrip("\n")
             if said.startswith(":"):
-                # `:100644 100644 OLD NEW M`; then comes the path, which may look like anything and is not read.
+                # `:100644 100644 OLD NEW M`; the path follows, which may contain anything and is skipped.
                 found.append(Version(commit=commit, at=at, blob=said.split(" ")[3]))
                 next(rest, None)
             elif (head := _HEAD.fullmatch(said)) is not None:
@@ -208,13 +187,13 @@ class Repository(Struct, frozen=True):
         return found
 
     def blobs(self, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        """Return the names of the objects that commits have at paths, where they have a file there."""
+        """Return the object names at commits and paths, where there is a file."""
         asked = list(wanted)
         printed = self._batch("--batch-check", (f"{commit}:{path}" for commit, path in asked))
         found: dict[tuple[str, str], str] = {}
         rest = printed
         for key in asked:
-            # A name may have a line feed in it, and git repeats it if there is no such file.
+            # A name may contain a line feed, and git echoes it if the file is missing.
             missing = _bytes(f"{key[0]}:{key[1]} missing\n")
             if rest.startswith(missing):
                 rest = rest[len(missing) :]
@@ -235,10 +214,10 @@ class Repository(Struct, frozen=True):
                     yield name, bytes(rest[start : start + int(size)])
                     rest = rest[start + int(size) + 1 :]
                 case _:
-                    rest = rest[start:]  # it is missing: a part of the repository was never fetched
+                    rest = rest[start:]  # a missing object: the clone is partial
 
     def blame(self, commit: str, path: str, spans: Iterable[tuple[int, int]] = ()) -> dict[int, Commit]:
-        """Return for lines that a commit has at a path, from 1, the commit that brought them; without spans for all."""
+        """Return the commit that introduced each line of a file at a commit, by number from 1; by default all lines."""
         which = [f"-L{first},{last}" for first, last in spans]
         printed = self._text("blame", "--porcelain", "--no-textconv", *which, commit, "--", path)
         known: dict[str, Commit] = {}
@@ -263,6 +242,12 @@ class Repository(Struct, frozen=True):
         asked = _bytes("".join(f"{question}\0" for question in questions))
         return self._run(["cat-file", "-z", mode], asked) if asked else b""
 
+    def _find(self, *arguments: str) -> str | None:
+        try:
+            return self._text(*arguments).strip()
+        except GitSilentError:
+            return None
+
     def _text(self, *arguments: str) -> str:
         return self._run(arguments).decode("utf-8", "surrogateescape")
 
@@ -274,7 +259,7 @@ class Repository(Struct, frozen=True):
             if not name.startswith(("GIT_", "LC_", "LANG")) or name in _SETTINGS
         }
         try:
-            done = subprocess.run(  # noqa: S603 - our own arguments as a list, and no shell
+            done = subprocess.run(  # noqa: S603 - a list of our own arguments, no shell
                 command,
                 input=given,
                 capture_output=True,
@@ -284,8 +269,8 @@ class Repository(Struct, frozen=True):
             )
         except FileNotFoundError:
             raise GitSilentError("git is not installed here") from None
-        except (OSError, ValueError) as error:  # too long an argument; a name with a zero byte in it
-            raise GitSilentError(f"git could not be asked: {error}") from None
+        except (OSError, ValueError) as error:  # an argument is too long or contains a zero byte
+            raise GitSilentError(f"git could not be started: {error}") from None
         except subprocess.TimeoutExpired:
             raise GitSilentError(f"git gave no answer within {self.answer_within.total_seconds():g} s") from None
         if done.returncode != 0:
@@ -302,7 +287,7 @@ def _named_blob(line: bytes) -> str | None:
 
 
 def blob_name(data: bytes, like: str) -> str:
-    """Return what git calls these bytes, in a repository whose objects are named like this one."""
+    """Return git's object name for these bytes, with the hash that this other name uses."""
     made = hashlib.new("sha1" if len(like) == _SHA1 else "sha256", usedforsecurity=False)
     made.update(b"blob %d\0" % len(data))
     made.update(data)
@@ -310,7 +295,7 @@ def blob_name(data: bytes, like: str) -> str:
 
 
 def committed_at(data: bytes) -> datetime:
-    """Return when a commit was made or rewritten, from its bytes."""
+    """Return the commit time from the bytes of a commit."""
     found = _COMMITTED.search(data.partition(b"\n\n")[0])
     return _moment(found[1].decode("ascii") if found else "0")
 
@@ -319,7 +304,9 @@ def _logged(row: Sequence[str]) -> Logged:
     name, parents, seconds, authored, author, runs, message = row
     named = [(found[1] == _REVERTS, found[2]) for found in _NAMED.finditer(message)]
     return Logged(
-        commit=Commit(id=name, author=author, at=_moment(seconds)),
+        commit=name,
+        at=_moment(seconds),
+        author=author,
         parents=tuple(parents.split()),
         runs=tuple(filter(None, runs.split("\n"))),
         authored_at=_moment(authored),
@@ -336,8 +323,8 @@ def _since(moment: datetime | None) -> list[str]:
 def _complaint(said: bytes) -> str:
     words = said.decode("utf-8", "replace").strip().removeprefix("fatal: ")
     if "dubious ownership" in words:
-        return "the repository belongs to somebody else; git reads it once its safe.directory setting names it"
-    return words.partition("\n")[0] or "git failed and did not say why"
+        return "the repository belongs to another user; add it to git's safe.directory setting to have it read"
+    return words.partition("\n")[0] or "git failed without a message"
 
 
 def _bytes(text: str) -> bytes:
@@ -345,7 +332,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _moment(seconds: str) -> datetime:
-    # Commits say any time they like; what no calendar has is as good as unknown.
+    # A commit may claim any time; an impossible one counts as unknown.
     try:
         return datetime.fromtimestamp(int(seconds), UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,27 +1,27 @@
-"""The history of one file, from git, as far back as something was recorded."""
+"""The history of one file from git, as far back as there are recorded changes."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from batonpass.attribution.changes.change import FileChange, digest_of, lines_of
 from batonpass.attribution.changes.line_diff import match_lines
-from batonpass.attribution.git.file_git import GitSilentError, Logged, Repository, blob_name, committed_at
-from batonpass.attribution.git.git_history import Checkout, Commit, History, Revision
+from batonpass.attribution.git.file_git import GitSilentError, Repository, blob_name, committed_at
+from batonpass.attribution.git.git_history import Checkout, Commit, History, Logged, Revision
 from batonpass.attribution.git.head_log import Move, read_moves
 from batonpass.model.base.ids import Digest
 
 _MOST_REVISIONS: Final = 2_000
-_MOST_BYTES: Final = 128 * 1024 * 1024  # of all revisions, if they are as large as the file is now
+_MOST_BYTES: Final = 128 * 1024 * 1024  # of all revisions, assuming the present size of the file
 _MOST_MOVES: Final = 1_000
-_BEFORE: Final = timedelta(days=1)  # clocks of several machines write into one repository
+_BEFORE: Final = timedelta(days=1)  # tolerance for the clocks of different machines
 
 
 def read_names(repository: Repository, path: str, data: bytes, wanted: range | None = None) -> History:
-    """Return what a file was called, and the commits that brought all or some of its lines."""
+    """Return a file's names, and the commits that introduced all or some of its lines."""
     try:
         return _read_names(repository, path, data, wanted)
     except GitSilentError as error:
@@ -37,9 +37,9 @@ def read_history(
     names: Iterable[str] = (),
     known: History | None = None,
 ) -> History:
-    """Return what git knows about a file that has these bytes now; what it cannot tell is in the notes.
+    """Return the history of a file with these bytes; the notes say what git could not tell.
 
-    What is known of it already is not asked for again.
+    Facts in `known` are not asked for again.
     """
     known = known or read_names(repository, path, data)
     paths = tuple(dict.fromkeys((path, *known.paths, *names)))
@@ -53,27 +53,27 @@ def read_history(
 
 
 class Committed(Struct, frozen=True, kw_only=True):
-    """A file as the last commit has it, and when it was last changed by one."""
+    """A file at the last commit, and when a commit last changed it."""
 
     data: bytes
     at: datetime
 
 
 def find_committed(repository: Repository, path: str) -> Committed | None:
-    """Return a file as it is committed; None if it is not, or git does not say."""
+    """Return the committed version of a file; None if there is none, or git gives no answer."""
     try:
         head = repository.head()
         blobs = {} if head is None else repository.blobs([(head, path)])
         logged = repository.log([path], since=None, most=1) if blobs else []
         if not logged:
             return None
-        return Committed(data=next(iter(repository.contents(blobs.values())))[1], at=logged[-1].commit.at)
+        return Committed(data=next(iter(repository.contents(blobs.values())))[1], at=logged[-1].at)
     except GitSilentError:
         return None
 
 
 def find_new_name(repository: Repository, path: str) -> str | None:
-    """Return what a file is called that is not there under this name any more; None if git does not know."""
+    """Return the present name of a file that no longer exists under this name; None if git does not know."""
     seen = [path]
     try:
         while (new := repository.renamed_to(seen[-1])) is not None and new not in seen:
@@ -88,11 +88,10 @@ def find_new_name(repository: Repository, path: str) -> str | None:
 def _read_names(repository: Repository, path: str, data: bytes, wanted: range | None) -> History:
     head, blob = repository.head_with(path)
     if head is None:
-        return History(paths=(path,), notes=("nothing is committed yet",))
+        return History(paths=(path,), notes=("the repository has no commit yet",))
     paths = tuple(dict.fromkeys((path, *repository.renames(path, since=None))))
-    blamed, notes = _blame(repository, (head, blob), path, data, wanted)
-    if blob is None:
-        notes = (f"the file is not committed {'under this name' if len(paths) > 1 else 'yet'}",)
+    blamed = _blame(repository, (head, blob), path, data, wanted)
+    notes = () if blob else (f"the file is not committed {'under this name' if len(paths) > 1 else 'yet'}",)
     return History(paths=paths, checked_out=head, blamed=blamed, notes=notes)
 
 
@@ -101,7 +100,7 @@ def _read(repository: Repository, known: History, data: bytes, *, since: datetim
     most = min(_MOST_REVISIONS, max(_MOST_BYTES // (len(data) + 1), 1))
     logged = repository.log(paths, since=since, most=most)
     if len(logged) == most:
-        notes += (f"git's history is read no further than {most:,} commits back",)
+        notes += (f"git's history was read only {most:,} commits back",)
     aside = repository.log_aside(paths, since=since, most=max(most - len(logged), 0))
     moves = read_moves(repository.root, since=since)[-_MOST_MOVES:]
     revisions, lines, checkouts = _revisions(repository, (logged, aside), moves, paths, known.checked_out or "")
@@ -111,7 +110,7 @@ def _read(repository: Repository, known: History, data: bytes, *, since: datetim
         lines=lines,
         checkouts=checkouts,
         paths=paths,
-        # Parents come first, and everything logged leads to the head: the last made the file what it is there.
+        # Parents come first and every logged commit leads to the head, so the last one made the present version.
         head=next((one.commit for one in reversed(revisions) if not one.aside), None),
         notes=notes,
     )
@@ -124,9 +123,9 @@ def _revisions(
     paths: Sequence[str],
     head: str,
 ) -> tuple[list[Revision], dict[Digest, Sequence[str]], list[Checkout]]:
-    """Return what commits on the way to the head and aside have made of a file, its texts, and what was there when."""
+    """Return the revisions of a file on the way to the head and aside, their texts, and the checkouts."""
     logged, aside = commits
-    listed = {one.commit.id: None for one in (*logged, *aside)}
+    listed = {one.commit: None for one in (*logged, *aside)}
     outside = {parent: None for one in (*logged, *aside) for parent in one.parents if parent not in listed}
     if not logged:
         outside[head] = None
@@ -145,27 +144,10 @@ def _revisions(
         return next(((path, texts[blob][0]) for path, blob in named if blob in texts), None)
 
     def revision(one: Logged, *, is_aside: bool = False) -> Revision | None:
-        if (there := find(one.commit.id)) is None:
-            return None
-        return Revision(
-            commit=one.commit.id,
-            at=one.commit.at,
-            path=there[0],
-            digest=there[1],
-            parents=one.parents,
-            runs=one.runs,
-            author=one.commit.author,
-            authored_at=one.authored_at,
-            subject=one.subject,
-            made_from=one.made_from,
-            reverts=one.reverts,
-            aside=is_aside,
-        )
+        there = find(one.commit)
+        return there and Revision(path=there[0], digest=there[1], aside=is_aside, **asdict(one))
 
-    older = (
-        revision(Logged(commit=Commit(id=name, author="", at=at), parents=(), runs=(), authored_at=at))
-        for name, at in sorted(moments.items())
-    )
+    older = (revision(Logged(commit=name, at=at, authored_at=at)) for name, at in sorted(moments.items()))
     found = (*older, *(revision(one, is_aside=True) for one in aside), *(revision(one) for one in logged))
     checkouts = [
         Checkout(at=move.at, commit=move.commit, digest=there[1], is_back=move.is_back)
@@ -177,13 +159,13 @@ def _revisions(
 
 def _blame(
     repository: Repository, committed: tuple[str, str | None], path: str, data: bytes, wanted: range | None
-) -> tuple[list[Commit | None], tuple[str, ...]]:
-    """Return which commits brought these lines, as far as they are wanted and committed as they are."""
+) -> list[Commit | None]:
+    """Return the commits that introduced these lines, for lines that are wanted and committed unchanged."""
     head, blob = committed
     lines = lines_of(data.decode("utf-8", "surrogateescape"))
     blamed: list[Commit | None] = [None] * len(lines)
     if blob is None or not lines:
-        return blamed, ()
+        return blamed
     places = range(len(lines)) if wanted is None else range(wanted.start - 1, min(wanted.stop - 1, len(lines)))
     sources = {place: place for place in places}
     if blob != blob_name(data, blob):
@@ -191,10 +173,10 @@ def _blame(
         kept = {block.new + step: block.old + step for block in match_lines(old, lines) for step in range(block.size)}
         sources = {place: kept[place] for place in places if place in kept}
     if not sources:
-        return blamed, ()
-    # All of it costs little more than the way back to the first of them; a line or two is asked for alone.
+        return blamed
+    # Asking for one span is hardly more expensive than for single lines, and a line or two is asked for alone.
     spans = [] if wanted is None else [(min(sources.values()) + 1, max(sources.values()) + 1)]
     origins = repository.blame(head, path, spans)
     for place, source in sources.items():
         blamed[place] = origins.get(source + 1)
-    return blamed, ()
+    return blamed

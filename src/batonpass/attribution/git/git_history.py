@@ -1,4 +1,4 @@
-"""What git knows about a file: values, whoever reads them."""
+"""The history of a file as values."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -9,51 +9,56 @@ from batonpass.model.base.ids import Digest
 
 
 class Commit(Struct, frozen=True, kw_only=True):
-    """A commit, as far as an answer names it."""
+    """A commit as it is shown in an answer."""
 
     id: str
     author: str
-    at: datetime  # when it was made or rewritten
+    at: datetime  # commit time, which a rewrite renews
 
 
-class Revision(Struct, frozen=True, kw_only=True):
-    """A file as one commit has it."""
+class Logged(Struct, frozen=True, kw_only=True):
+    """A commit that changed the file."""
 
     commit: str
     at: datetime
+    parents: tuple[str, ...] = ()  # the nearest earlier commits that changed the file
+    runs: tuple[str, ...] = ()  # runs named in its trailers
+    author: str = ""
+    authored_at: datetime | None = None  # survives a rebase, a pick or an amendment
+    subject: str = ""  # the first line of its message
+    made_from: tuple[str, ...] = ()  # commits that it repeats, according to its message
+    reverts: tuple[str, ...] = ()  # commits that it reverts
+
+
+class Revision(Logged, frozen=True, kw_only=True):
+    """The file at one commit."""
+
     path: str
     digest: Digest
-    parents: tuple[str, ...] = ()  # the next commits before it that changed the file
-    runs: tuple[str, ...] = ()  # whom its trailers name
-    author: str = ""
-    authored_at: datetime | None = None  # stays the same when a commit is rebased, picked or amended
-    subject: str = ""  # the first line of its message
-    made_from: tuple[str, ...] = ()  # commits that its message says it repeats
-    reverts: tuple[str, ...] = ()  # and those that it takes back
-    aside: bool = False  # of another branch, or left behind: it does not lead to the present file
+    aside: bool = False  # on another branch or abandoned: it does not lead to the present file
 
 
 class Checkout(Struct, frozen=True, kw_only=True):
-    """From some time on, the work tree had the file as a commit has it, but for what was not committed."""
+    """From this time on the work tree had the file as in this commit, except for uncommitted changes."""
 
     at: datetime
     commit: str
     digest: Digest
-    is_back: bool  # to what was there before; else with the commit something new came about
+    is_back: bool  # back to an existing commit; otherwise the commit was new
 
 
 class History(Struct, frozen=True, kw_only=True):
-    """The revisions of a file, parents first, with their lines; and what could not be read.
+    """The revisions of a file, parents first, with their lines; and notes on what could not be read.
 
-    Those that lie aside are there to tell where others come from that were rebased, picked or squashed.
+    Revisions aside help to explain commits that were rebased, picked or squashed.
     """
 
     revisions: Sequence[Revision] = ()
     lines: Mapping[Digest, Sequence[str]] = field(default_factory=dict)
-    checkouts: Sequence[Checkout] = ()  # as far as git has kept them, the earliest first
-    paths: tuple[str, ...] = ()  # what the file was called, the present name first
-    head: str | None = None  # the commit of the work tree's revision
-    checked_out: str | None = None  # the commit of the work tree, whether or not it changed the file
-    # For each present line, the commit that brought it; None: it is not committed, or nobody asked.
+    checkouts: Sequence[Checkout] = ()  # those that git still has a log of, earliest first
+    paths: tuple[str, ...] = ()  # names of the file, the present one first
+    head: str | None = None  # the commit of the revision in the work tree
+    checked_out: str | None = None  # the checked out commit, whether or not it changed the file
+    # For each present line the commit that introduced it; None: not committed, or not asked for.
     blamed: Sequence[Commit | None] = ()
     notes: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""What was checked out when: git's own log of a work tree's head, read without starting git.
+"""Reads git's log of the head without starting git: which commit was checked out when.
 
-Whoever follows a file through branches has to know which of them was there when somebody worked. The log is kept for a
-few months, and a clone begins a new one.
+To follow a file through branches, one must know which branch was checked out while somebody worked. Git keeps the log
+for a few months, and a clone starts a new one.
 """
 
 import os
@@ -15,21 +15,21 @@ from msgspec import Struct
 
 from batonpass.attribution.git.arrived_commits import git_directory
 
-_MOST_BYTES: Final = 512 * 1024  # of the end
+_MOST_BYTES: Final = 512 * 1024  # at the end of the log
 _ENTRY: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d+) [+-]\d{4}\t(.*)")
-_BACK: Final = ("checkout:", "reset:", "switch:")  # what was there before comes back; all others make something new
+_BACK: Final = ("checkout:", "reset:", "switch:")  # these return to an existing commit; all others create one
 
 
 class Move(Struct, frozen=True):
-    """From some time on, a work tree had another commit."""
+    """The head moved to another commit."""
 
     at: datetime
     commit: str
-    is_back: bool  # to a commit that was there
+    is_back: bool  # to an existing commit
 
 
 def read_moves(root: Path, *, since: datetime | None) -> list[Move]:
-    """Return how the head of a work tree moved, the earliest first; nothing if there is no log."""
+    """Return the moves of the head, earliest first; nothing if there is no log."""
     directory = git_directory(root)
     return [] if directory is None else list(_moves(directory / "logs" / "HEAD", since))
 

@@ -1,11 +1,10 @@
-"""Asking git about the whole work tree: what is not as committed, what is ignored, what a commit has at a path.
+"""Asks git about the whole work tree: which files differ from the commit, which are ignored.
 
-Beyond what `git.py` switches off, `status` would start filters: programs that turn a file into what is committed. They
-are named in the configuration, which whoever runs in the work tree may have changed a moment ago, so they are looked up
-and emptied for each question that could start one. A file that needs a filter then counts as changed; that is safe.
+Beyond the measures of file_git.py: `status` would run filters, programs that convert a file before a commit. They are
+named in the configuration, which a process in the work tree may just have changed. So each question that could run one
+first looks up all filters and disables them. A file that needs a filter then counts as changed, which is safe.
 """
 
-import hashlib
 import re
 import secrets
 from collections.abc import Iterator, Sequence
@@ -13,16 +12,12 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from batonpass.attribution.git.file_git import GitSilentError, Repository
+from batonpass.attribution.git.file_git import EMPTY_TREE, GitSilentError, Repository, blob_name
 
-EMPTY_VARIABLE: Final = "EMPTY_FOR_GIT"  # the environment of a `Porcelain` has it, with an empty value
+EMPTY_VARIABLE: Final = "EMPTY_FOR_GIT"  # set to an empty value in the environment of a `Porcelain`
 
-_NO_TREE: Final = {  # git knows the tree without files by name, whether or not it is stored
-    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
 _STATUS: Final = (
-    # Settings that make git trust a file whose time was set back.
+    # Do not trust a file whose modification time was set back.
     *("-c", "core.trustctime=true", "-c", "core.checkStat=default", "-c", "core.preloadIndex=true"),
     *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"),
     *("--untracked-files=all", "--ignored=matching", "--ignore-submodules=all"),
@@ -31,15 +26,14 @@ _FILTER: Final = re.compile(r"filter\.(.*)\.(?:clean|smudge|process|required)", 
 _FIELDS_BEFORE_PATH: Final = {"1": 8, "u": 10}
 _MOST_AT_ONCE: Final = 500
 _LINK: Final = "120000"
-_LONG_NAME: Final = 64  # digits of a sha256
 
 
 class Status(Struct, frozen=True):
-    """Which paths are not as the commit has them; the rest, but for what is ignored, is."""
+    """The paths that differ from the commit; all others are as committed or ignored."""
 
     commit: str | None
     changed: tuple[str, ...]
-    ignored: frozenset[str]  # directories without their slash
+    ignored: frozenset[str]  # directories, without the slash
     foreign: tuple[str, ...]  # untracked repositories inside this one
 
 
@@ -52,10 +46,10 @@ class Blob(NamedTuple):
 
 
 class Porcelain(Repository, frozen=True):
-    """A repository that is asked about all of its work tree. Raises `GitSilentError` throughout."""
+    """A repository that answers questions about its whole work tree. All methods raise `GitSilentError`."""
 
     def status(self, paths: Sequence[str] = ()) -> Status:
-        """Return what is not as committed, below some paths or everywhere."""
+        """Return what differs from the commit, below some paths or everywhere."""
         printed = self._text(*self._without_filters(), *_STATUS, "--", *paths)
         commit: str | None = None
         changed: list[str] = []
@@ -74,19 +68,19 @@ class Porcelain(Repository, frozen=True):
         return Status(commit, tuple(changed), frozenset(ignored), tuple(foreign))
 
     def members(self, paths: Sequence[str]) -> set[str]:
-        """Return which paths are tracked, or there and not ignored."""
+        """Return the paths that are tracked, or exist and are not ignored."""
         return self._names("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths)
 
     def forced(self) -> set[str]:
-        """Return what is tracked although a rule ignores it."""
+        """Return the paths that are tracked although a rule ignores them."""
         return self._names("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
 
     def rule_files(self) -> list[str]:
-        """Return where the index is, and this clone's own list of what is ignored; from the root."""
+        """Return the paths of the index and of this clone's own exclude file, from the root."""
         return self._text("rev-parse", "--git-path", "index", "--git-path", "info/exclude").splitlines()
 
     def submodules(self) -> set[str]:
-        """Return what `.gitmodules` names as paths of submodules: any text at all."""
+        """Return the submodule paths in `.gitmodules`, unchecked."""
         try:
             wanted = ("config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
             printed = self._text(*wanted)
@@ -98,11 +92,11 @@ class Porcelain(Repository, frozen=True):
         """Return the paths at which two commits differ; None is before the first."""
         if old == new:
             return set()
-        sides = [side or _NO_TREE[len(old or new or "")] for side in (old, new)]
+        sides = [side or EMPTY_TREE[len(old or new or "")] for side in (old, new)]
         return self._names("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", *sides)
 
     def blobs_at(self, commit: str | None, paths: Sequence[str]) -> dict[str, Blob]:
-        """Return what a commit has at paths, where that is a file or a link."""
+        """Return the files and links of a commit at these paths."""
         found: dict[str, Blob] = {}
         if commit is None:
             return found
@@ -117,8 +111,8 @@ class Porcelain(Repository, frozen=True):
         return found
 
     def checked_out(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        """Yield for objects at paths the bytes that a checkout would write there, but for filters."""
-        # With --filters, git announces the size before the conversion: only a word that nobody can foresee separates.
+        """Yield the bytes that a checkout would write for objects at paths, without filters."""
+        # With --filters git prints the size before the conversion, so an unpredictable word has to separate the parts.
         word = secrets.token_hex(16).encode()
         asked = b"".join(f"{name} {path}\0".encode("utf-8", "surrogateescape") for path, name in files)
         command = [*self._without_filters(), "cat-file", "-z", "--filters", f"--batch={word.decode()}"]
@@ -127,7 +121,7 @@ class Porcelain(Repository, frozen=True):
             yield part.removesuffix(b"\n")
 
     def filtered(self, paths: Sequence[str]) -> set[str]:
-        """Return which files a filter of the configuration would change when they are checked out."""
+        """Return the files that a configured filter would change at checkout."""
         if not (names := self._filters()):
             return set()
         asked = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
@@ -136,9 +130,8 @@ class Porcelain(Repository, frozen=True):
         return {path for path, value in zip(fields[::3], fields[2::3], strict=False) if value in names}
 
     def stored(self, contents: Sequence[bytes], commit: str | None) -> list[bool]:
-        """Return of each content whether git keeps an object with these bytes; a commit tells how it names them."""
-        sha = hashlib.sha256 if commit is not None and len(commit) == _LONG_NAME else hashlib.sha1  # as git does
-        names = [sha(b"blob %d\0%b" % (len(one), one)).hexdigest() for one in contents]
+        """Return for each content whether git stores an object with these bytes."""
+        names = [blob_name(one, like=commit or "0" * 40) for one in contents]
         printed = self._batch("--batch-check", names).decode("ascii", "replace").splitlines()
         return [line.split(" ")[1:2] == ["blob"] for line in printed]
 
@@ -152,7 +145,7 @@ class Porcelain(Repository, frozen=True):
     def _without_filters(self) -> Iterator[str]:
         for name in sorted(self._filters()):
             for setting in ("clean", "smudge", "process", "required"):
-                # Not -c: that would end a name at the first equals sign in it.
+                # Not -c, which ends the name at its first equals sign.
                 yield f"--config-env=filter.{name}.{setting}={EMPTY_VARIABLE}"
 
     def _names(self, *arguments: str) -> set[str]:

@@ -1,7 +1,7 @@
-"""When each revision of a file came about, among the recorded changes: clocks are not exact, what follows from what is.
+"""Orders the revisions of a file among the recorded changes. Clocks are inexact, dependencies are not.
 
-A commit is not older than its parents and than the commits that it repeats. One that holds what a call wrote came after
-that change, also where the call went on for a while, with a push for instance.
+A commit is not older than its parents and the commits that it repeats. A commit that contains a call's text came after
+that change, even if the call went on for a while, for example with a push.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from batonpass.attribution.git.git_history import Checkout, History, Revision
 from batonpass.attribution.git.rewrites import Rewrites
 from batonpass.model.base.ids import Digest, time_of
 
-# Git keeps whole seconds: a change within the second of a commit may be in it, and is looked at first.
+# Git stores whole seconds: a change in the second of a commit may be part of it, so it is ordered first.
 _SECOND: Final = timedelta(seconds=1)
 _LONGEST_CALL: Final = timedelta(hours=1)
 
@@ -21,7 +21,7 @@ _LONGEST_CALL: Final = timedelta(hours=1)
 def order_revisions(
     history: History, rewrites: Rewrites, changes: Sequence[FileChange]
 ) -> Iterator[tuple[Revision, datetime]]:
-    """Yield the revisions with the time at which they are to be looked at, those first that others are made of."""
+    """Yield the revisions with the time at which to process them; each after those that it is based on."""
     return _Order(history, rewrites, changes).all()
 
 
@@ -42,10 +42,10 @@ class _Order:
         self._ends = self._find_ends(history.checkouts)
 
     def all(self) -> Iterator[tuple[Revision, datetime]]:
-        """Yield each revision after its parents, and after those that it repeats as far as that is possible."""
+        """Yield each revision after its parents, and if possible after those that it repeats."""
         own = {name: self._own(one) for name, one in self._known.items()}
 
-        # Two commits may say of each other that they are the same; of parents and children, nobody can be in doubt.
+        # Two commits may each claim to repeat the other; parents are certain.
         def place(name: str) -> tuple[datetime, bool]:
             return max([own[name], *(own[tip] for tip in self._tips(name))]), not self._known[name].aside
 
@@ -53,7 +53,7 @@ class _Order:
         times: dict[str, datetime] = {}
         for name in wanted:
             waiting = [name]
-            begun: set[str] = set()  # whoever claims to be its own ancestor is not waited for
+            begun: set[str] = set()  # breaks cycles in a damaged history
             while waiting:
                 one = waiting[-1]
                 parents = [parent for parent in self._known[one].parents if parent in self._known]
@@ -75,43 +75,43 @@ class _Order:
         return self._said[name]
 
     def _is_older(self, name: str, tip: str) -> bool:
-        """Return whether a commit cannot repeat another: of two of one second, the one that lies aside was first."""
+        """Return whether a commit cannot repeat another: of two in the same second, the one aside was first."""
         one, other = self._known[name], self._known[tip]
         return name == tip or (one.aside and not other.aside and one.at == other.at)
 
     def _own(self, revision: Revision) -> datetime:
         if len(revision.parents) > 1:
-            return revision.at  # what it holds was written before
+            return revision.at  # a merge contains only earlier text
         if self._tips(revision.commit):
-            return self._written_at(revision) or revision.at  # likewise, unless a call had just written it
+            return self._written_at(revision) or revision.at  # likewise, unless a call had just written the text
         if (known := self._known_time(revision)) is not None:
             return known
-        # Nobody had written it when it was committed: the call that did is the one that committed it.
+        # No change led to it by then: the call that wrote the text also committed it, and ended later.
         after = revision.at + _SECOND
         later = (change for change in self._written.get(revision.digest, ()) if _began_at(change) <= after)
         own = min((change.at for change in later), default=after)
         return min(own, self._ends.get(revision.commit, own))
 
     def _known_time(self, revision: Revision) -> datetime | None:
-        """Return when a commit came among changes that lead to it, or from it, within its second; None if none does."""
+        """Return the time of a commit relative to changes that lead to it or start from it within its second."""
         if (written := self._written_at(revision)) is not None:
             return written
         after = revision.at + _SECOND
         begun = [change.at for change in self._begun.get(revision.digest, ()) if revision.at <= change.at <= after]
         if not begun:
             return None
-        # It came before the first change that begins with it, and after all others: at the beginning of its second,
-        # it would seem older than a change that it holds together with what somebody else wrote.
+        # It precedes the first change that starts from it and follows all others. Placed at the start of its second,
+        # it could seem older than a change that it contains next to somebody else's text.
         return max([revision.at, *(change.at for change in self._changes if change.at < min(begun))])
 
     def _written_at(self, revision: Revision) -> datetime | None:
-        """Return when a commit came after changes that lead to it, until the end of its second; None if none does."""
+        """Return the time of a commit after changes that lead to it, up to the end of its second; None if none does."""
         after = revision.at + _SECOND
         written = [change.at for change in self._written.get(revision.digest, ()) if change.at <= after]
         return max(revision.at, *written) if written else None
 
     def _find_ends(self, checkouts: Sequence[Checkout]) -> dict[str, datetime]:
-        """Return of commits until when they were made: the head came to them before it came to those after them."""
+        """Return the latest possible time of commits: the head reached them before it reached the later ones."""
         ends: dict[str, datetime] = {}
         end: datetime | None = None
         for checkout in reversed(checkouts):
@@ -124,7 +124,7 @@ class _Order:
 
 
 def _began_at(change: FileChange) -> datetime:
-    """Return when a call began, which its id says; of an id that says nothing, when it ended."""
+    """Return when a call began, from its id; if the id does not tell, when it ended."""
     try:
         began = time_of(change.call)
     except (KeyError, OverflowError):

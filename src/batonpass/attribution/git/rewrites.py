@@ -1,8 +1,8 @@
-"""Which earlier commits a commit repeats: what was rebased, picked, amended, squashed or taken back.
+"""Finds the earlier commits that a commit repeats: rebased, picked, amended, squashed or reverted.
 
-Git forgets it, and leaves traces: a rewritten commit keeps its author and the time when it was authored; messages name
-the commit that was picked or reverted, and all that were squashed. Without a trace, a commit that does to the file
-exactly what a commit of another branch did, or a row of them, may be that one again.
+Git does not record this, but leaves traces. A rewritten commit keeps its author and author time; messages name the
+commit that was picked or reverted, and all that were squashed. Without a trace, a commit that changes the file exactly
+as a commit (or a row of commits) of another branch did may repeat it.
 """
 
 from collections import defaultdict
@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from batonpass.attribution.git.git_history import Revision
 
-_MOST_ASIDE: Final = 64  # of the latest commits of other branches are compared
-_LONGEST: Final = 16  # commits in a row that were made one
+_MOST_ASIDE: Final = 64  # latest commits of other branches to compare
+_LONGEST: Final = 16  # commits in a row that were combined into one
 
 
 class Repeated(Struct, frozen=True):
-    """What lies between two commits was done again; `is_said` if git's traces say so."""
+    """The changes between two commits were made again; `is_said` if git's traces say so."""
 
     base: str
     tip: str
@@ -27,17 +27,17 @@ class Repeated(Struct, frozen=True):
 
 
 def _is_same(one: Revision, other: Revision) -> bool:
-    """Return whether a commit is another with the same author and time, rewritten.
+    """Return whether a commit is a rewrite of another with the same author and author time.
 
-    A program commits twice in a second. But what is rebased or picked keeps its subject; and what is amended keeps its
-    parents, and is left behind.
+    A program may commit twice in a second. But a rebased or picked commit keeps its subject, and an amended one keeps
+    its parents and leaves the original aside.
     """
     is_amended = one.aside and one.parents == other.parents
     return one.commit != other.commit and (one.subject == other.subject or is_amended)
 
 
 class Rewrites:
-    """The revisions of one file, and which of them may be others again."""
+    """The revisions of one file, and which of them may repeat others."""
 
     def __init__(self, revisions: Sequence[Revision]) -> None:
         ordered = sorted(revisions, key=lambda one: one.at)
@@ -55,16 +55,16 @@ class Rewrites:
                 self._children[one.parents[0]].append(one)
 
     def base_of(self, one: str, other: str) -> str | None:
-        """Return the latest commit that leads to both; None if there is none."""
+        """Return the latest common ancestor of two commits; None if there is none."""
         both = self._behind(one) & self._behind(other)
         return self._named[both.bit_length() - 1] if both else None
 
     def leads_to(self, one: str, other: str) -> bool:
-        """Return whether a commit is another, or came before it on its way."""
+        """Return whether a commit is another or its ancestor."""
         return bool(self._behind(other) >> self._order[one] & 1) if one in self._order else False
 
     def of(self, revision: Revision) -> Iterator[Repeated]:
-        """Yield what a commit may repeat, that which git says first."""
+        """Yield what a commit may repeat, first what git says."""
         seen: set[tuple[str, str]] = set()
         for repeated in chain(self.said(revision), self._alike(revision)):
             key = repeated.base, repeated.tip
@@ -73,7 +73,7 @@ class Rewrites:
                 yield repeated
 
     def said(self, revision: Revision) -> Iterator[Repeated]:
-        """Yield what git says that a commit repeats."""
+        """Yield what a commit repeats according to git's traces."""
         named = [self._known[name] for name in revision.made_from if name in self._known]
         for one in named:
             yield from (Repeated(base, one.commit, is_said=True) for base in self._bases(one))
@@ -83,10 +83,10 @@ class Rewrites:
         if not revision.author:
             return
         same = self._authored[revision.author, revision.authored_at]
-        # A history that a program made may have one time for all of it: then the latest have to stand for the rest.
+        # A generated history may have one time for all commits; then only the latest are compared.
         for one in islice(reversed(same), _MOST_ASIDE):
             if one.at <= revision.at and _is_same(one, revision):
-                # What was fixed up has the author of the first, and does what all of them did.
+                # A fixup has the author of the first commit and the changes of all.
                 for tip in islice(self._after(one), _LONGEST):
                     yield from (Repeated(base, tip.commit, is_said=True) for base in one.parents[:1])
 
@@ -97,7 +97,7 @@ class Rewrites:
             yield from (Repeated(base, one.commit, is_said=False) for base in self._bases(one))
 
     def _bases(self, tip: Revision) -> Iterator[str]:
-        """Yield what a commit, or a row of them that ends with it, began with."""
+        """Yield the commits that a commit, or a row of commits that ends with it, was based on."""
         one: Revision | None = tip
         for _ in range(_LONGEST):
             if one is None or not one.parents:
@@ -108,7 +108,7 @@ class Rewrites:
                 return
 
     def _after(self, first: Revision) -> Iterator[Revision]:
-        """Yield a commit and those that went on from it."""
+        """Yield a commit and its descendants aside."""
         waiting = [first]
         while waiting:
             one = waiting.pop(0)
@@ -116,9 +116,9 @@ class Rewrites:
             waiting += (child for child in self._children[one.commit] if child.aside)
 
     def _behind(self, commit: str) -> int:
-        """Return a commit and all before it, a bit for each: sets of them are compared for every merge."""
+        """Return a commit and its ancestors as bits: such sets are compared for every merge."""
         waiting = [commit]
-        begun: set[str] = set()  # whoever claims to be its own ancestor is not waited for
+        begun: set[str] = set()  # breaks cycles in a damaged history
         while waiting:
             one = waiting[-1]
             parents = (

@@ -1,1 +1,1 @@
-"""Following the lines of a file through recorded changes, to what the file is now."""
+"""Follows the lines of a file through recorded changes to its present content."""

@@ -1,7 +1,7 @@
-"""Who wrote each line of a file as it is now: what was recorded, and what git knows, in one answer.
+"""Says who wrote each line of a file, from recorded changes and from git.
 
-A line is a call's only if that call is recorded to have written its text, and nothing that happened since can have
-replaced it. Where several may have written it, they are candidates; where nobody recorded did, it is unexplained.
+A line belongs to a call only if the call is recorded to have written its text, and nothing since can have replaced it.
+If several calls may have written it, they are candidates; if no recorded call did, it is unexplained.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,25 +17,27 @@ from batonpass.attribution.lines.follower import follow
 
 
 class How(StrEnum):
-    """How a line was found to be somebody's."""
+    """How the author of a line was found."""
 
-    RECORDED = "recorded"  # by recorded changes, one after the other, and what was left alone between them
-    MATCHED = "matched"  # it was away in between, and was known again by its text and its place
+    RECORDED = "recorded"  # through an unbroken chain of recorded changes
+    MATCHED = "matched"  # it was gone in between, and was recognised by its text and position
 
 
 class Attribution(Struct, frozen=True, kw_only=True):
-    """Who wrote one line. With neither a run nor candidates, no recorded change wrote it."""
+    """Who wrote one line. Without a run and without candidates, no recorded change wrote it."""
 
     line: int  # from 1
     text: str
-    call: str | None = None  # None if several calls may have; `run` is set if they belong to one run
+    call: str | None = None  # None if several calls may have written it; `run` is set if they belong to one run
     run: str | None = None
     how: How | None = None
-    candidates: tuple[Author, ...] = ()  # who may have written it, where that is not certain
-    or_nobody: bool = False  # beside the candidates: somebody who is not recorded may have written it
-    unexplained_since: datetime | None = None  # if unexplained: not there yet at this time; None: older than the record
-    commit: Commit | None = None  # what brought it into the present branch; None: not committed, or no git
-    reformatted_by: str | None = None  # the call that last changed its white space only, or "unrecorded"
+    candidates: tuple[Author, ...] = ()  # possible authors, if it is not certain
+    or_nobody: bool = False  # an unrecorded author is possible besides the candidates
+    unexplained_since: datetime | None = (
+        None  # if unexplained: it did not exist at this time; None: older than the record
+    )
+    commit: Commit | None = None  # the commit that introduced it; None: not committed, or no git
+    reformatted_by: str | None = None  # the call that last changed only its white space, or "unrecorded"
 
     @property
     def is_explained(self) -> bool:
@@ -62,7 +64,7 @@ def attribute(
 
 
 def changes_of(path: str, changes: Iterable[FileChange], names: Iterable[str] = ()) -> list[FileChange]:
-    """Return the changes of a file, under all names that it had."""
+    """Return the changes of a file under all its names."""
     every = list(changes)
     known = {path, *names}
     renames = [(change.path, change.renamed_from) for change in every if change.renamed_from is not None]

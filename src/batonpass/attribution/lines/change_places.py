@@ -1,4 +1,4 @@
-"""Where a recorded change belongs in a text that may not be the one it was made in."""
+"""Finds where a recorded change applies in a text that may differ from the one it was made in."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,16 +11,16 @@ from batonpass.attribution.changes.mark import Weight, weight
 
 
 class Splice(Struct, frozen=True):
-    """A hunk without its context: so many lines from an index on became others."""
+    """A hunk without context: lines from an index on that were replaced."""
 
     index: int
     removed: tuple[str, ...]
     added: tuple[str, ...]
-    is_shown: bool = False  # with context: a diff told it, and of equal lines in a row it may mean another
+    is_shown: bool = False  # came with context from a diff, which may name another of several equal lines in a row
 
 
 def splices_of(hunks: Iterable[Hunk]) -> list[Splice]:
-    """Return what hunks change, without what they only show."""
+    """Return the changes of hunks, without their context."""
     return [splice for hunk in hunks for splice in _spliced(hunk)]
 
 
@@ -35,9 +35,9 @@ def _spliced(hunk: Hunk) -> list[Splice]:
 def place_splices(
     change: FileChange, splices: Sequence[Splice], lines: Sequence[str], *, exact: bool
 ) -> list[Splice] | None:
-    """Return the splices of a change where they belong in these lines; None if that is not certain.
+    """Return the splices of a change at their positions in these lines; None if that is uncertain.
 
-    Exact says that these are the very lines that the change began with.
+    With `exact`, these are the lines that the change began with.
     """
     placed: Sequence[Splice] | None = splices
     if exact:
@@ -50,7 +50,7 @@ def place_splices(
 
 
 def _slid_down(splices: Sequence[Splice], lines: Sequence[str]) -> list[Splice]:
-    """Return the splices that only add or only remove as far down as they go: there git tells them, and so do we."""
+    """Move pure insertions and deletions as far down as possible, where git reports them."""
     slid: list[Splice] = []
     edge = len(lines)
     for splice in reversed(splices):
@@ -82,7 +82,7 @@ def _fits(splice: Splice, lines: Sequence[str]) -> bool:
 
 
 def is_there(hunks: Sequence[Hunk], lines: Sequence[str]) -> bool:
-    """Return whether the old side of each hunk is there, and says enough to be taken for it."""
+    """Return whether the old side of each hunk is at its position and is distinctive enough to be sure."""
     return all(
         tuple(lines[hunk.old_index : hunk.old_index + hunk.old_count]) == hunk.removed
         and any(weight(line) is not Weight.TRIVIAL for line in hunk.removed)
@@ -91,7 +91,7 @@ def is_there(hunks: Sequence[Hunk], lines: Sequence[str]) -> bool:
 
 
 def _placed_elsewhere(hunks: Sequence[Hunk], lines: Sequence[str]) -> list[Splice] | None:
-    """Return the splices moved to the one place where each hunk's old side stands."""
+    """Return the splices moved to the only place where the old side of each hunk occurs."""
     places: list[Splice] = []
     edge = 0
     for hunk in hunks:

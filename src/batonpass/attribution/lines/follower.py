@@ -1,8 +1,8 @@
-"""Following the lines of one file through recorded changes, in the order of time, to what the file is now.
+"""Follows the lines of one file through recorded changes and git's history, in order of time, to the present.
 
-Each text that is known gets marks: who wrote which line. A recorded change begins with a text that a digest names; if
-that text has marks, its hunks are applied to them, and nothing is left to doubt. If not, somebody who is not recorded
-(a person, a tool, git) made it of what was there before: then only what certainly stayed the same keeps its marks.
+Every known text gets marks that say who wrote which line. A recorded change names the digest of the text it began with.
+If that text has marks, the hunks are applied to them and nothing is in doubt. If it has none, an unrecorded author (a
+person, a tool, git) made it from an earlier text; then only lines that certainly stayed keep their marks.
 """
 
 from collections import defaultdict
@@ -27,34 +27,34 @@ from batonpass.attribution.lines.written_marks import Written
 from batonpass.model.base.ids import Digest
 
 _CONTEXT: Final = 3
-_TWINS: Final = 8  # of one text, so many are compared
-_SHELVED: Final = 8  # texts that were not committed
+_TWINS: Final = 8  # equal blocks that are compared
+_SHELVED: Final = 8  # uncommitted texts that are kept
 _SOMEBODYS: Final = unexplained(None)
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
-_MEANWHILE: Final = datetime.max.replace(tzinfo=UTC)  # no time at which anything happened
+_MEANWHILE: Final = datetime.max.replace(tzinfo=UTC)  # marks lines that came during a call; no real time
 
 
 @dataclass(slots=True)
 class Follower:
-    """What is known about one file, event by event."""
+    """The state of one file, event by event."""
 
     changes: Sequence[FileChange]
     history: History
     path: str
-    lines: Sequence[str]  # what the file is now
+    lines: Sequence[str]  # the present content
     present: Digest | None
-    heads: dict[str, MarkedText] = field(default_factory=dict)  # by path: what was there last
+    heads: dict[str, MarkedText] = field(default_factory=dict)  # the latest text by path
     by_digest: dict[Digest, MarkedText] = field(default_factory=dict)
     by_commit: dict[str, MarkedText] = field(default_factory=dict)
     attic: Attic = field(default_factory=Attic)
-    shelf: list[MarkedText] = field(default_factory=list)  # work that was not committed when the file became another
+    shelf: list[MarkedText] = field(default_factory=list)  # uncommitted work that was replaced by another text
     recovery: Recovery = field(init=False)
     rewrites: Rewrites = field(init=False)
-    _awaited: set[str] = field(default_factory=set)  # commits that were checked out before they were looked at
-    _made: dict[Digest, Revision] = field(init=False)  # by what they made of the file
+    _awaited: set[str] = field(default_factory=set)  # commits that were checked out before they were processed
+    _made: dict[Digest, Revision] = field(init=False)  # revisions by the digest of the file
     _wanted: set[Digest] = field(init=False)
     _runs: dict[str, str] = field(init=False)
-    _written: set[Digest] = field(default_factory=set)  # texts that a change certainly led to
+    _written: set[Digest] = field(default_factory=set)  # results of certain changes
 
     def __post_init__(self) -> None:
         known = dict(self.history.lines)
@@ -73,13 +73,14 @@ class Follower:
             last[change.path] = change.after
 
     def follow(self) -> None:
-        """Go through all changes and revisions."""
+        """Process all changes, revisions and checkouts."""
         events: list[tuple[datetime, FileChange | Revision | Checkout]] = [(one.at, one) for one in self.changes]
-        # Of what came at one time, what was recorded is first, and of revisions those that others are made of.
+        # At equal times, changes come before revisions, and revisions before those that are based on them: `sorted` is
+        # stable, and `order_revisions` yields them in that order.
         ordered = list(order_revisions(self.history, self.rewrites, self.changes))
         events += ((at, revision) for revision, at in ordered)
         made = {revision.commit: at for revision, at in ordered}
-        # The order of checkouts is certain, whatever the clock said.
+        # The log gives the order of checkouts; clocks cannot overrule it.
         times = (one.at if one.is_back else made.get(one.commit, one.at) for one in self.history.checkouts)
         events += zip(accumulate(times, max), self.history.checkouts, strict=True)
         for _, event in sorted(events, key=lambda pair: pair[0]):
@@ -91,7 +92,7 @@ class Follower:
                 self._check_out(event)
 
     def _check_out(self, checkout: Checkout) -> None:
-        """Let the work tree have what a commit has; what was not committed stays where the file is the same in both."""
+        """Switch to the text of a commit; uncommitted work stays if the file is the same in both commits."""
         there = self.by_commit.get(checkout.commit) or self.by_digest.get(checkout.digest)
         head = self._head(self.path)
         if there is None:
@@ -116,7 +117,7 @@ class Follower:
             return known
         commit = self.by_commit.get(self.history.head or "")
         if commit is not None and head is not None and head.commit is not None and not self._is_on(head, commit):
-            # What is there was checked out since.
+            # Another commit was checked out since.
             self._shelve(head)
             head = None
         sources = [source for source in (head, commit) if source is not None]
@@ -127,12 +128,12 @@ class Follower:
         )
 
     def _is_on(self, head: MarkedText, commit: MarkedText) -> bool:
-        """Return whether work was begun with what a commit has; several commits may have the same."""
+        """Return whether a text is based on a commit; several commits may have the same text."""
         base = self.by_commit.get(head.commit or "")
         return head.commit == commit.commit or (base is not None and base.lines == commit.lines)
 
     def _head(self, *paths: str) -> MarkedText | None:
-        """Return what was there last under one of these names, or under any that the file had."""
+        """Return the latest text under one of these names, or under any name of the file."""
         for path in paths:
             if path in self.heads:
                 return self.heads[path]
@@ -157,21 +158,26 @@ class Follower:
             return
         since = _NEVER if change.is_creation else text.at
         self._write(change, text, placed, mark)
-        # Placed by what it looks like: the rest of the text need not be as it was.
+        # If the change was placed by its looks, the rest of the text may differ, so the digest is not certain.
         text.digest = change.after if exact or _is_text(text.lines, change.after) else None
+        if text.digest is not None:
+            self._written.add(text.digest)
+        self._put(change, text, since, sure=True)
+
+    def _put(self, change: FileChange, text: MarkedText, since: datetime | None, *, sure: bool) -> None:
+        """Make a text the latest one under its name."""
         if change.renamed_from is not None and change.renamed_from != change.path:
             self.heads.pop(change.renamed_from, None)
         self.heads[change.path] = text
-        if text.digest is not None:
-            self._written.add(text.digest)
-            self._settle(text, since, sure=True)
+        if text.digest is not None or not sure:
+            self._settle(text, since, sure=sure)
         if text.digest in self._wanted:
             self._keep(text)
 
     def _settle(self, text: MarkedText, since: datetime | None, *, sure: bool) -> None:
-        """Let a change explain a commit that came before its own time: a call that writes and commits ends after both.
+        """Let a change explain a commit that seems older: a call that writes and commits ends after both.
 
-        Who is `sure` to have written a line is believed before what the commit's parents say of it.
+        If `sure`, the change overrides what the commit's parents say about a line.
         """
         for commit, known in self.by_commit.items():
             is_same = known.digest == text.digest and known.lines == text.lines
@@ -186,9 +192,9 @@ class Follower:
                 self.by_digest.pop(text.digest or known.digest or Digest(""), None)
 
     def _where_it_fits(self, change: FileChange) -> MarkedText | None:
-        """Return the latest commit in which all that a change shows stands where it says; None if there is none.
+        """Return the latest commit in which all hunks of a change fit; None if there is none.
 
-        Somebody checked out another branch, and no transcript tells.
+        Transcripts do not record that somebody checked out another branch.
         """
         if change.is_creation or not change.hunks:
             return None
@@ -197,14 +203,14 @@ class Follower:
         return None if latest is None else latest.copy()
 
     def _arrive(self, change: FileChange) -> None:
-        """Take in what no call is known to have written: git brought it, or it came while a call ran.
+        """Process a change without a certain author: git brought it, or it came while a call ran.
 
-        A line that is known keeps who wrote it, be it in a commit, in work that was put away, or moved about. Of the
-        rest a call is a candidate if it may have written that; of what git brought, it is not.
+        Known lines keep their authors, whether from a commit, from shelved work, or moved. For the other lines the call
+        is a candidate if it may have written them; not for lines that git brought.
         """
         head = self._head(change.path)
         if head is not None and head.digest == change.after and change.after in self._written:
-            return  # somebody who was told to wrote exactly this at the same time
+            return  # another call was told to write exactly this at the same time
         is_brought = change.certainty is Certainty.BROUGHT
         since = None if head is None else head.at
         suspects = () if is_brought else self._author(change).authors
@@ -222,21 +228,16 @@ class Follower:
         found = self._find_arrived(change, text, lines)
         found.marks = [_suspected(mark, suspects, since) if mark.since == _MEANWHILE else mark for mark in found.marks]
         found.digest, found.at = change.after, change.at
-        if change.renamed_from is not None and change.renamed_from != change.path:
-            self.heads.pop(change.renamed_from, None)
-        self.heads[change.path] = found
-        self._settle(found, source_at, sure=False)
-        if found.digest in self._wanted:
-            self._keep(found)
+        self._put(change, found, source_at, sure=False)
 
     def _find_arrived(self, change: FileChange, text: MarkedText, lines: Sequence[str]) -> MarkedText:
-        """Return lines with those who are known to have written them; the rest has come `_MEANWHILE`."""
+        """Return lines with their known authors; all others are marked as `_MEANWHILE`."""
         known = None if change.after is None else self.by_digest.get(change.after)
         if known is not None and known.lines == lines:
             self._shelve(text)
             self._leave(text, lines)
             return known.copy()
-        # Told like an edit that nobody recorded: whatever is new since no time at all came during this call.
+        # Treated like an unrecorded edit since `_MEANWHILE`: lines with that time came during this call.
         source = MarkedText(text.lines, text.marks, text.digest, _MEANWHILE, text.commit)
         revision = None if change.after is None else self._made.get(change.after)
         parents = [] if revision is None else self._parents(revision)
@@ -252,7 +253,7 @@ class Follower:
         return LineMark(tuple(dict.fromkeys((Author(change.call, change.run), *others))))
 
     def _text_before(self, change: FileChange) -> MarkedText | None:
-        """Return what a change began with, to be changed in place; None if nothing is known about it."""
+        """Return the text that a change began with, to be edited in place; None if it is unknown."""
         source = change.renamed_from or change.path
         head = self._head(source, change.path)
         if change.is_creation:
@@ -303,7 +304,7 @@ class Follower:
             text.marks[splice.index : end] = marks
 
     def _reformat(self, change: FileChange, text: MarkedText, splices: Sequence[Splice]) -> bool:
-        """Change the white space of lines, and return True, if a change did nothing else."""
+        """Apply a change that only changes white space within lines; return whether it was one."""
         lines = text.lines.copy()
         for splice in reversed(splices):
             lines[splice.index : splice.index + len(splice.removed)] = splice.added
@@ -316,7 +317,7 @@ class Follower:
         return True
 
     def _remember(self, text: MarkedText, start: int, end: int) -> None:
-        """Put lines that a change removes into the attic, with their neighbours."""
+        """Put removed lines into the attic, with their neighbours."""
         above, below = max(start - _CONTEXT, 0), min(end + _CONTEXT, len(text.lines))
         marks: list[LineMark | None] = [None] * (start - above)
         marks += text.marks[start:end]
@@ -325,11 +326,11 @@ class Follower:
         self.attic.put(fragment, range(start - above, end - above))
 
     def _give_up(self, change: FileChange, text: MarkedText | None, mark: LineMark) -> None:
-        """Keep what a change wrote, if not where: when its lines are seen again, they are known."""
+        """Keep the text of a change that cannot be placed: its lines are recognised when they appear again."""
         hunks = change.hunks or ()
         parts = [splices_of([hunk]) for hunk in hunks]
         splices = [splice for part in parts for splice in part]
-        # Whose lines it moved or reformatted is not known, only that it did not write them.
+        # The authors of lines that it moved or reformatted are unknown, but it did not write those.
         written = Written(splices, [[_SOMEBODYS] * len(splice.removed) for splice in splices], mark)
         written.settle(change.call)
         marks = iter(written.added)
@@ -366,9 +367,9 @@ class Follower:
         self.by_commit[revision.commit] = text.copy()
 
     def _is_taken_for_present(self, revision: Revision) -> bool:
-        """Return whether a commit was in the work tree when it was made, as far as anybody can tell.
+        """Return whether a commit was in the work tree when it was made.
 
-        Git's log of the head knows; before it begins, what leads to the present file was there, and nothing else.
+        Git's log of the head tells. Before the log begins, commits that lead to the present file count.
         """
         log = self.history.checkouts
         return not revision.aside and (not log or revision.at < log[0].at)
@@ -382,7 +383,7 @@ class Follower:
         return [self.by_commit[parent] for parent in revision.parents if parent in self.by_commit]
 
     def _tell(self, told: Iterable[Merge], lines: Sequence[str], otherwise: Callable[[], MarkedText]) -> MarkedText:
-        """Return lines as a merge that leads to them, to the letter; else as they are explained otherwise."""
+        """Return the marks from a merge that leads to exactly these lines; otherwise from `otherwise`."""
         maybe: MarkedText | None = None
         for one in told:
             text = one.explain(lines)
@@ -391,7 +392,7 @@ class Follower:
             maybe = maybe or text
         text = otherwise()
         if maybe is not None:
-            # The same was done elsewhere, and anybody may have done so little twice.
+            # The same change was made elsewhere, but it is so small that somebody may have made it twice.
             text.marks = [
                 joined((mark, other)) if mark.is_open and other.authors else mark
                 for mark, other in zip(text.marks, maybe.marks, strict=True)
@@ -401,7 +402,7 @@ class Follower:
     def _repeated(
         self, revision: Revision, lines: Sequence[str], parents: Sequence[MarkedText], head: MarkedText | None
     ) -> Iterator[Merge]:
-        """Yield what a commit may have put together, most certain first: its parents, or what it repeats."""
+        """Yield merges that may explain a commit, most certain first: of its parents, or of what it repeats."""
         if not parents:
             return
         onto = parents[0]
@@ -417,13 +418,13 @@ class Follower:
                 yield Merge(base, onto, tip, is_said=repeated.is_said)
 
     def _shelve(self, head: MarkedText | None) -> None:
-        """Keep work that is not committed: a stash or a checkout may bring it back, on whatever is there by then."""
+        """Keep uncommitted work: a stash or a checkout may bring it back on top of another text."""
         base = None if head is None else self.by_commit.get(head.commit or "")
         if head is not None and base is not None and base.lines != head.lines:
             self.shelf = [head.copy(), *self.shelf][:_SHELVED]
 
     def _from_shelf(self, onto: MarkedText, lines: Sequence[str], head: MarkedText | None) -> Iterator[Merge]:
-        """Yield work that was not committed where it was done, put to what is there now."""
+        """Yield merges of shelved work with the present text."""
         come = Arrival(onto.lines, lines)
         for tip in self.shelf if head is None else (head, *self.shelf):
             base = self.by_commit.get(tip.commit or "")
@@ -431,7 +432,7 @@ class Follower:
                 yield Merge(base, onto, tip, is_said=False)
 
     def _forgotten(self, revision: Revision) -> list[MarkedText]:
-        """Return the commit that a commit is again, if git says so: it was changed on the way."""
+        """Return the commit that a commit rewrites, if git's traces say so: it was changed on the way."""
         said = self.rewrites.said(revision)
         others = (one for one in said if not self.rewrites.leads_to(one.tip, revision.commit))
         return [self.by_commit[one.tip] for one in others if one.tip in self.by_commit][:1]
@@ -444,7 +445,7 @@ class Follower:
         if head is not None and base is None and not parents:
             sources, others = [head], []
         elif head is not None and base is not None:
-            # The work went on from this very commit, or from it on another branch.
+            # The work continued from this commit, here or on another branch.
             nearest = _nearest(head, base, lines)
             sources = [*nearest, *(source for source in sources if source is not base)]
             others = [] if head in nearest else [head]
@@ -459,9 +460,9 @@ class Follower:
         at: datetime | None,
         runs: Sequence[str] = (),
     ) -> MarkedText:
-        """Return a text that nobody recorded: what it certainly has from its sources, and what is found again.
+        """Return the marks of an unrecorded text: lines that certainly stayed, and lines that are recognised.
 
-        The rest is new, and nobody's who is recorded.
+        All other lines are new and have no recorded author.
         """
         times = [source.at for source in sources if source.at is not None]
         since = max(times) if times else None
@@ -471,7 +472,7 @@ class Follower:
         for source in (*sources, *others):
             self._leave(source, lines)
         texts = [Fragment(other.lines, other.marks) for other in others]
-        # What was moved is still there, and a diff sees it as gone and come.
+        # A diff shows a moved line as removed and added, so the sources are searched as well.
         texts += (
             Fragment(source.lines, source.marks, used=one.used) for source, one in zip(sources, carried, strict=True)
         )
@@ -488,19 +489,19 @@ class Follower:
             self.attic.put_missing(fragment, lines)
 
     def _keep(self, text: MarkedText) -> None:
-        """Keep the marks of a text, so that a later change may begin with it."""
+        """Keep the marks of a text, because a later change may begin with it."""
         if text.digest is None:
             return
         known = self.by_digest.get(text.digest)
         kept = text.copy()
         if known is not None and known.lines == kept.lines and known.marks != kept.marks:
-            # Two ways led to the same text, and whoever comes back to it does not say which.
+            # Two paths led to the same text, and a later change does not say which one it continues.
             kept.marks = [joined(pair) for pair in zip(kept.marks, known.marks, strict=True)]
         self.by_digest[text.digest] = kept
 
 
 def _merged(carried: Sequence[UntouchedMarks], size: int) -> UntouchedMarks:
-    """Return what several sources explain together: what one is certain of, the others need not know."""
+    """Return the combined marks of several sources; a certain source overrides uncertain ones."""
     if len(carried) == 1:
         return carried[0]
     whole = UntouchedMarks([None] * size, bytearray(size))
@@ -514,7 +515,7 @@ def _merged(carried: Sequence[UntouchedMarks], size: int) -> UntouchedMarks:
 
 
 def _nearest(one: MarkedText, other: MarkedText, lines: Sequence[str]) -> list[MarkedText]:
-    """Return which of two texts was made into these lines, going by what only one of them has; both, if unclear."""
+    """Return the text that these lines were made from, judged by lines that only one has; both if unclear."""
     here, left, right = set(lines), set(one.lines), set(other.lines)
     ours = sum((line in here) == (line in left) for line in left ^ right if weight(line) is Weight.STRONG)
     theirs = sum((line in here) == (line in right) for line in left ^ right if weight(line) is Weight.STRONG)
@@ -524,7 +525,7 @@ def _nearest(one: MarkedText, other: MarkedText, lines: Sequence[str]) -> list[M
 
 
 def _suspected(mark: LineMark, suspects: Sequence[Author], since: datetime | None) -> LineMark:
-    """Return the mark of a line that came while calls ran, which may have written it, or nobody who is recorded."""
+    """Return the mark of a line that came while calls ran: they or an unrecorded author may have written it."""
     authors = tuple(dict.fromkeys((*mark.authors, *suspects)))
     return LineMark(authors, is_open=True, since=since, is_matched=mark.is_matched, reformatted_by=mark.reformatted_by)
 
@@ -537,12 +538,12 @@ def _is_text(lines: Sequence[str], digest: Digest | None) -> bool:
 
 
 def _doubt_twins(text: MarkedText, splices: Sequence[Splice]) -> None:
-    """Leave open which is which of blocks with the same lines, where a diff says that one moved past another."""
+    """Join the marks of equal blocks where a diff says that one moved past another."""
     gone = {line for splice in splices for line in splice.removed if weight(line) is Weight.STRONG}
     moved = gone.intersection(line for splice in splices for line in splice.added)
     if not moved:
         return
-    # Only what lies between can be taken for what moved: beyond, nothing stands elsewhere than before.
+    # Only lines between the first and the last splice can have been mistaken for moved ones.
     places = defaultdict(list)
     for index in range(splices[0].index, splices[-1].index + len(splices[-1].removed)):
         if text.lines[index] in moved:
@@ -555,7 +556,7 @@ def _doubt_twins(text: MarkedText, splices: Sequence[Splice]) -> None:
 
 
 def _alike(lines: Sequence[str], one: int, other: int, seen: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the places around two that have the same lines, but none that was seen."""
+    """Yield the pairs of equal lines around two positions, each once."""
     for start, way in ((-1, -1), (0, 1)):
         at, twin = one + start, other + start
         while at >= 0 and twin < len(lines) and lines[at] == lines[twin] and (at, twin) not in seen:
@@ -565,7 +566,7 @@ def _alike(lines: Sequence[str], one: int, other: int, seen: set[tuple[int, int]
 
 
 def _named(mark: LineMark, runs: Sequence[str]) -> LineMark:
-    """Return the mark with those candidates only that the commit names, if it names any of them."""
+    """Return the mark with only the candidates that the commit's trailers name, if any."""
     authors = tuple(author for author in mark.authors if author.run in runs)
     return LineMark(authors, mark.is_open, mark.since, mark.is_matched, mark.reformatted_by) if authors else mark
 

@@ -1,4 +1,4 @@
-"""Texts that nobody kept, worked out from those that somebody did: hunks read backwards."""
+"""Recovers texts that were not kept, by applying hunks backwards from texts that were."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from batonpass.model.base.ids import Digest
 
 
 class Recovery:
-    """The lines behind a digest, if a kept text can be reached from it by recorded changes."""
+    """Finds the lines for a digest, if recorded changes lead from it to a known text."""
 
     def __init__(self, changes: Sequence[FileChange], known: Mapping[Digest, Sequence[str]]) -> None:
         self._known = dict(known)
@@ -19,7 +19,7 @@ class Recovery:
         }
 
     def lines_of(self, digest: Digest) -> Sequence[str] | None:
-        """Return the lines of a text, or None if nothing leads to them."""
+        """Return the lines of a text; None if no known text can be reached."""
         if digest in self._known:
             return self._known[digest]
         way: list[FileChange] = []

@@ -1,7 +1,7 @@
-"""Finding again what went away: lines that a checkout, a rebase, a merge or an undo brings back.
+"""Recognises lines that a checkout, a rebase, a merge or an undo brings back.
 
-A line that comes back keeps who wrote it if its text says enough, occurs no more often than it did, and stands next to
-what it stood next to. Lines that say nothing come back only together with such a line, in one piece.
+A returning line keeps its author if it is distinctive, occurs no more often than before, and has the same neighbours.
+Trivial lines return only together with such a line, in one piece.
 """
 
 from collections import Counter, defaultdict
@@ -15,14 +15,14 @@ from msgspec import Struct, field
 from batonpass.attribution.changes.mark import LineMark, Weight, joined, matched, opened, unexplained, weight
 from batonpass.attribution.lines.untouched_lines import UntouchedMarks
 
-_KEPT: Final = 4  # of one text, the places where it was seen last
-_FREQUENT: Final = 32  # times in one text
+_KEPT: Final = 4  # latest places that are kept for one line
+_FREQUENT: Final = 32  # occurrences in one text
 _BOTH: Final = 2  # ends
-_NEAR: Final = 3  # lines to look at, for a neighbour that says something
+_NEAR: Final = 3  # lines to search for a neighbour that is not trivial
 
 
 class Fragment:
-    """Lines as they once stood, with their marks; those that are only shown for their neighbours have none."""
+    """Lines of an earlier text with their marks; context lines have no mark."""
 
     __slots__ = ("_counts", "_places", "held_by", "lines", "marks", "used")
 
@@ -34,10 +34,10 @@ class Fragment:
         used: Mapping[int, int] = MappingProxyType({}),
         held_by: int = 0,
     ) -> None:
-        self.held_by = held_by  # at how many of its ends what comes back must stand next to what it stood next to
+        self.held_by = held_by  # at how many ends a returning piece must have its old neighbour
         self.lines = lines
         self.marks = marks
-        self.used = used  # lines that are known to be there still, and where
+        self.used = used  # lines that certainly still exist, with their new position
         self._counts: Counter[str] | None = None
         self._places: dict[str, int] | None = None
 
@@ -48,27 +48,27 @@ class Fragment:
         return self._counts[line]
 
     def find(self, line: str) -> int | None:
-        """Return where a line stands that occurs once."""
+        """Return the position of a line that occurs once."""
         if self._places is None:
             self._places = {text: index for index, text in enumerate(self.lines)}
         return self._places.get(line) if self.count(line) == 1 else None
 
     def shows(self, index: int, line: str) -> bool:
-        """Return whether this line stands there."""
+        """Return whether this line is at this position."""
         return 0 <= index < len(self.lines) and self.lines[index] == line
 
     def has(self, index: int, line: str) -> bool:
-        """Return whether this line stands there, and is not known to be elsewhere."""
+        """Return whether this line is at this position and is not known to be elsewhere."""
         return self.shows(index, line) and index not in self.used
 
 
 class Attic(Struct):
-    """What was there once, by its text."""
+    """Lines of earlier texts, by content."""
 
     _places: defaultdict[str, list[tuple[Fragment, int]]] = field(default_factory=lambda: defaultdict(list))
 
     def put(self, fragment: Fragment, indexes: Iterable[int]) -> None:
-        """Keep these lines of a fragment, if they say enough to be known again."""
+        """Keep these lines of a fragment, if they are distinctive."""
         for index in indexes:
             line = fragment.lines[index]
             if fragment.marks[index] is not None and weight(line) is Weight.STRONG:
@@ -83,12 +83,12 @@ class Attic(Struct):
         self.put(fragment, (index for index, line in enumerate(fragment.lines) if line not in there))
 
     def find(self, line: str) -> Iterator[tuple[Fragment, int]]:
-        """Yield where a line stood, the latest first."""
+        """Yield the places where a line was, latest first."""
         return reversed(self._places.get(line, ()))
 
 
 class Search:
-    """One search of an attic, and of a few whole texts, for the lines of a text that are not explained yet."""
+    """One search of an attic and of a few whole texts for the lines of a text that are not explained yet."""
 
     def __init__(
         self,
@@ -104,20 +104,22 @@ class Search:
         self._carried = carried
         self._attic = attic
         self._texts = texts
-        self._claims: defaultdict[int, list[tuple[int, LineMark]]] = defaultdict(list)  # and how much stands around it
+        self._claims: defaultdict[int, list[tuple[int, LineMark]]] = defaultdict(
+            list
+        )  # with the size of the piece around it
         self._hints: defaultdict[int, list[LineMark]] = defaultdict(list)
         self._doubts: defaultdict[int, list[LineMark]] = defaultdict(list)
         self._kept = Counter(line for line, sure in zip(lines, carried.sure, strict=True) if sure)
-        self._done: dict[tuple[int, int], int] = {}  # fragment and distance: explored up to this line
+        self._done: dict[tuple[int, int], int] = {}  # by fragment and distance: searched up to this line
 
     def run(self) -> None:
-        """Complete what was carried over with what is found again."""
+        """Complete the carried marks with those of recognised lines."""
         unsure = [index for index in self._carried.open_lines() if weight(self._lines[index]) is Weight.STRONG]
         if not unsure:
             return
         counts = Counter(self._lines)
         for index in unsure:
-            # What is everywhere says nothing, however long it is; and to walk from all of it to all of it takes ages.
+            # A very frequent line is not distinctive, and comparing all its places with each other takes too long.
             if (times := counts[self._lines[index]]) <= _FREQUENT:
                 self._look_for(index, times)
         for index, claims in self._claims.items():
@@ -141,12 +143,12 @@ class Search:
                 self._hints[index].append(matched(mark))
 
     def _places_of(self, line: str) -> Iterator[tuple[Fragment, int]]:
-        """Yield where a line was: in what was there last, if it was; else wherever it was once."""
+        """Yield where a line was: in the latest texts if they had it, otherwise in the attic."""
         texts = [text for text in self._texts if text.count(line)]
         there = self._kept[line]
         for text in texts:
             place = text.find(line)
-            # What is still where it was did not come from there: this is a copy, whoever made it.
+            # If the line is still at its old place, this one is a copy by an unknown author.
             if place is not None and text.has(place, line) and not there:
                 yield text, place
         if not texts:
@@ -158,11 +160,11 @@ class Search:
             and theirs == _neighbour(self._lines, index, way)
             for way in (-1, 1)
         ]
-        # A copy has the neighbours of what it was copied from, but for those at its ends.
+        # A copy has the same neighbours as the original, except at its ends.
         return all(alike) if fragment.count(fragment.lines[place]) > 1 else any(alike)
 
     def _claim(self, fragment: Fragment, place: int, index: int) -> None:
-        """Claim a line, and what hangs together with it on both sides."""
+        """Claim a line and the lines connected with it on both sides."""
         (above, firm_above, held_above) = self._walk(fragment, place, index, -1)
         (below, firm_below, held_below) = self._walk(fragment, place, index, 1)
         first = index - (above if held_above else firm_above)
@@ -180,15 +182,15 @@ class Search:
         self._done[id(fragment), place - index] = index + below
 
     def _walk(self, fragment: Fragment, place: int, index: int, way: int) -> tuple[int, int, bool]:
-        """Return how many lines hang together with one on one side, to the last, and to the last that says something.
+        """Return how many lines are connected with one on one side: all, those up to the last distinctive, and if held.
 
-        And whether they are held from the other end as well: what says nothing may belong to what it was put next to.
+        Held means that the piece has its old neighbour at the far end too: trivial lines may belong to a new neighbour.
         """
         at, here = place + way, index + way
         size = firm = 0
         while 0 <= here < len(self._lines) and not self._carried.sure[here] and fragment.has(at, self._lines[here]):
             if fragment.marks[at] is None:
-                # What was taken away comes back between lines that never left, not with a copy of them.
+                # Removed lines return between lines that stayed, not together with a copy of them.
                 return size, firm, fragment.held_by < _BOTH
             size += 1
             if weight(self._lines[here]) is Weight.STRONG:
@@ -202,7 +204,7 @@ class Search:
         return size, firm, ends_there or self._is_held(fragment, at, here, way)
 
     def _is_held(self, fragment: Fragment, at: int, here: int, way: int) -> bool:
-        """Return whether the next lines are the same, up to one that says something: a blank line holds nothing."""
+        """Return whether the next lines are equal up to one that is not trivial; blank lines do not count."""
         for _ in range(_NEAR):
             inside = 0 <= here < len(self._lines), 0 <= at < len(fragment.lines)
             if not all(inside):
@@ -215,7 +217,7 @@ class Search:
         return False
 
     def _contest(self, fragment: Fragment, at: int, here: int, way: int) -> None:
-        """Doubt lines that say nothing, and were taken for others, where they go on from what was found again."""
+        """Doubt trivial lines that were matched elsewhere, where they continue a recognised piece."""
         while (
             0 <= here < len(self._lines)
             and weight(self._lines[here]) is Weight.TRIVIAL
@@ -230,19 +232,19 @@ class Search:
             at, here = at + way, here + way
 
     def _settle(self, index: int, claims: Sequence[tuple[int, LineMark]]) -> None:
-        # Lines that say nothing belong to the larger of two things that they were seen in.
+        # A trivial line belongs to the largest piece that contains it.
         least = 0 if weight(self._lines[index]) is Weight.STRONG else max(size for size, _ in claims)
         mark = joined(mark for size, mark in claims if size >= least)
         known = self._carried.marks[index]
         if known is not None and weight(self._lines[index]) is Weight.TRIVIAL:
-            # It may be the one that was here before, and what moved to its side came without.
+            # It may also be the line that was here before, and the piece beside it came without one.
             mark = joined((mark, known))
         self._carried.marks[index] = mark
         self._carried.sure[index] = mark.is_certain
 
 
 def _neighbour(lines: Sequence[str], index: int, way: int) -> str | None:
-    """Return the nearest line above or below that says something."""
+    """Return the nearest line above or below that is not trivial."""
     for step in range(1, _NEAR + 1):
         at = index + way * step
         if not 0 <= at < len(lines):

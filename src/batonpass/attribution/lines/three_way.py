@@ -1,6 +1,6 @@
-"""What two sides made of one text, put together: the merge that git makes when it rebases, picks, squashes or merges.
+"""A three-way merge, as git does it for rebase, pick, squash and merge.
 
-A merge that leads to a text, to the letter, tells where each of its lines stood before, however little it says.
+If a merge leads to exactly a given text, it tells where each line came from, even trivial ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,41 +13,40 @@ from batonpass.attribution.changes.mark import MarkedText, is_anybodys, matched
 
 
 class LineOrigin(NamedTuple):
-    """Where a line of the merged text stands: in the one side or in the other, and how many lines are before it."""
+    """The side and the index that a merged line comes from."""
 
     of_tip: bool
     place: int
 
 
 class Merge(Struct, frozen=True):
-    """Three texts that may have become one: what two have in common, the one that was there, and what came to it."""
+    """Three texts that may have become one: the common base, the text that was there, and the text that came."""
 
     base: MarkedText
     onto: MarkedText
     tip: MarkedText
-    is_said: bool  # git says that it was made; else it only may have been
+    is_said: bool  # git's traces say that this merge was made
 
     @property
     def speaks(self) -> bool:
-        """Return whether more came than anybody may write at any time."""
+        """Return whether the incoming change is more than anybody may write at any time."""
         changed = set(self.base.lines) ^ set(self.tip.lines)
         return not all(map(is_anybodys, changed))
 
     def explain(self, lines: Sequence[str]) -> MarkedText | None:
-        """Return lines with the marks that this merge gives them; None if it leads to others."""
+        """Return lines with the marks of this merge; None if the merge leads to other lines."""
         origins = merge_origins(self.base.lines, self.onto.lines, self.tip.lines)
-        if origins is None or [self._side(one).lines[one.place] for one in origins] != list(lines):
+        if origins is None:
+            return None
+        if [(self.tip if one.of_tip else self.onto).lines[one.place] for one in origins] != list(lines):
             return None
         marks = [matched(self.tip.marks[one.place]) if one.of_tip else self.onto.marks[one.place] for one in origins]
         at = max(filter(None, (self.onto.at, self.tip.at)), default=None)
         return MarkedText(list(lines), marks, None, at, self.onto.commit)
 
-    def _side(self, origin: LineOrigin) -> MarkedText:
-        return self.tip if origin.of_tip else self.onto
-
 
 class Arrival:
-    """What came to a text, and what went: a quick look at whether another text can have brought it."""
+    """The lines that came and went, for a quick test whether another text can have brought them."""
 
     def __init__(self, onto: Sequence[str], lines: Sequence[str]) -> None:
         there, here = set(onto), set(lines)
@@ -55,7 +54,7 @@ class Arrival:
         self._tips: dict[int, bool] = {}
 
     def may_be_of(self, tip: MarkedText, *, is_said: bool) -> bool:
-        """Return whether a text has all that came and nothing that went; if nobody says so, something has to come."""
+        """Return whether a text has all lines that came and none that went; unless said, some must have come."""
         if id(tip) not in self._tips:
             theirs = set(tip.lines)
             self._tips[id(tip)] = self._new <= theirs and self._gone.isdisjoint(theirs)
@@ -63,7 +62,7 @@ class Arrival:
 
 
 def merge_origins(base: Sequence[str], onto: Sequence[str], tip: Sequence[str]) -> list[LineOrigin] | None:
-    """Return the lines of onto with what tip changed of base; None if the two contradict each other."""
+    """Return the lines of onto with the changes from base to tip applied; None if they conflict."""
     ours, theirs = _kept(base, onto), _kept(base, tip)
     merged: list[LineOrigin] = []
     at_base = at_ours = at_theirs = 0

@@ -1,12 +1,12 @@
-"""What an edit that nobody recorded left alone: which lines of the new text are certainly lines of the old one.
+"""Finds the lines that an unrecorded edit certainly left alone.
 
-A diff is one way to tell the story of an edit, seldom the only one. So around each change, up to the next line that
-says something and occurs once on both sides, a line counts as kept only if every story keeps it. Where the stories
-differ, all who may have written the line are kept as candidates.
+A diff is one possible account of an edit, seldom the only one. So around each change, up to the next distinctive line
+that occurs once on both sides, a line counts as kept only if every account keeps it. Where accounts differ, all
+possible authors are candidates.
 
-But for one case: a single block came or went, and only lines that everybody writes leave open where exactly. Of two
-blank lines in a row, either may be the new one, and not even who typed it could say which. Then it is told as git tells
-it, as far down as it goes.
+One exception: a single block was added or removed, and only trivial lines leave its exact position open. Of two blank
+lines in a row either may be the new one, and not even the person who typed it could tell. Then the position is the one
+that git reports, as far down as possible.
 """
 
 from collections import Counter, defaultdict
@@ -21,15 +21,15 @@ from msgspec.structs import replace
 from batonpass.attribution.changes.line_diff import Block, gaps_of, match_lines
 from batonpass.attribution.changes.mark import UNRECORDED, LineMark, Weight, joined, opened, squeezed, weight
 
-_MOST_PLACES: Final = 16  # where a block is looked for
+_MOST_PLACES: Final = 16  # places where a block is searched for
 
 
 class UntouchedMarks(Struct):
-    """The marks of a new text, as far as an old one explains it."""
+    """The marks of a new text, as far as an old text explains them."""
 
-    marks: list[LineMark | None]  # None: this line is new
-    sure: bytearray  # 1: the mark is certain to belong to this line
-    used: dict[int, int] = field(default_factory=dict)  # the old lines that are certainly still there, and where
+    marks: list[LineMark | None]  # None: a new line
+    sure: bytearray  # 1: the mark certainly belongs to this line
+    used: dict[int, int] = field(default_factory=dict)  # old lines that certainly remain, with their new position
 
     def open_lines(self) -> Iterator[int]:
         """Yield the lines that are not certain."""
@@ -40,7 +40,7 @@ class UntouchedMarks(Struct):
 
 
 class _Zone(Struct, frozen=True):
-    """A part of both texts that no certain line divides, and what a diff matches within it."""
+    """A part of both texts without a certain line in between, and the blocks that a diff matches in it."""
 
     old: range
     new: range
@@ -50,7 +50,7 @@ class _Zone(Struct, frozen=True):
 def carry_over(
     old: Sequence[str], marks: Sequence[LineMark], new: Sequence[str], since: datetime | None
 ) -> UntouchedMarks:
-    """Return what is left of old in new. Whatever is doubtful may have been written anew since then."""
+    """Return what remains of old in new. Doubtful lines may have been written after `since`."""
     if is_reformatted(old, new):
         kept = [
             mark if was == now else reformatted(mark, UNRECORDED)
@@ -71,7 +71,7 @@ def carry_over(
 
 
 def _moved(blocks: Sequence[Block], old: Sequence[str], new: Sequence[str]) -> frozenset[str]:
-    """Return the texts that are gone in one place and new in another."""
+    """Return the lines that were removed in one place and added in another."""
     gaps = list(gaps_of(blocks, len(old), len(new)))
     gone = {squeezed(line) for gap in gaps for line in old[gap.old : gap.old_end]}
     return frozenset(gone.intersection(squeezed(line) for gap in gaps for line in new[gap.new : gap.new_end])) - {""}
@@ -102,15 +102,12 @@ def _zones(blocks: Sequence[Block], old: Sequence[str], new: Sequence[str]) -> l
         rest = block.size - 1 - last
         inside = [Block(start_old, start_new, rest)] if rest else []
     zones.append(_Zone(range(start_old, len(old)), range(start_new, len(new)), tuple(inside)))
-    return [zone for zone in zones if not _is_whole(zone)]
-
-
-def _is_whole(zone: _Zone) -> bool:
-    return sum(block.size for block in zone.blocks) == len(zone.old) == len(zone.new)
+    sizes = (sum(block.size for block in zone.blocks) for zone in zones)
+    return [zone for zone, size in zip(zones, sizes, strict=True) if not size == len(zone.old) == len(zone.new)]
 
 
 class _Judge(Struct):
-    """Decides what is certain within one zone."""
+    """Decides what is certain within a zone."""
 
     old: Sequence[str]
     marks: Sequence[LineMark]
@@ -120,7 +117,7 @@ class _Judge(Struct):
     moved: frozenset[str]
 
     def judge(self, zone: _Zone) -> None:
-        """Take back what a diff matched in this zone and another story would not."""
+        """Withdraw matches of the diff in this zone that another account would not make."""
         if self._is_told(zone):
             return
         source = {block.new + step: block.old + step for block in zone.blocks for step in range(block.size)}
@@ -129,7 +126,7 @@ class _Judge(Struct):
         fresh = [index for index in zone.new if index not in source]
         in_old = Counter(self.old[index] for index in zone.old)
         in_new = Counter(self.new[index] for index in zone.new)
-        # The same text gone here and fresh there: the diff might as well have kept it, and dropped what it kept.
+        # A line that is removed here and added there: the diff might as well have kept it and dropped another.
         crossed = not {self.old[index] for index in gone}.isdisjoint(self.new[index] for index in fresh)
         reformatted_to = self._reformatted(gone, [index for index in fresh if not in_old[self.new[index]]])
         held = self._held(zone, reformatted_to)
@@ -145,7 +142,7 @@ class _Judge(Struct):
             self._doubt(index, origins, fewer=fewer and (index in held or weight(line) is Weight.STRONG))
 
     def _is_told(self, zone: _Zone) -> bool:
-        """Tell a zone with one block more or less than before as git does; return whether it is such a zone."""
+        """Handle a zone with one block more or less as git reports it; return whether it is such a zone."""
         old, new = self.old[zone.old.start : zone.old.stop], self.new[zone.new.start : zone.new.stop]
         at = _same_beginning(old, new)
         more, less = max(len(new) - len(old), 0), max(len(old) - len(new), 0)
@@ -154,16 +151,16 @@ class _Judge(Struct):
         block, elsewhere = (new[at : at + more], self.old) if more else (old[at : at + less], self.new)
         is_moved = not self.moved.isdisjoint(map(squeezed, block))
         if is_moved and not _stands_in(elsewhere, block):
-            return False  # more than one thing happened here
+            return False  # more than one edit
         slack = _slack(old[:at], block)
         if any(weight(line) is Weight.STRONG for line in old[at - slack : at]):
-            return False  # a copy, right beside what it was copied from
+            return False  # a copy next to its original
         self._tell(zone, at)
         self._doubt_slack(zone, at, slack, is_moved=is_moved)
         return True
 
     def _tell(self, zone: _Zone, at: int) -> None:
-        """Keep all of the shorter side: the other has one block more, from an index on."""
+        """Keep all of the shorter side; the other side has one more block at this index."""
         more, less = max(len(zone.new) - len(zone.old), 0), max(len(zone.old) - len(zone.new), 0)
         for source in zone.old:
             self.carried.used.pop(source, None)
@@ -176,21 +173,21 @@ class _Judge(Struct):
             self.carried.marks[target], self.carried.sure[target] = None, 0
 
     def _doubt_slack(self, zone: _Zone, at: int, slack: int, *, is_moved: bool) -> None:
-        """Doubt the lines over which a block may stand further up, where it makes a difference to whom they belong."""
+        """Doubt the lines over which the block could also be further up, if they have other authors."""
         more, less = max(len(zone.new) - len(zone.old), 0), max(len(zone.old) - len(zone.new), 0)
         for step in range(at - slack, at) if less else ():
             gone = self.marks[zone.old.start + step + less]
             self.carried.marks[zone.new.start + step] = joined((self.marks[zone.old.start + step], gone))
         if not is_moved:
             return
-        # What moved came with its own lines, not with those that a diff would rather see with it.
+        # A moved block brought its own lines, not those that the diff groups with it.
         origins = self._origins(zone)
         for step in (*range(at - slack, at), *range(max(at + more - slack, 0), at + more)):
             if self.new[zone.new.start + step] in origins:
                 self._doubt(zone.new.start + step, origins, fewer=False)
 
     def _held(self, zone: _Zone, reformatted_to: Mapping[int, int]) -> set[int]:
-        """Return the lines that hang together with what is certain above or below them."""
+        """Return the lines that are connected with a certain line above or below."""
         edges = {(zone.old.start - 1, zone.new.start - 1), (zone.old.stop, zone.new.stop), *reformatted_to.items()}
         held: set[int] = set()
         for block in zone.blocks:
@@ -199,7 +196,7 @@ class _Judge(Struct):
         return held
 
     def _origins(self, zone: _Zone) -> dict[str, LineMark]:
-        """Return for each text of a zone all who may have written it there."""
+        """Return for each line of a zone all its possible authors there."""
         marks: defaultdict[str, dict[LineMark, None]] = defaultdict(dict)
         for index in zone.old:
             marks[self.old[index]][self.marks[index]] = None
@@ -211,12 +208,12 @@ class _Judge(Struct):
 
     def _doubt(self, index: int, origins: Mapping[str, LineMark], *, fewer: bool) -> None:
         mark = origins[self.new[index]]
-        # Whoever wrote all of them wrote those that are left, whichever they are.
+        # If one call wrote all of them, it wrote those that remain.
         self.carried.sure[index] = fewer and mark.is_certain
         self.carried.marks[index] = mark if fewer else opened(mark, self.since)
 
     def _reformatted(self, gone: Sequence[int], fresh: Sequence[int]) -> dict[int, int]:
-        """Keep the marks of lines of which only the white space changed, and return what became of which."""
+        """Keep the marks of lines of which only the white space changed; return the pairs."""
         before = [squeezed(self.old[index]) for index in gone]
         after = [squeezed(self.new[index]) for index in fresh]
         pairs: dict[int, int] = {}
@@ -229,7 +226,7 @@ class _Judge(Struct):
         for source, target in pairs.items():
             mark = reformatted(self.marks[source], UNRECORDED)
             bare = squeezed(self.new[target])
-            # Of several that look the same now, one may be the old line, and nobody can say which.
+            # If several lines look the same now, it is unknown which one is the old line.
             even = gone_times[bare] == fresh_times[bare]
             self.carried.marks[target] = mark if even else opened(mark, self.since)
             self.carried.sure[target] = even
@@ -244,14 +241,14 @@ def _same_beginning(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _stands_in(lines: Sequence[str], block: Sequence[str]) -> bool:
-    """Return whether lines have a block in one piece."""
+    """Return whether lines contain a block in one piece."""
     strong = next((index for index, line in enumerate(block) if weight(line) is Weight.STRONG), 0)
     starts = (index - strong for index, line in enumerate(lines) if line == block[strong] and index >= strong)
     return any(list(lines[start : start + len(block)]) == list(block) for start in islice(starts, _MOST_PLACES))
 
 
 def _slack(above: Sequence[str], block: Sequence[str]) -> int:
-    """Return how far a block could stand further up, over lines that are the same as its last ones."""
+    """Return how far up a block could be moved over lines that equal its last ones."""
     lines = [*above, *block]
     slack = 0
     while slack < len(above) and lines[len(above) - 1 - slack] == lines[len(lines) - 1 - slack]:
@@ -260,12 +257,12 @@ def _slack(above: Sequence[str], block: Sequence[str]) -> int:
 
 
 def is_reformatted(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Return whether nothing but white space within lines is different, if anything is."""
+    """Return whether two texts differ at most in the white space within lines."""
     return len(old) == len(new) and all(
         was == now or squeezed(was) == squeezed(now) for was, now in zip(old, new, strict=True)
     )
 
 
 def reformatted(mark: LineMark, by: str) -> LineMark:
-    """Return the mark of a line whose white space somebody changed."""
+    """Return the mark of a line whose white space was changed."""
     return replace(mark, reformatted_by=by) if mark.authors else mark

@@ -1,4 +1,4 @@
-"""What a recorded change does to the marks of a file: what it adds is the call's, unless it moved or reformatted it."""
+"""The marks of lines that a recorded change adds: the call's, unless it moved or reformatted existing lines."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -18,17 +18,17 @@ class Written:
     """The marks of the lines that one change added, splice by splice."""
 
     splices: Sequence[Splice]
-    removed: list[list[LineMark]]  # the marks of what it removed
+    removed: list[list[LineMark]]  # the marks of the removed lines
     author: LineMark
     added: list[list[LineMark]] = field(init=False)
-    _settled: set[tuple[int, int]] = field(default_factory=set)  # added lines that turned out to be old ones
-    _used: set[tuple[int, int]] = field(default_factory=set)  # and the removed lines that they are
+    _settled: set[tuple[int, int]] = field(default_factory=set)  # added lines that turned out to be existing ones
+    _used: set[tuple[int, int]] = field(default_factory=set)  # the removed lines that they were
 
     def __post_init__(self) -> None:
         self.added = [[self.author] * len(splice.added) for splice in self.splices]
 
     def settle(self, call: str) -> None:
-        """Give back their marks to lines that were moved, and then to those that were reformatted."""
+        """Restore the marks of lines that were moved, then of those that were reformatted."""
         if not any(splice.removed for splice in self.splices) or not any(splice.added for splice in self.splices):
             return
         self._move_whole()
@@ -37,7 +37,7 @@ class Written:
         self._doubt()
 
     def _move_whole(self) -> None:
-        """Keep the marks of a splice that is another one's lines, all of them, and more than anybody writes twice."""
+        """Keep the marks of a splice that consists of all lines of another one, if it is not trivial."""
         gone: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for number, splice in enumerate(self.splices):
             gone[splice.removed].append(number)
@@ -57,7 +57,7 @@ class Written:
                 self._keep(origins[0], places[0], kept)
                 alone = not self._spread(origins[0], places[0], key, kept)
                 if alone and origins[0][0] != places[0][0]:
-                    # One line that is gone here and new there may as well have been written twice.
+                    # A single line that is removed here and added there may also have been written again.
                     number, index = places[0]
                     self.added[number][index] = joined([self.author, self.added[number][index]])
         for text, places in targets.items():
@@ -85,7 +85,7 @@ class Written:
         key: Callable[[str], str],
         kept: Callable[[LineMark], LineMark],
     ) -> bool:
-        """Keep what stood next to a line that was found again, and still does. Return whether it says something."""
+        """Keep the marks of lines next to a recognised one; return whether one of them is not trivial."""
         old, new = self.splices[origin[0]].removed, self.splices[place[0]].added
         speaks = False
         for way in (-1, 1):
@@ -103,7 +103,7 @@ class Written:
         places: Sequence[tuple[int, int]],
         kept: Callable[[LineMark], LineMark],
     ) -> None:
-        """Where one text was removed and added several times, each may be each of them."""
+        """If a line was removed and added several times, each may be any of them."""
         places = [place for place in places if place not in self._settled]
         if not origins or not places:
             return
@@ -115,10 +115,10 @@ class Written:
         self._used.update(origins)
 
     def _doubt(self) -> None:
-        """Leave open whether lines that say nothing were moved along or reformatted, or were written anew.
+        """Leave open whether trivial lines were moved along, reformatted, or written anew.
 
-        A diff may tell the move of a line over a blank one as the move of the blank one, cut a moved block one blank
-        line too late, and take an indented brace for one that was there before.
+        A diff may report the move of a line over a blank one as the move of the blank one, cut a moved block one blank
+        line too late, or match an indented brace with another one.
         """
         gone: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for number, splice in enumerate(self.splices):
@@ -128,14 +128,14 @@ class Written:
         moved = {number for number, _ in self._used}, {number for number, _ in self._settled}
         for number, splice in enumerate(self.splices):
             for index, line in enumerate(splice.added):
-                # Where very many are gone that look like it, the first of them have to stand for all.
+                # If very many similar lines were removed, only the first are considered.
                 origins = gone.get(squeezed(line), ())[:_MOST_ORIGINS]
                 if origins and (number, index) not in self._settled:
                     marks = [self.removed[o][at] for o, at in origins if self._is_near(o, number, moved, (at, line))]
                     self.added[number][index] = joined([self.author, *marks])
 
     def _is_near(self, source: int, target: int, moved: tuple[set[int], set[int]], place: tuple[int, str]) -> bool:
-        """Return whether a line of one splice may have gone to another."""
+        """Return whether a line of one splice may have moved to another."""
         index, line = place
         if source == target or (source in moved[0] and target in moved[1]):
             return True
@@ -144,7 +144,7 @@ class Written:
 
 
 def _is_alike(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two blocks have the same lines, begun at whichever of them."""
+    """Return whether two blocks have the same lines in any rotation."""
     return len(one) == len(other) <= _MOST_ORIGINS and Counter(one) == Counter(other)
 
 

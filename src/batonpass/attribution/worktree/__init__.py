@@ -1,1 +1,1 @@
-"""What a call changed: work trees seen before and after, watched, and told apart where calls overlap."""
+"""Finds out what a call changed: looks at the work tree before and after, and separates overlapping calls."""

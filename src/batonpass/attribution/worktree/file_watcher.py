@@ -1,9 +1,9 @@
-"""Being told which files are written, by Linux: with it, a look costs what changed, not what there is.
+"""Watches a tree for writes with inotify, so that a look costs what changed, not what exists.
 
-Every directory is watched, because a write into a file leaves no trace on the directory. The kernel notes a write
-before the writer goes on, so whatever a call did before it ended is noted. Not noted: writes through another name of
-the same file (a hard link) outside the tree, and through memory that is still mapped; and whatever other machines do,
-so only local file systems are watched.
+Every directory is watched, because writing to a file leaves no trace on the directory. The kernel queues an event
+before the writer continues, so everything a call did before it ended is noted. Not noticed: writes through a hard link
+outside the tree, through memory that is still mapped, and by other machines. Therefore only local file systems are
+watched.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-MOST_DIRECTORIES: Final = 20_000  # watches are the user's, not ours: an editor needs some as well
+MOST_DIRECTORIES: Final = 20_000  # the user's limit on watches is shared with editors
 
 _MODIFY, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x2, 0x8, 0x40, 0x80
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800
@@ -35,19 +35,19 @@ _MOUNTS: Final = Path("/proc/self/mountinfo")
 
 
 class UnwatchableError(Exception):
-    """A tree cannot be watched; the message says why. It never leaves this package: whole trees are compared."""
+    """A tree cannot be watched; the message says why. It stays in this package: whole trees are compared instead."""
 
 
 class Noted(Struct):
-    """What happened since the last time, by paths from the root."""
+    """Events since the last call, by path from the root."""
 
     files: set[str] = field(default_factory=set)
-    directories: set[str] = field(default_factory=set)  # new ones, not watched yet
-    lost: bool = False  # too much, or something moved: only comparing the whole tree tells
+    directories: set[str] = field(default_factory=set)  # new, not watched yet
+    lost: bool = False  # incomplete: the whole tree must be compared
 
 
 class Watcher:
-    """The directories of one tree, watched until it is closed. Raises `UnwatchableError` if they cannot be."""
+    """The directories of one tree, watched until closed. Raises `UnwatchableError` if that is impossible."""
 
     def __init__(self, root: Path) -> None:
         if (reason := _why_not(root)) is not None:
@@ -61,17 +61,17 @@ class Watcher:
             raise UnwatchableError(os.strerror(ctypes.get_errno()))
 
     def watch(self, start: str, *, without: Collection[str], ignored: Collection[str]) -> None:
-        """Watch a directory and all below it, but for some names and some paths."""
+        """Watch a directory and everything below it, except some names and some paths."""
         waiting = [start]
         while waiting:
             path = waiting.pop()
-            # First watched, then listed: what is made in between is in the list, or noted, or both.
+            # Watch before listing: a directory created in between is listed, or noted, or both.
             if self._add(path):
                 waiting += _inner(self._root, path, without, ignored)
 
     def drain(self) -> Noted:
-        """Return what was noted since the last time."""
-        noted = Noted(lost=os.getpid() != self._process)  # a fork shares the queue: each would miss what the other read
+        """Return the events since the last call."""
+        noted = Noted(lost=os.getpid() != self._process)  # after a fork both processes would take events from one queue
         while not noted.lost:
             try:
                 events = os.read(self._queue, _BUFFER)
@@ -84,7 +84,7 @@ class Watcher:
         return noted
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         queue, self._queue = self._queue, -1
         if queue >= 0:
             os.close(queue)
@@ -111,7 +111,7 @@ class Watcher:
             if what & _IGNORED:
                 self._directories.pop(number, None)
             elif what & (_OVERFLOW | _UNMOUNT) or (what & _IS_DIRECTORY and what & _MOVED) or not (directory or name):
-                noted.lost = True  # also if the root itself went
+                noted.lost = True  # also if the root was removed
             elif directory is None or not name:
                 continue
             else:
@@ -123,7 +123,7 @@ class Watcher:
 
 
 def _inner(root: Path, path: str, without: Collection[str], ignored: Collection[str]) -> Iterator[str]:
-    """Yield the directories right below one, unless it is a repository of its own."""
+    """Yield the directories directly below one, unless it is a repository of its own."""
     try:
         with os.scandir(root / path) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False) or entry.name == ".git"]
@@ -139,12 +139,12 @@ def _inner(root: Path, path: str, without: Collection[str], ignored: Collection[
 
 def _why_not(root: Path) -> str | None:
     if sys.platform != "linux":
-        return "only Linux tells which files are written"
+        return "watching needs Linux"
     try:
         mounts = [_mount(line) for line in _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()]
     except (OSError, IndexError, ValueError):
-        return "the mounted file systems are not known"
-    # Of several at one place, the last hides the others; max() takes the first of equals.
+        return "the mounted file systems cannot be read"
+    # Of several mounts at one place the last is visible; max() takes the first of equals.
     here = max(
         ((at, kind) for at, kind in reversed(mounts) if root.is_relative_to(at)), key=lambda mount: len(mount[0].parts)
     )

@@ -1,8 +1,8 @@
-"""Which calls were under way at the same time: what changed meanwhile may be the work of any of them.
+"""Tracks which calls run at the same time: a change in a shared window may belong to any of them.
 
-Looks tell what changed while a call ran, not who did it. If another call ran at any moment in between, both see the
-change, and each record of it names the other as a candidate. Only an exact claim decides: a call that was told to write
-the file, and of which the bytes before and after are known.
+Two looks show what changed while a call ran, not who did it. If another call ran at any moment in between, both see the
+change, and each record names the other as a candidate. Only an exact claim decides: a call that was told to write the
+file, and whose bytes before and after are known.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ LONGEST: Final = timedelta(hours=12)
 
 
 class OverlapClaim(Struct, frozen=True, kw_only=True):
-    """A call made exactly this of that file; None where there was none."""
+    """A call turned exactly these bytes of a file into those; None for no file."""
 
     call: str
     path: str  # as in a `Difference`
@@ -31,16 +31,19 @@ class OverlapClaim(Struct, frozen=True, kw_only=True):
 
 
 class Ended(Struct, frozen=True, kw_only=True):
-    """A call that is over: how the files were before it, who ran meanwhile, and what those claim."""
+    """A finished call: the look before it, the calls that ran meanwhile, and their claims."""
 
     look: Look | None = None
-    intent: Intent = UNTOLD  # what it was told to write
-    others: Mapping[str, Intent | None] = field(default_factory=dict)  # and what each of those; None: nobody knows
+    intent: Intent = UNTOLD  # the writes that it was told to make
+    others: Mapping[str, Intent | None] = field(default_factory=dict)  # their intents; None: unknown
     claims: tuple[OverlapClaim, ...] = ()
 
     @property
     def suspects(self) -> dict[str, Intent | None]:
-        """Return the others that may have made what no claim explains; who writes one file and claims it has not."""
+        """Return the others that may have made a change that no claim explains.
+
+        A call that only writes the files it names, and has claimed one, is not among them.
+        """
         claimed = {claim.call for claim in self.claims}
         return {
             call: intent
@@ -58,12 +61,12 @@ class _Call(Struct):
 
 
 class Underway:
-    """The calls of one work tree that have begun and not ended; for several threads.
+    """The calls of one work tree that have begun and not ended. Thread-safe.
 
-    A call begins before the look that precedes it, and ends after the look that follows it: whoever begins or ends
-    between a look and a note of it would change files unnamed. Of a call whose end nobody tells, as when it was denied
-    or its session was killed, `forget` should be told; if not, it counts as over after the longest time that a call may
-    take.
+    A call begins before the look that precedes it, and ends after the look that follows it. Otherwise a call that
+    begins or ends between a look and its registration could change files without being named. If nobody reports the end
+    of a call, because it was denied or its session was killed, `forget` should be called; if it is not, the call counts
+    as ended after the longest time that a call may take.
     """
 
     def __init__(self, *, longest: timedelta = LONGEST) -> None:
@@ -72,7 +75,7 @@ class Underway:
         self._lock = Lock()
 
     def begin(self, call: str, *, at: datetime, intent: Intent | None = UNTOLD) -> None:
-        """Note that a call is about to begin, and what it is told to write; the look at the files comes next."""
+        """Register a call with its intent; the look at the files comes next."""
         with self._lock:
             for stale in [name for name, each in self._calls.items() if at - each.began > self._longest]:
                 self._drop(stale)
@@ -82,13 +85,13 @@ class Underway:
             self._calls[call] = _Call(at, intent, others)
 
     def keep(self, call: str, look: Look) -> None:
-        """Keep how the files were before a call, until it ends."""
+        """Keep the look before a call until it ends."""
         with self._lock:
             if call in self._calls:
                 self._calls[call].look = look
 
     def claim(self, call: str, path: str, *, before: bytes | None, after: bytes | None) -> None:
-        """Note what exactly a call made of a file that its arguments name; all that run at this moment learn of it."""
+        """Register what a call exactly made of a file that its arguments name; all running calls learn of it."""
         claim = OverlapClaim(call=call, path=path, before=before, after=after)
         with self._lock:
             for name, each in self._calls.items():
@@ -96,7 +99,7 @@ class Underway:
                     each.claims.append(claim)
 
     def end(self, call: str) -> Ended:
-        """Note that a call is over, after the look that follows it, and return what was noted for it."""
+        """Unregister a call, after the look that follows it, and return what was registered for it."""
         with self._lock:
             found = self._calls.pop(call, None)
         if found is None:
@@ -104,12 +107,12 @@ class Underway:
         return Ended(look=found.look, intent=found.intent or UNTOLD, others=found.others, claims=tuple(found.claims))
 
     def is_quiet(self) -> bool:
-        """Return whether nothing is under way."""
+        """Return whether no call is running."""
         with self._lock:
             return not self._calls
 
     def forget(self, call: str) -> None:
-        """Note that a call never ran: nobody has to share anything with it."""
+        """Unregister a call that never ran: it cannot have changed anything."""
         with self._lock:
             self._drop(call)
 
@@ -120,9 +123,9 @@ class Underway:
 
 
 def unclaimed(differences: Iterable[Difference], claims: Iterable[OverlapClaim]) -> Iterator[Difference]:
-    """Yield differences without what claims explain: nothing of a file if they explain all, else what is left.
+    """Yield differences without what claims explain: nothing if they explain a file completely, else the rest.
 
-    Claims that lead on from the bytes before, or that lead to the bytes after, are taken off at that side.
+    A claim that starts from the bytes before, or leads to the bytes after, is taken off at that side.
     """
     by_path: dict[str, list[OverlapClaim]] = {}
     for claim in claims:

@@ -1,7 +1,7 @@
-"""A file as it was seen: its digest, and its bytes where they are few enough to keep.
+"""A file as it was seen: its digest, and its bytes if they are few enough to keep.
 
-A look that is repeated reads only what changed, so files are recognised by their status. Two writes within one tick of
-the file system's clock leave the same times, so what was read in the tick of its last change is read again.
+A repeated look reads only changed files, which are recognised by their status. Two writes in one tick of the file
+system's clock leave the same times, so a file that was read in the tick of its last change is read again.
 """
 
 import hashlib
@@ -17,39 +17,39 @@ from msgspec import Struct
 from batonpass.attribution.changes.change import digest_of
 from batonpass.model.base.ids import Digest
 
-LARGEST_KEPT: Final = 2 * 1024 * 1024  # of a larger file there is only the digest
-LARGEST_READ: Final = 64 * 1024 * 1024  # of one that is larger still, only the size
+LARGEST_KEPT: Final = 2 * 1024 * 1024  # bytes; of a larger file only the digest is kept
+LARGEST_READ: Final = 64 * 1024 * 1024  # bytes; of a larger file only the size is known
 
 _SECOND: Final = 1_000_000_000
-COARSE_TICK: Final = 2 * _SECOND  # FAT counts pairs of seconds
-_FINE_TICK: Final = _SECOND // 50  # kernels stamp files every 1 to 10 ms
+COARSE_TICK: Final = 2 * _SECOND  # FAT stores even seconds
+_FINE_TICK: Final = _SECOND // 50  # kernels update the time every 1 to 10 ms
 _CHUNK: Final = 1024 * 1024
 
 
 class FileMark(NamedTuple):
-    """What tells without reading that a file is as it was: the change time, too, which nobody can set back."""
+    """The status of a file, which tells without reading whether it changed. The change time cannot be set back."""
 
     mtime: int
     ctime: int
     size: int
     inode: int
     mode: int
-    names: int  # how many the file has
+    names: int  # number of hard links
 
 
 class SeenFile(Struct, frozen=True):
-    """A file, or the text of a link, at one moment."""
+    """A file, or the target of a link, at one moment."""
 
     size: int
-    digest: Digest | None = None  # None: too large to read, or not readable
+    digest: Digest | None = None  # None: too large, or not readable
     data: bytes | None = None  # None: too large to keep
     link: bool = False
     mark: FileMark | None = None
-    settled: bool = True  # whether the mark alone tells that it is as it was
+    settled: bool = True  # whether an equal mark proves that it is unchanged
 
 
 def find_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file; None if there is none."""
+    """Return the mark of a file; None if it does not exist."""
     try:
         return _mark(path.lstat())
     except OSError:
@@ -57,7 +57,7 @@ def find_mark(path: Path) -> FileMark | None:
 
 
 def is_same(one: SeenFile | None, other: SeenFile | None) -> bool:
-    """Return whether there is nothing between two sights of a file; None is no file."""
+    """Return whether a file is the same at two moments; None is no file."""
     if one is None or other is None:
         return one is other
     if one.digest is None or other.digest is None:
@@ -72,11 +72,16 @@ def seen_bytes(data: bytes, *, link: bool = False, keep: bool = True) -> SeenFil
 
 
 def see(path: Path, known: SeenFile | None, *, keep: bool, now: Callable[[], int] = time.time_ns) -> SeenFile | None:
-    """Return a file as it is now, or the known sight of it; None if there is no file. Links are not followed."""
-    looked_at = now()  # before anything else: a write from here on gets a later time, or the mark is not settled
+    """Return a file as it is now, or the known sight if unchanged; None if it does not exist. Does not follow links."""
+    looked_at = now()  # first: a write from here on gets a later time, or the mark is not settled
     try:
         mark = _mark(path.lstat())
-        if known is not None and known.settled and known.mark == mark and (not keep or _is_enough(known)):
+        if (
+            known is not None
+            and known.settled
+            and known.mark == mark
+            and (not keep or known.data is not None or known.size > LARGEST_KEPT)
+        ):
             return known
         if stat.S_ISLNK(mark.mode):
             target = os.fsencode(path.readlink())
@@ -91,7 +96,7 @@ def see(path: Path, known: SeenFile | None, *, keep: bool, now: Callable[[], int
 def _read(path: Path, mark: FileMark, *, keep: bool, settled: bool) -> SeenFile:
     if mark.size > LARGEST_READ:
         return SeenFile(mark.size, mark=mark, settled=settled)
-    # Between the look and the opening it may have become a link, or a pipe that nobody writes to.
+    # By now it may have become a link, or a pipe without a writer.
     opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(opened, "rb") as file:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
@@ -106,10 +111,6 @@ def _read(path: Path, mark: FileMark, *, keep: bool, settled: bool) -> SeenFile:
             sha.update(chunk)
             size += len(chunk)
     return SeenFile(size, Digest(sha.hexdigest()) if size <= LARGEST_READ else None, mark=mark, settled=settled)
-
-
-def _is_enough(known: SeenFile) -> bool:
-    return known.data is not None or known.size > LARGEST_KEPT
 
 
 def _mark(status: os.stat_result) -> FileMark:

@@ -1,9 +1,9 @@
-"""The files of a work tree before and after a call whose arguments do not name them: `sed -i`, a formatter, a checkout.
+"""Looks at a work tree before and after calls that do not name the files they change: `sed -i`, a formatter.
 
-The first look asks git what is not as committed, which takes as long as `git status`. From the second look on, the
-directories are watched, where the system can do that: then a look costs as much as has changed. Either way a look is
-the same value: the files that are not as a commit has them. Nothing here follows a link, starts a program that the
-repository names, takes a lock that the user's own git may want, or raises: what cannot be seen is said.
+The first look asks git which files differ from the commit, which takes as long as `git status`. From the second look on
+the directories are watched if the system supports it, and a look costs as much as has changed. The value of a look is
+the same either way: the files that differ from the commit. Nothing here follows a link, runs a program that the
+repository names, takes a lock that the user's git may need, or raises: whatever cannot be seen is noted.
 """
 
 import os
@@ -36,19 +36,19 @@ from batonpass.attribution.worktree.tree_difference import (
 from batonpass.attribution.worktree.write_intent import UNTOLD, Contents, Intent, moved, told_apart
 
 NOBODY: Final[Mapping[str, Intent | None]] = MappingProxyType({})
-MOST_FILES: Final = 5_000  # without git: more are not looked at
-MOST_CHANGED: Final = 20_000  # with git: if more are not committed, none is looked at
+MOST_FILES: Final = 5_000  # without git: the rest is not looked at
+MOST_CHANGED: Final = 20_000  # with git: if more files differ from the commit, the look fails
 MOST_MODULES: Final = 16
-MOST_KEPT_BYTES: Final = 64 * 1024 * 1024  # of further files there are only digests
+MOST_KEPT_BYTES: Final = 64 * 1024 * 1024  # of further files only digests are kept
 
 _MOST_CARRIED: Final = 2_000
-_MOST_SUSPECTS: Final = 500  # beyond, asking about everything is cheaper
+_MOST_SUSPECTS: Final = 500  # beyond this, comparing everything is cheaper
 _MOST_ROUNDS: Final = 8
 _RULES: Final = frozenset({".gitignore", ".gitmodules"})
 
 
 class WorkTree:
-    """The files below one directory: the root of a repository, or any. Several threads may use it."""
+    """The files below a directory, which may be the root of a repository. Thread-safe."""
 
     def __init__(
         self, root: Path, *, environment: Mapping[str, str], without: Collection[str] = (), watch: bool = True
@@ -66,11 +66,11 @@ class WorkTree:
         self._rule_files: tuple[Path, ...] = ()
         self._rules: tuple[FileMark | None, ...] = ()
         self._forced: set[str] = set()
-        self._members: set[str] = set()  # tracked, or not ignored
-        self._outsiders: set[str] = set()  # there, and ignored
+        self._members: set[str] = set()  # tracked or not ignored
+        self._outsiders: set[str] = set()  # existing and ignored
 
     def look(self) -> Look:
-        """Return the files as they are now; a look that failed says why, and sees nothing."""
+        """Return the files as they are now; a failed look says why and sees nothing."""
         with self._lock:
             try:
                 self._last = self._look() if (self.root / ".git").exists() else self._walk()
@@ -82,7 +82,7 @@ class WorkTree:
             return replace(self._last, modules={path: module.look() for path, module in self._modules.items()})
 
     def differences(self, before: Look, after: Look) -> tuple[Difference, ...]:
-        """Return what lies between two looks, by path. Raises `GitSilentError` if git does not answer."""
+        """Return the differences between two looks, by path. Raises `GitSilentError`."""
         return tuple(paired(self._differences(before, after)))
 
     def changes(
@@ -97,33 +97,33 @@ class WorkTree:
         others: Mapping[str, Intent | None] = NOBODY,
         claims: Iterable[OverlapClaim] = (),
     ) -> Changes:
-        """Return what changed between two looks around a call, and what of that is not known; it never raises.
+        """Return what changed between two looks around a call, with notes on what is unknown. Never raises.
 
-        What the call was told to write, and fits that, is its work; of the rest it is a candidate, as are the `others`
-        that ran at the same time. What `claims` of theirs explain is theirs alone.
+        A change that fits what the call was told to write is its own. For other changes it is a candidate, as are the
+        `others` that ran at the same time. Changes that are explained by `claims` of others are theirs alone.
         """
         notes = tuple(dict.fromkeys((*_notes(before), *_notes(after))))
         if before.versioned != after.versioned and not (before.blind or after.blind):
-            notes = (*notes, "what changed is not known: this became a repository meanwhile, or is none any more")
+            notes = (*notes, "the changes are unknown: a repository was created or removed here meanwhile")
         try:
             apart = list(unclaimed(self._differences(before, after), claims))
             found = list(paired(moved(apart, intent)))
             brought = self._brought(found, after) if intent.brings else set()
         except GitSilentError as error:
-            return Changes((), (*notes, f"what changed is not known: {error}"))
+            return Changes((), (*notes, f"the changes are unknown: {error}"))
         judged = told_apart(found, intent, others, contents=self._contents(apart), brought=brought)
         told = changes_of(judged, call=call, run=run, at=at)
         return Changes(told.changes, (*notes, *told.notes))
 
     def _brought(self, differences: Sequence[Difference], after: Look) -> set[str]:
-        """Return the paths at which there is now what git keeps: as the commit has it, or as any object does."""
+        """Return the paths whose content git stores: as in the commit, or as any other object."""
         found = {each.path for each in differences if each.path not in after.listed}
         others = [each for each in differences if each.path in after.listed and each.after is not None]
         stored = self._git.stored([each.after or b"" for each in others], after.commit)
         return found | {each.path for each, is_stored in zip(others, stored, strict=True) if is_stored}
 
     def _contents(self, differences: Sequence[Difference]) -> Contents:
-        """Return what tells which bytes a file may have had during a call, if that can be told."""
+        """Return a function that gives the bytes a file may have had during a call; None where that is unknown."""
         changed = {each.path: each for each in differences}
 
         def contents(path: str) -> Sequence[bytes] | None:
@@ -136,7 +136,7 @@ class WorkTree:
         return contents
 
     def close(self) -> None:
-        """Watch nothing any more; the next look begins anew."""
+        """Stop watching; the next look starts from scratch."""
         with self._lock:
             self._forget()
 
@@ -153,7 +153,7 @@ class WorkTree:
         return sorted(found, key=lambda each: each.path)
 
     def _look(self) -> Look:
-        """Look by what was noted since the last time; else by comparing everything."""
+        """Return the last look updated by the noted events; otherwise compare everything."""
         began = time.time_ns()
         if self._watcher is not None:
             looked = self._update(self._watcher.drain())
@@ -161,40 +161,47 @@ class WorkTree:
                 return replace(looked, at=began)
             self._stop_watching()
         elif self._watch and self._last is not None and self._last.versioned:
-            # Watched only from the second look on: who looks once should not pay for it. And watched before git is
-            # asked: what happens in between is seen by git, or noted, or both.
+            # From the second look on: a single look should not pay for watching. And before git is asked, so that a
+            # write in between is seen by git, or noted, or both.
             self._start_watching()
         passed_over = self._ignored
         looked = self._compare()
         if not passed_over <= self._ignored:
-            self._stop_watching()  # a directory that was ignored a look ago may be one to watch
+            self._stop_watching()  # a directory that was ignored before may have to be watched now
         return replace(looked, at=began)
 
     def _compare(self) -> Look:
         status = self._git.status()
         changed = [path for path in status.changed if not self._is_excluded(path)]
         if len(changed) > MOST_CHANGED:
-            raise ValueError(f"more than {MOST_CHANGED} of its files are not committed")
+            raise ValueError(f"more than {MOST_CHANGED} files differ from the commit")
         known = {} if self._last is None or not self._last.versioned else self._last.listed
         if len(known) <= _MOST_CARRIED:
-            # A file that a new rule ignores is neither changed nor deleted by that.
+            # A file that a new rule ignores was neither changed nor deleted.
             changed = list(dict.fromkeys((*changed, *(path for path, sight in known.items() if sight is not None))))
         listed = self._see(changed, known)
         self._ignored = status.ignored
-        notes = [f"{path} is a repository of its own" for path in status.foreign if not self._is_excluded(path)]
+        notes = [
+            f"{path} was not looked at: it is a repository of its own"
+            for path in status.foreign
+            if not self._is_excluded(path)
+        ]
         notes += self._find_modules()
         return Look(commit=status.commit, listed=listed, notes=tuple(notes))
 
     def _find_modules(self) -> list[str]:
-        """Find the submodules that are checked out; return what is to be said about the others."""
+        """Find the submodules that are checked out; return notes about the others."""
         found = []
         for path in sorted(self._git.submodules()) if (self.root / ".gitmodules").exists() else ():
             place = self.root / path
-            # Whoever wrote .gitmodules may name any place: only one inside, and reached without a link, is looked at.
+            # .gitmodules may name any path: only one inside the tree, reached without a link, is looked at.
             if place.resolve() == place and place != self.root and place.is_relative_to(self.root):
                 found += [path] if (place / ".git").exists() else []
         self._modules = {path: self._module(path) for path in found[:MOST_MODULES]}
-        return [f"{path} is one submodule too many" for path in found[MOST_MODULES:]]
+        return [
+            f"the submodule {path} was not looked at: there are more than {MOST_MODULES}"
+            for path in found[MOST_MODULES:]
+        ]
 
     def _module(self, path: str) -> "WorkTree":
         known = self._modules.get(path)
@@ -239,7 +246,7 @@ class WorkTree:
         self._modules = {}
 
     def _update(self, noted: Noted) -> Look | None:
-        """Return the last look with what was noted since; None if only comparing everything tells."""
+        """Return the last look updated by noted events; None if everything must be compared."""
         if self._last is None or not self._rules_hold():
             return None
         suspects = self._suspects(noted)
@@ -251,28 +258,29 @@ class WorkTree:
             return None
         if unknown:
             self._classify(unknown, self._last.commit)
-        # What is neither listed nor a member is ignored, or came and went.
+        # Any other path is ignored, or existed only in between.
         touched = sorted(path for path in suspects if path in known or path in self._members)
         if not touched:
             return self._last
         rest = {path: seen for path, seen in known.items() if path not in suspects}
-        # Not by its mark, as something was noted: several writes may leave one mark.
-        seen = self._see(touched, {}, kept=_kept(rest))
+        # Read them again whatever their mark: several writes may leave the same mark.
+        kept = sum(len(sight.data) for sight in rest.values() if sight is not None and sight.data is not None)
+        seen = self._see(touched, {}, kept=kept)
         if any(sight is not None and sight.mark is not None and sight.mark.names > 1 for sight in seen.values()):
-            return None  # a write is noted under the name that was used, and the file has others
+            return None  # the file has hard links, and a write is noted under one name only
         return replace(self._last, listed={**rest, **seen})
 
     def _classify(self, paths: Sequence[str], commit: str | None) -> None:
-        """Find out which paths are members of this tree, or were when everything was compared."""
+        """Determine which paths are members of this tree, or were at the last full comparison."""
         self._members |= self._git.members(paths)
         others = [path for path in paths if path not in self._members]
         there = {path for path in others if find_mark(self.root / path) is not None}
         self._outsiders |= there
-        # Gone from the work tree and from the index: only the commit remembers.
+        # Removed from the work tree and the index: only the commit still has them.
         self._members |= self._git.blobs_at(commit, [path for path in others if path not in there]).keys()
 
     def _suspects(self, noted: Noted) -> set[str] | None:
-        """Return the files that may have changed; new directories are watched first. None if there is too much."""
+        """Return the files that may have changed, after watching new directories; None if there are too many."""
         files, directories = set(noted.files), set(noted.directories)
         lost = noted.lost
         for _ in range(_MOST_ROUNDS):
@@ -282,8 +290,8 @@ class WorkTree:
             ignored = self._git.status(sorted(directories)).ignored
             self._ignored |= ignored
             again = self._watch_also(directories - ignored)
-            # Asked after they are watched, and for all that is there, not only for what git finds changed: the commit
-            # of the last look may be another by now.
+            # Ask after they are watched, and for all members, not only for changed ones: another commit may be checked
+            # out by now.
             files |= again.files | self._git.members(sorted(directories))
             lost, directories = again.lost, again.directories
         return None if lost or directories else {path for path in files if not self._is_excluded(path)}
@@ -301,7 +309,7 @@ class WorkTree:
         return watcher.drain()
 
     def _rules_hold(self) -> bool:
-        """Return whether the same files are ignored as before; which ones are tracked may have changed."""
+        """Return whether the same files are ignored as before; the set of tracked files may have changed."""
         marks = tuple(map(find_mark, self._rule_files))
         if marks == self._rules:
             return True
@@ -313,7 +321,7 @@ class WorkTree:
         return holds
 
     def _walk(self) -> Look:
-        """Look without git: at all files, up to a number."""
+        """Look at all files without git, up to a number."""
         self._stop_watching()
         known = {} if self._last is None or self._last.versioned else self._last.listed
         paths = list(islice(self._files(), MOST_FILES + 1))
@@ -324,7 +332,7 @@ class WorkTree:
         return Look(listed=listed, versioned=False, until=paths[-1], notes=(note,))
 
     def _files(self) -> Iterator[str]:
-        """Yield files by their path's parts, so that a walk that is cut off has seen all before a certain path."""
+        """Yield files in order of path components, so that a truncated walk has seen everything before some path."""
         waiting = [("", True)]
         while waiting:
             path, is_directory = waiting.pop()
@@ -353,7 +361,3 @@ def _notes(look: Look) -> Iterator[str]:
     yield from look.notes
     for module in look.modules.values():
         yield from _notes(module)
-
-
-def _kept(listed: Mapping[str, SeenFile | None]) -> int:
-    return sum(len(seen.data) for seen in listed.values() if seen is not None and seen.data is not None)

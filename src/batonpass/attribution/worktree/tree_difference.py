@@ -1,7 +1,7 @@
-"""What lies between two looks at a work tree: files made, changed, renamed and deleted, as changes of a call.
+"""The differences between two looks at a work tree, as changes of a call.
 
-A look lists the files that are not as a commit has them; all others are as that commit has them. So what two looks do
-not list alike is all that can differ, along with what the two commits do not have alike.
+A look lists the files that differ from a commit; all others are as committed. So only files that the looks list
+differently, or that differ between the two commits, can have changed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from batonpass.attribution.worktree.seen_file import (
 )
 from batonpass.model.base.ids import Digest
 
-MOST_CHANGES: Final = 1000  # of one call: beyond, it is a checkout, and git has its history
+MOST_CHANGES: Final = 1000  # per call; a larger change is a checkout, and git has its history
 
 _IGNORE: Final = ".gitignore"
 _KEPT_BYTES: Final = 64 * 1024 * 1024
@@ -39,32 +39,32 @@ _DIGEST_LENGTH: Final = 64
 class Look(Struct, frozen=True, kw_only=True):
     """A work tree at one moment."""
 
-    commit: str | None = None  # what is not listed is as this commit has it; None: nothing else is there
-    listed: Mapping[str, SeenFile | None] = field(default_factory=dict)  # by path; None: not there
+    commit: str | None = None  # files that are not listed are as in this commit; None: there are no others
+    listed: Mapping[str, SeenFile | None] = field(default_factory=dict)  # by path; None: it does not exist
     modules: Mapping[str, "Look"] = field(default_factory=dict)  # submodules, by path
     at: int = 0  # when it began, in nanoseconds
     versioned: bool = True  # whether git was asked
-    until: str | None = None  # without git: what comes from this path on was not looked at
-    blind: str | None = None  # why nothing was seen, if so
-    notes: tuple[str, ...] = ()  # what was not looked at
+    until: str | None = None  # without git: paths from this one on were not looked at
+    blind: str | None = None  # the reason if nothing was seen
+    notes: tuple[str, ...] = ()  # says what was not looked at
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """One file that is not as it was. Without bytes beside a digest, they are too many to keep."""
+    """A file that changed. A digest without bytes means that there are too many to keep."""
 
-    path: str  # from the root, with slashes; what is not UTF-8 is escaped as surrogates
+    path: str  # from the root, with slashes; bytes that are not UTF-8 are escaped as surrogates
     before: bytes | None = None
     after: bytes | None = None
-    before_digest: Digest | None = None  # None: it was not there, or is known by name only
+    before_digest: Digest | None = None  # None: it did not exist, or only its name is known
     after_digest: Digest | None = None
     renamed_from: str | None = None
-    too_large: bool = False  # a side is known by its digest only, or not even that
-    certainty: Certainty = Certainty.CERTAIN  # that the call whose looks these are made it
-    overlapping: tuple[str, ...] = ()  # calls that may have made it instead
+    too_large: bool = False  # the bytes of a side are unknown
+    certainty: Certainty = Certainty.CERTAIN  # that the call between the looks made it
+    overlapping: tuple[str, ...] = ()  # other calls that may have made it
 
 
 class Changes(Struct, frozen=True):
-    """What became of the files during a call, and what of that is not known."""
+    """The file changes during a call, and notes on what is unknown."""
 
     changes: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
@@ -93,12 +93,12 @@ def differences_between(
 
 
 def _is_older(seen: SeenFile | None, at: int) -> bool:
-    """Return whether a file is only seen for the first time, as it is no longer ignored."""
+    """Return whether a file is only seen for the first time because it is no longer ignored."""
     return seen is not None and seen.mark is not None and seen.mark.ctime < at - COARSE_TICK
 
 
 class _Committed:
-    """What commits have at paths, each object read once and not too many bytes kept."""
+    """Committed files; each object is read once, and the bytes kept are limited."""
 
     def __init__(self, git: Porcelain) -> None:
         self._git = git
@@ -110,7 +110,8 @@ class _Committed:
         blobs = self._git.blobs_at(look.commit, [path for path in found if path not in look.listed])
         wanted = {path: blob for path, blob in blobs.items() if (path, blob.name) not in self._read}
         for some in _portions(wanted):
-            for (path, blob), data in zip(some, self._git.checked_out(_names(some)), strict=True):
+            asked = [(path, blob.name) for path, blob in some]
+            for (path, blob), data in zip(some, self._git.checked_out(asked), strict=True):
                 self._read[path, blob.name] = self._keep(data, blob)
         for path in self._git.filtered(list(wanted)) if wanted else ():
             key = (path, wanted[path].name)
@@ -126,7 +127,7 @@ class _Committed:
 
 
 def _portions(blobs: Mapping[str, Blob]) -> Iterator[list[tuple[str, Blob]]]:
-    """Yield files so that those of one portion fit into memory; what is too large to read is left out."""
+    """Yield files in portions that fit into memory, without those that are too large to read."""
     portion: list[tuple[str, Blob]] = []
     size = 0
     for path, blob in blobs.items():
@@ -141,12 +142,8 @@ def _portions(blobs: Mapping[str, Blob]) -> Iterator[list[tuple[str, Blob]]]:
         yield portion
 
 
-def _names(files: Sequence[tuple[str, Blob]]) -> list[tuple[str, str]]:
-    return [(path, blob.name) for path, blob in files]
-
-
 def _unfiltered(stored: SeenFile | None) -> SeenFile:
-    """Return what a filter makes of a stored file, without asking it: git-lfs stores the digest, others no trace."""
+    """Return the checked out form of a filtered file without running the filter: git-lfs stores the digest."""
     data = b"" if stored is None or stored.data is None else stored.data
     if not data.startswith(_POINTER):
         return SeenFile(size=-1)
@@ -154,7 +151,7 @@ def _unfiltered(stored: SeenFile | None) -> SeenFile:
 
 
 def described(path: str, before: SeenFile | None, after: SeenFile | None) -> Difference:
-    """Return what lies between two sights of a file."""
+    """Return the difference between two sights of a file."""
     return Difference(
         path=path,
         before=None if before is None else before.data,
@@ -166,7 +163,7 @@ def described(path: str, before: SeenFile | None, after: SeenFile | None) -> Dif
 
 
 def paired(differences: Sequence[Difference]) -> Iterator[Difference]:
-    """Yield differences with a deletion and a creation of much the same file told as one renaming."""
+    """Yield differences; a deletion and a creation of much the same file become one rename."""
     gone = {each.path: each for each in differences if each.after_digest is None and each.before_digest is not None}
     new = [each for each in differences if each.before_digest is None and each.after_digest is not None]
     sources = {created.path: source for created, source in _matches(gone, new)}
@@ -208,7 +205,7 @@ def _matches(gone: dict[str, Difference], new: Sequence[Difference]) -> Iterator
 
 
 def _likeness(old: bytes | None, new: bytes | None) -> float | None:
-    """Return which part of two texts is the same; None if it is less than half, as git has it."""
+    """Return the share of equal lines of two texts; None if it is less than half, the limit that git uses."""
     if not old or not new or max(len(old), len(new)) > LARGEST_KEPT:
         return None
     try:
@@ -216,7 +213,7 @@ def _likeness(old: bytes | None, new: bytes | None) -> float | None:
     except UnicodeDecodeError:
         return None
     same = sum(block.size for block in match_lines(olds, news)) / max(len(olds), len(news), 1)
-    return same if same >= 0.5 else None  # noqa: PLR2004 - the half of the docstring
+    return same if same >= 0.5 else None  # noqa: PLR2004 - as the docstring says
 
 
 def _parts(path: str) -> list[str]:
@@ -228,7 +225,7 @@ def _name(path: str) -> str:
 
 
 def changes_of(differences: Iterable[Difference], *, call: str, run: str, at: datetime) -> Changes:
-    """Return differences as changes that are recorded with a call."""
+    """Return differences as recorded changes of a call."""
     found = list(differences)
     notes: tuple[str, ...] = ()
     if len(found) > MOST_CHANGES:

@@ -1,7 +1,7 @@
-"""What a call was told to write, and whether what became of a file fits that.
+"""What a call was told to write, and whether a changed file fits that.
 
-No system tells who wrote a file. What is left is what a call was told: a command that writes a file by name, and a file
-that is then as that command leaves it. Everything else that changes while a call runs may be its work or anybody's.
+No system records who wrote a file. But a command may name the file it writes, and the file may then be exactly as that
+command leaves it. Any other change during a call may be its work or anybody's.
 """
 
 import re
@@ -17,77 +17,77 @@ from msgspec.structs import replace
 from batonpass.attribution.changes.change import Certainty, digest_of
 from batonpass.attribution.worktree.tree_difference import Difference
 
-# What a file outside of the differences has in it: all that it may have; None if nobody can tell.
+# Returns the contents that a file may have had during a call; None if unknown.
 Contents: TypeAlias = Callable[[str], Sequence[bytes] | None]
 
 _MOST_STATES: Final = 32
 _SMALL: Final = 64 * 1024  # bytes
-_MOST_DEEP: Final = 2  # stars for any depth in one pattern: more of them may take long
-_MOST_COMPARED: Final = 2 * 1024 * 1024  # bytes of a file whose words are counted
+_MOST_DEEP: Final = 2  # `**` in one pattern: matching more of them may take long
+_MOST_COMPARED: Final = 2 * 1024 * 1024  # bytes of a file whose words are compared
 _WORD: Final = re.compile(rb"\w+")
 
 
 class FileAct(Enum):
     """What is done to a file that is written by name."""
 
-    EDITS = auto()  # anything may come of it
-    BECOMES = auto()  # exactly a text
+    EDITS = auto()  # with any result
+    BECOMES = auto()  # gets exactly this text
     APPENDS = auto()
-    COPIES = auto()  # what another file has
-    MOVES = auto()  # likewise, and the other is gone
+    COPIES = auto()  # the content of another file
+    MOVES = auto()  # likewise, and the other file is removed
     REMOVES = auto()
-    TOUCHES = auto()  # it is there afterwards, and otherwise as it was
-    FORMATS = auto()  # it has the same words
-    FIXES = auto()  # of a directory, it has no new words; of a file that is named itself, anything
+    TOUCHES = auto()  # it exists afterwards and is otherwise unchanged
+    FORMATS = auto()  # it keeps the same words
+    FIXES = auto()  # no new words below a directory; any result for a file that is named itself
 
 
 class WriteFit(Enum):
-    """How what became of a file goes with what a call was told."""
+    """How well a changed file fits what a call was told."""
 
     UNNAMED = auto()
-    OTHERWISE = auto()  # it was to be written, and this is not what comes of that
-    ACCEPTED = auto()  # it was to be written, and what comes of that cannot be checked
+    OTHERWISE = auto()  # the call was to write it, but not like this
+    ACCEPTED = auto()  # the call was to write it, and the result cannot be predicted
     EXACT = auto()
 
 
 class _Unknown:
-    """Bytes that nobody can foretell."""
+    """Bytes that cannot be predicted."""
 
 
-_UNKNOWN: Final = _Unknown()  # a write may have left anything
-_UNSEEN: Final = _Unknown()  # what was there before, and was too much to keep
+_UNKNOWN: Final = _Unknown()  # a write with any result
+_UNSEEN: Final = _Unknown()  # the content before, which was too large to keep
 _State: TypeAlias = bytes | _Unknown | None  # None: no file
 
 
 class NamedWrite(Struct, frozen=True, kw_only=True):
-    """One file that is written by name, or files by a pattern, or all below a directory."""
+    """A write to a file by name, to files by a pattern, or to everything below a directory."""
 
     path: str  # from the root of the work tree; `""` is the root
     act: FileAct = FileAct.EDITS
-    below: bool = False  # what lies below it is meant as well
-    text: bytes | None = None  # what is written or appended; None: nobody can foretell it
-    source: str | None = None  # where copied bytes come from: from the root, or absolute if it lies outside
-    endings: frozenset[str] = frozenset()  # of names, if only such files are meant
+    below: bool = False  # includes everything below it
+    text: bytes | None = None  # the text that is written or appended; None: unpredictable
+    source: str | None = None  # the origin of copied bytes: from the root, or absolute if outside
+    endings: frozenset[str] = frozenset()  # limits it to names with these endings
 
     def covers(self, path: str) -> bool:
-        """Return whether a file is meant."""
+        """Return whether it includes a file."""
         if self.endings and not path.endswith(tuple(self.endings)):
             return False
         return self._rest(path) is not None
 
     def is_named(self, path: str) -> bool:
-        """Return whether the file itself is meant, and not a directory that it lies in."""
+        """Return whether it names the file itself, not a directory that contains it."""
         return self._rest(path) == ""
 
     def origin(self, path: str) -> tuple[str, bool] | None:
-        """Return where the bytes of a file come from, and whether that is by its own name."""
+        """Return where the bytes of a file come from, and whether the file itself is named."""
         rest = self._rest(path)
         if self.source is None or rest is None:
             return None
         return f"{self.source}/{rest}".strip("/") if rest and self.source else rest or self.source, not rest
 
     def _rest(self, path: str) -> str | None:
-        """Return how a file is called below this path, `""` if it is this; None if it is not meant."""
+        """Return the path of a file below this path, `""` for this path itself; None if it is not included."""
         wanted, parts = self.path.split("/") if self.path else [], path.split("/")
         if "**" in wanted:
             return "" if wanted.count("**") <= _MOST_DEEP and _is_like(parts, wanted, below=self.below) else None
@@ -107,7 +107,7 @@ def _is_like(parts: Sequence[str], wanted: Sequence[str], *, below: bool) -> boo
 
 
 def _is_part(part: str, wanted: str) -> bool:
-    # A name may have brackets in it, and a star finds no hidden file.
+    # A name may contain brackets, and a star matches no hidden file.
     return part == wanted or (fnmatchcase(part, wanted) and part.startswith(".") <= wanted.startswith("."))
 
 
@@ -115,21 +115,22 @@ class Intent(Struct, frozen=True, kw_only=True):
     """What a call was told to write."""
 
     writes: tuple[NamedWrite, ...] = ()
-    brings: bool = False  # it has git put into the work tree what commits and stashes have
-    only: bool = False  # it writes what it names, and nothing else
+    brings: bool = False  # it makes git restore files from commits or stashes
+    only: bool = False  # it writes only the files it names
 
     def names(self, path: str) -> bool:
-        """Return whether it is told to write a file."""
+        """Return whether it includes a write to a file."""
         return any(write.covers(path) for write in self.writes)
 
     def fit(self, difference: Difference, contents: Contents) -> WriteFit:
-        """Return how what became of a file goes with this."""
+        """Return how well a changed file fits this intent."""
         writes = [write for write in self.writes if write.covers(difference.path)]
         if not writes:
             return WriteFit.UNNAMED
-        # Of a row of commands any may have been left out: one failed, or its condition did not hold. First stands what
-        # all of them lead to; of a large file only that is worked out, since the command decides how many there are.
-        states: list[_State] = [_before(difference)]
+        # Any command of a sequence may have been skipped: it failed, or its condition did not hold. The result of all
+        # of them comes first. For a large file only that one is computed, since the number of states is unbounded.
+        is_unseen = difference.before is None and difference.before_digest is not None
+        states: list[_State] = [_UNSEEN if is_unseen else difference.before]
         most = _MOST_STATES if len(difference.before or b"") <= _SMALL else 1
         for write in writes:
             grown = [new for old in states for new in _after(write, old, difference, contents)]
@@ -142,12 +143,8 @@ class Intent(Struct, frozen=True, kw_only=True):
 UNTOLD: Final = Intent()
 
 
-def _before(difference: Difference) -> _State:
-    return _UNSEEN if difference.before is None and difference.before_digest is not None else difference.before
-
-
 def _after(write: NamedWrite, old: _State, difference: Difference, contents: Contents) -> Iterator[_State]:
-    """Yield what a file may have in it once a write is done; nothing if this cannot be what became of it."""
+    """Yield the possible contents of a file after a write; none if the write cannot lead to the present content."""
     match write.act:
         case FileAct.BECOMES:
             yield _UNKNOWN if write.text is None else write.text
@@ -204,7 +201,7 @@ def _is_now(state: _State, difference: Difference) -> bool:
 
 
 def moved(differences: Sequence[Difference], intent: Intent) -> list[Difference]:
-    """Return differences with each move onto a file that was there told as one: the lines came with the file."""
+    """Return differences in which a move onto an existing file is one rename: the lines came with the file."""
     gone = {each.path: each for each in differences if each.after_digest is None and each.before is not None}
     found: dict[str, Difference] = {}
     told: set[str] = set()
@@ -228,14 +225,15 @@ def told_apart(
     contents: Contents,
     brought: Collection[str] = (),
 ) -> Iterator[Difference]:
-    """Yield differences with how certain it is that a call made them, and which others may have.
+    """Yield differences with the certainty that the call made them, and the other calls that may have.
 
-    Of calls among `others` without an intent nobody knows what they were told. `brought` are the paths at which there
-    is now what git keeps.
+    An intent of None among `others` is unknown. `brought` are paths whose present content git stores.
     """
     for each in differences:
         fit = intent.fit(each, contents)
-        # What git brought and an edit changed in one command cannot be told apart: then only exact bytes are certain.
+        # Two calls share this window. The call is certain if it was told to write this file and the result fits; the
+        # others are named only if they were told to write the same file. If git restores files in the same command,
+        # an unpredictable edit cannot be distinguished from a restored file, so only exact bytes are certain.
         if fit is WriteFit.EXACT or (fit is WriteFit.ACCEPTED and not intent.brings):
             others_too = (call for call, other in others.items() if other is None or other.names(each.path))
             yield replace(each, overlapping=tuple(sorted(others_too)))

@@ -204,13 +204,13 @@ def test_a_file_that_we_made_goes_with_us(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b"{", "is not JSON that can be edited"),
-        (b"// a comment\n{}", "is not JSON that can be edited"),
-        (b'{"a": 1, "a": 2}', "the key 'a' stands twice"),
-        (b'{"hooks": {"Stop": [], "Stop": []}}', "the key 'Stop' stands twice"),
-        (b"[]", "holds no object"),
-        (b'{"hooks": []}', "hooks: is not as Claude Code has it"),
-        (b'{"hooks": {"Stop": {}}}', "hooks: is not as Claude Code has it"),
+        (b"{", "is not valid JSON"),
+        (b"// a comment\n{}", "is not valid JSON"),
+        (b'{"a": 1, "a": 2}', "the key 'a' is there twice"),
+        (b'{"hooks": {"Stop": [], "Stop": []}}', "the key 'Stop' is there twice"),
+        (b"[]", "is not a JSON object"),
+        (b'{"hooks": []}', "hooks: does not have the form that Claude Code expects"),
+        (b'{"hooks": {"Stop": {}}}', "hooks: does not have the form that Claude Code expects"),
         (b'{"a": "\xff"}', "cannot be read"),
     ],
 )
@@ -231,7 +231,7 @@ def test_a_link_out_of_the_project_is_not_followed(path: Path, tmp_path_factory:
     outside = tmp_path_factory.mktemp("outside") / "theirs.json"
     outside.write_text("{}", encoding="utf-8")
     path.symlink_to(outside)
-    with pytest.raises(InvalidValueError, match="out of the project"):
+    with pytest.raises(InvalidValueError, match="outside the project"):
         install(path)
     path.unlink()
     inside = path.with_name("mine.json")
@@ -257,7 +257,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(path: Path) -> None:
     edit = plan_install(path, COMMAND)
     path.write_text('{"a": 1}', encoding="utf-8")
 
-    with pytest.raises(InvalidValueError, match="changed by somebody else"):
+    with pytest.raises(InvalidValueError, match="changed by another program"):
         edit.apply()
     assert '{"a": 1}' == path.read_text(encoding="utf-8")
 

@@ -134,7 +134,7 @@ def test_a_directory_nobody_may_list_is_watched_alone(tmp_path: Path, monkeypatc
         pytest.param(
             "1 0 0:1 / / rw - ext4 /dev/x rw\n2 1 0:2 / / rw - 9p x rw\n", "/ is a file system of type 9p", id="hidden"
         ),
-        pytest.param("nonsense", "the mounted file systems are not known", id="unreadable"),
+        pytest.param("nonsense", "the mounted file systems cannot be read", id="unreadable"),
     ],
 )
 def test_only_local_file_systems_are_watched(

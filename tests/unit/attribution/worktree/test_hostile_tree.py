@@ -126,7 +126,7 @@ def test_of_many_submodules_some_are_looked_at(tree: Tree, tmp_path: Path, monke
     inner = a_tree(tmp_path / "inner", {"x.py": "x\n"})
     tree.git("submodule", "--quiet", "add", str(inner.root), "lib")
 
-    assert ("lib is one submodule too many",) == tree.looking().look().notes
+    assert ("the submodule lib was not looked at: there are more than 0",) == tree.looking().look().notes
 
 
 def test_a_work_tree_whose_git_is_elsewhere_is_looked_at(tree: Tree, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_repository_inside_is_named_and_left_alone(tree: Tree) -> None:
     looking.look()
     after = tree.looking().look()
 
-    assert ([], ("clone is a repository of its own",)) == (paths(looking, before), after.notes)
+    assert ([], ("clone was not looked at: it is a repository of its own",)) == (paths(looking, before), after.notes)
 
 
 def test_before_the_first_commit_every_file_is_new(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_what_becomes_a_repository_meanwhile_is_not_compared(tmp_path: Path) -> 
 
     recorded = looking.changes(before, looking.look(), call="call_a", run="run_a", at=AT)
 
-    assert ((), ["what changed is not known: this became a repository meanwhile, or is none any more"]) == (
+    assert ((), ["the changes are unknown: a repository was created or removed here meanwhile"]) == (
         recorded.changes,
         list(recorded.notes),
     )
@@ -231,7 +231,7 @@ def test_a_tree_of_uncommitted_files_is_too_much(tree: Tree, monkeypatch: pytest
     for name in ("x", "y", "z"):
         tree.write(name, "1\n")
 
-    assert "tree could not be looked at: more than 1 of its files are not committed" == looking.look().blind
+    assert "tree could not be looked at: more than 1 files differ from the commit" == looking.look().blind
 
 
 def test_a_file_with_two_names_changes_under_both(tree: Tree) -> None:

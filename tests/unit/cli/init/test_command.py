@@ -163,7 +163,7 @@ def test_damaged_settings_are_not_touched(shop: Path) -> None:
     done = init()
 
     assert (2, "{", False) == (done.exit_code, path.read_text(encoding="utf-8"), (shop / ".batonpass").exists())
-    assert "is not JSON that can be edited" in done.stderr
+    assert "is not valid JSON" in done.stderr
 
 
 def test_another_ledger_is_told_to_the_hook(shop: Path) -> None:

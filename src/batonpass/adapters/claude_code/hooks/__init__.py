@@ -1,1 +1,1 @@
-"""Recording a session of Claude Code while it happens, by its hooks. What we rely on is in docs/spec/claude-code.md."""
+"""Records sessions of Claude Code live, through its hooks. See docs/spec/claude-code.md."""

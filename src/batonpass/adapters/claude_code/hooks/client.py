@@ -1,12 +1,12 @@
-"""The hook command: hands one event of Claude Code to the recorder that stays, and prints its answer.
+"""The hook command: passes one event of Claude Code to the resident recorder and prints its answer.
 
-Claude Code starts this program for every event and waits for it, so it is quick first: it runs as `python -I -S` on
-this very file, knows nothing of the rest of the package, and imports what is written in C. Whatever goes wrong, an
-observed session goes on and the event is left in the spool, durably, to be recorded as a gap; in an enforced one the
-call is refused with a sentence that says what to do. Why there is a process that stays: docs/adr/0023.
+Claude Code starts this program for every event and waits for it, so it must be fast: it runs as `python -I -S` on this
+file, uses nothing else of the package, and imports only modules written in C. If anything fails, an observed session
+goes on, and the event is kept durably in the spool, to be recorded as a gap; in an enforced session the call is denied
+with a sentence that says what to do. docs/adr/0023 explains why there is a resident process.
 """
 
-# `socket` takes 8 ms to import, most of it for enums; what it is made of takes half a millisecond. Likewise hashlib.
+# Importing `socket` takes 8 ms, mostly for enums; the C module takes half a millisecond. The same goes for hashlib.
 import _blake2
 import _socket
 import errno
@@ -14,16 +14,16 @@ import os
 import sys
 import time
 
-VERSION = "0.1.0.dev0"  # that of the package, which would take 12 ms to ask; a test compares them
+VERSION = "0.1.0.dev0"  # of the package; asking for it takes 12 ms, so a test compares them
 HOME_NAME = ".batonpass"
 SPOOL = "spool"
 LOG = "hooks.log"
 MODULE = "batonpass.adapters.claude_code.hooks.resident"
-LOCK_FD = 3  # where the recorder that we start finds the lock that we took for it
+LOCK_FD = 3  # the descriptor on which a new recorder inherits the lock
 
-PATIENCE = 5.0  # seconds, for everything: a cold start on a busy machine takes one or two
-PATIENCE_OF_ENFORCED = 8.0  # a refusal for want of patience costs more; Claude Code itself waits for ten
-LARGEST = 64 << 20  # bytes of an event; of a larger one only the beginning is kept
+PATIENCE = 5.0  # seconds in total; a cold start on a busy machine takes one or two
+PATIENCE_OF_ENFORCED = 8.0  # a denial because of a timeout is worse than waiting; Claude Code itself waits for ten
+LARGEST = 64 << 20  # bytes; of a larger event only the beginning is kept
 BEGINNING = 1 << 16
 _PAUSE = 0.01
 _CHUNK = 1 << 20
@@ -32,11 +32,11 @@ _SQLITE = "sqlite:///"
 
 
 class UnansweredError(Exception):
-    """Nobody answered for an event; says why in a sentence."""
+    """An event got no answer; the message says why."""
 
 
 class HookInvocation:
-    """What the hook was told by its command line and its environment."""
+    """The settings of a hook command, from its arguments and its environment."""
 
     def __init__(self, arguments: list[str], environment: dict[str, str]) -> None:
         self.enforce = "--enforce" in arguments
@@ -54,24 +54,24 @@ class HookInvocation:
 
     @property
     def name(self) -> str:
-        """Return what the files of this project's recorder are called, in the ledger's home."""
+        """Return the base name of the files of this project's recorder in the ledger's home."""
         told = f"{self.project}\0{self.given}".encode("utf-8", "surrogateescape")
         return f"hook-{_blake2.blake2s(told, digest_size=8).hexdigest()}"
 
     @property
     def stamp(self) -> str:
-        """Return what must be the same at both ends: else the recorder that is there makes room for another."""
+        """Return the version and mode. A recorder with another stamp leaves and makes room for a new one."""
         return f"{VERSION}/{'enforce' if self.enforce else 'observe'}"
 
     def left(self) -> float:
-        """Return for how many seconds we may still hold up Claude Code. Raises `UnansweredError` if there are none."""
+        """Return the remaining seconds for this event. Raises `UnansweredError` if there are none."""
         left = self.ends - time.monotonic()
         if left <= 0:
             raise UnansweredError(f"the recorder did not answer within {self.patience:g} seconds")
         return left
 
     def _home(self) -> str:
-        """Return the home of the ledger, as `batonpass.config` finds it; a test compares them."""
+        """Return the ledger's home, by the same rules as `batonpass.config`; a test compares them."""
         if chosen := self.environment.get("BATONPASS_HOME"):
             return os.path.abspath(os.path.expanduser(chosen))
         at_hand = (nearest(self.project) or self.project) + f"/{HOME_NAME}"
@@ -83,7 +83,7 @@ class HookInvocation:
 
 
 def nearest(start: str) -> str | None:
-    """Return the directory, this one or the nearest above it, that has a ledger's home in it."""
+    """Return the directory, this or the nearest above, that contains a ledger's home."""
     place = start
     while not os.path.isdir(f"{place}/{HOME_NAME}"):
         above = os.path.dirname(place)
@@ -94,7 +94,7 @@ def nearest(start: str) -> str | None:
 
 
 def ask(call: HookInvocation, event: bytes) -> bytes:
-    """Return what the recorder answers to an event; one is started if there is none.
+    """Return the recorder's answer to an event; a recorder is started if there is none.
 
     Raises `UnansweredError` if there is no answer in time.
     """
@@ -116,11 +116,11 @@ def ask(call: HookInvocation, event: bytes) -> bytes:
 
 
 def start(call: HookInvocation) -> int | None:
-    """Start the recorder of this project and return its pid; None if somebody else is doing so.
+    """Start this project's recorder and return its pid; None if another process is starting it.
 
-    It gets nothing of ours but the lock: no terminal, no pipe that Claude Code waits for, none of its secrets.
+    The recorder inherits only the lock: no terminal, no pipe that Claude Code waits for, no secrets.
     """
-    import fcntl  # noqa: PLC0415 - only whoever starts a recorder needs it
+    import fcntl  # noqa: PLC0415 - needed only to start a recorder
 
     lock = os.open(f"{call.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -137,9 +137,10 @@ def start(call: HookInvocation) -> int | None:
 
 
 def spool(event: bytes, why: str) -> None:
-    """Keep an event that nobody recorded, durably, until a recorder notes the gap.
+    """Store an unrecorded event durably, until a recorder notes the gap.
 
-    A file for each: it is whole or not there, whoever else writes, and can be taken away while others are added.
+    Each event is a file of its own: it is complete or absent, whoever else writes, and can be removed while others are
+    added.
     """
     os.makedirs(SPOOL, 0o700, exist_ok=True)
     kept = event if len(event) <= LARGEST else event[:BEGINNING]
@@ -159,8 +160,8 @@ def spool(event: bytes, why: str) -> None:
 
 
 def deny(event: bytes, why: str) -> bytes:
-    """Return the refusal of a call that may not run unrecorded; nothing for events that are no question."""
-    import json  # noqa: PLC0415 - something went wrong already: 10 ms more do not matter
+    """Return the denial of a call that must not run unrecorded; nothing for other events."""
+    import json  # noqa: PLC0415 - after an error, 10 ms more do not matter
 
     try:
         name = json.loads(event)["hook_event_name"]
@@ -169,7 +170,7 @@ def deny(event: bytes, why: str) -> bytes:
     if name != "PreToolUse":
         return b""
     sentence = (
-        f"Batonpass could not record this call, and no call may be made unrecorded here: {why}. "
+        f"Batonpass could not record this call, and unrecorded calls are not allowed here: {why}. "
         "Try the same call again; if it is refused again, stop and ask the user to run `batonpass doctor`."
     )
     answer = {"hookEventName": name, "permissionDecision": "deny", "permissionDecisionReason": sentence}
@@ -177,7 +178,10 @@ def deny(event: bytes, why: str) -> bytes:
 
 
 def attend(call: HookInvocation) -> bytes:
-    """Return what to tell Claude Code about the event on stdin."""
+    """Return the answer to Claude Code for the event on stdin."""
+    # No output means "go on" to Claude Code. That is right for an observed session, which we must never stop, and wrong
+    # for an enforced one, in which no call may be made without a receipt: there every failure is an explicit denial.
+    # Either way the event is spooled first, if there is a ledger to spool it in, so that the gap gets on record.
     event = b""
     kept = False
     try:
@@ -187,15 +191,15 @@ def attend(call: HookInvocation) -> bytes:
         return ask(call, event)
     except FileNotFoundError as error:
         if not call.enforce:
-            return b""  # nobody records here: the hook is the user's, for all projects, and this one has no ledger
-        why = f"there is no ledger's home at {error.filename}"
+            return b""  # the hook is installed for all projects of the user, and this one has no ledger
+        why = f"there is no ledger at {error.filename}"
     except (UnansweredError, OSError) as error:
         why = str(error)
     if kept:
         try:
             spool(event, why)
         except OSError as error:
-            why = f"{why}, and the event could not be kept: {error}"
+            why = f"{why}; the event could not be stored either: {error}"
     if call.enforce:
         return deny(event, why)
     _write(2, f"batonpass: {why}\n".encode())
@@ -203,12 +207,12 @@ def attend(call: HookInvocation) -> bytes:
 
 
 def main() -> int:
-    """Attend to one event; the exit code is 0, or 2 where a refusal could not be said in any other way."""
+    """Handle one event; return the exit code: 0, or 2 if a denial could not be given in another way."""
     enforce = "--enforce" in sys.argv
     try:
         answer = attend(HookInvocation(sys.argv[1:], dict(os.environ)))
         _write(1, answer)
-    except Exception as error:  # noqa: BLE001 - an error of ours never stops a session that is only observed
+    except Exception as error:  # noqa: BLE001 - our own error never stops an observed session
         if enforce:
             _write(2, f"Batonpass failed ({error}): ask the user to run `batonpass doctor`\n".encode())
             return 2
@@ -220,7 +224,7 @@ def _option(arguments: list[str], name: str) -> str | None:
 
 
 def _read_event(call: HookInvocation) -> bytes:
-    import select  # noqa: PLC0415 - beside the only place that needs it
+    import select  # noqa: PLC0415 - needed only here
 
     parts: list[bytes] = []
     while select.select([0], [], [], call.left())[0]:
@@ -228,15 +232,15 @@ def _read_event(call: HookInvocation) -> bytes:
         if not part:
             return b"".join(parts)
         parts.append(part)
-    raise UnansweredError("the event did not end")
+    raise UnansweredError("the event is incomplete")
 
 
 def _enter_home(call: HookInvocation) -> None:
-    """Stand in the ledger's home: from there names are short, and the path of a socket may have 107 bytes only."""
+    """Change to the ledger's home, because the path of a socket is limited to 107 bytes."""
     os.chdir(call.home)
     found = os.stat(".")
     if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE:
-        raise UnansweredError(f"others can write to {call.home}")
+        raise UnansweredError(f"other users can write to {call.home}")
 
 
 def _connected(call: HookInvocation) -> _socket.socket | None:
@@ -246,7 +250,7 @@ def _connected(call: HookInvocation) -> _socket.socket | None:
         line.connect(f"{call.name}.sock")
     except OSError as error:
         line.close()
-        # Nobody, not any more, or too many at once who wait to be let in.
+        # No recorder, no longer one, or too many waiting connections.
         if error.errno in {errno.ENOENT, errno.ECONNREFUSED, errno.EAGAIN}:
             return None
         raise
@@ -254,7 +258,7 @@ def _connected(call: HookInvocation) -> _socket.socket | None:
 
 
 def _converse(line: _socket.socket, call: HookInvocation, event: bytes) -> bytes | None:
-    """Return the answer; None if the recorder went away before it took the event, which may then be sent again."""
+    """Return the answer; None if the recorder left before it accepted the event, which may then be sent again."""
     try:
         line.sendall(f"{call.stamp} {len(event)}\n".encode() + event)
         heard = _heard(line, call)
@@ -269,13 +273,15 @@ def _converse(line: _socket.socket, call: HookInvocation, event: bytes) -> bytes
     if head == b"other" or not heard:
         return None
     if head != b"taken":
-        raise UnansweredError("the recorder said something that we do not understand")
+        raise UnansweredError("the recorder gave an unknown answer")
     status, _, answer = answer.partition(b"\n")
     word, _, rest = status.partition(b" ")
     if word == b"done" and str(len(answer)).encode() == rest:
         return answer
-    # It may or may not be recorded. To send it again could record it twice; a gap tells what is known.
-    raise UnansweredError(rest.decode("utf-8", "replace") if word == b"failed" else "the recorder ended meanwhile")
+    # The event may or may not be recorded. Sending it again could record it twice; a gap states what is known.
+    raise UnansweredError(
+        rest.decode("utf-8", "replace") if word == b"failed" else "the recorder ended before it answered"
+    )
 
 
 def _heard(line: _socket.socket, call: HookInvocation) -> bytes:
@@ -291,26 +297,26 @@ def _heard(line: _socket.socket, call: HookInvocation) -> bytes:
 def _become_recorder(call: HookInvocation, lock: int) -> None:
     try:
         os.setsid()
-        # The lock first: its place is taken then, and to copy a file onto itself would not let it survive `exec`.
+        # The lock first, so that its descriptor is taken. dup2 onto itself would not make it inheritable.
         if lock != LOCK_FD:
             os.dup2(lock, LOCK_FD)
-        os.set_inheritable(LOCK_FD, True)  # noqa: FBT003 - it takes no name
+        os.set_inheritable(LOCK_FD, True)  # noqa: FBT003 - a positional parameter
         null = os.open(os.devnull, os.O_RDWR)
         log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         for source, target in ((log, 2), (null, 1), (null, 0)):
             os.dup2(source, target)
         os.closerange(LOCK_FD + 1, os.sysconf("SC_OPEN_MAX"))
         words = ["-I", "-m", MODULE, "--project", call.project]
-        # What the environment says stays there: everybody can read a command line, and a URL may hold a password.
+        # A ledger from the environment stays there: anybody can read a command line, and a URL may contain a password.
         words += ["--ledger", call.told] if call.told else []
         words += ["--enforce"] if call.enforce else []
-        os.execve(sys.executable, [sys.executable, *words], _harmless(call.environment))  # noqa: S606 - no shell is wanted
+        os.execve(sys.executable, [sys.executable, *words], _harmless(call.environment))  # noqa: S606 - no shell
     finally:
         os._exit(127)
 
 
 def _harmless(environment: dict[str, str]) -> dict[str, str]:
-    """Return an environment without what Claude Code tells its children: tokens, sockets, its keys."""
+    """Return the environment without the variables that Claude Code gives its children: tokens, sockets, keys."""
     kept = {name: value for name, value in environment.items() if not name.startswith(("ANTHROPIC", "CLAUDE"))}
     if (place := environment.get("CLAUDE_CONFIG_DIR")) is not None:
         kept["CLAUDE_CONFIG_DIR"] = place

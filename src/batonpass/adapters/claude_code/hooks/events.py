@@ -1,4 +1,4 @@
-"""What Claude Code tells a hook, as values. Everything in an event was written by somebody else: data, no more."""
+"""The format of Claude Code's hooks: its events as values, and our answers. Event texts are data, never trusted."""
 
 import re
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any, Final, TypeGuard
 
 from msgspec import Struct, field
 
-from batonpass.adapters.claude_code.transcripts.patches import EDITORS
-from batonpass.adapters.claude_code.transcripts.transcript import DELEGATES, WRITTEN_BY_PROGRAM, notice_of
+from batonpass.adapters.claude_code.tool_kinds import DELEGATES, EDITORS, KINDS, ToolKind, file_argument
+from batonpass.adapters.claude_code.transcripts.transcript import WRITTEN_BY_PROGRAM, notice_of
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.tools.json_values import readable
 
-# Those that say something to record. Others may be sent as well, by this version or the next, and are passed over.
+# The events that are recorded. Any other event is ignored.
 EVENTS: Final = (
     "SessionStart",
     "UserPromptSubmit",
@@ -26,34 +26,39 @@ EVENTS: Final = (
 )
 ABOUT_CALLS: Final = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure"})
 
-# It becomes part of a file's name: what could lead elsewhere is no id.
+# The id becomes part of a file name, so it must not contain path separators.
 _AGENT: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _LONGEST_ID: Final = 256
+_TASK_NAMES: Final = ("task_id", "bash_id", "shell_id", "agent_id", "agentId")
+_OVER: Final = frozenset({"cancelled", "completed", "error", "failed", "killed", "stopped"})
+_STATUS: Final = re.compile(r"<status>([a-z_]+)</status>")
+# The output of a program follows one of these, and may contain anything.
+_PRINTED: Final = re.compile(r"<(?:stdout|stderr|output|result)>")
 
 
 class HookEvent(Struct, frozen=True, kw_only=True):
-    """One thing that happened in a session."""
+    """One event of a session."""
 
     name: str
     session: str
-    agent: str | None = None  # the sub-agent that it happened in; None in the main conversation
+    agent: str | None = None  # the sub-agent; None in the main conversation
     agent_type: str | None = None
     tool: str = ""
     input: Mapping[str, Any] = field(default_factory=dict)
-    call: str = ""  # the id of the call, of events about calls
+    call: str = ""  # the id of the call, for events about calls
     response: object = None
     error: str = ""
     interrupted: bool = False
     prompt: str = ""
     prompt_id: str | None = None
-    said: str | None = None  # the last words of whoever stops
+    said: str | None = None  # the last words of a conversation that stops
     reason: str | None = None
     transcript: Path | None = None
     directory: Path | None = None
 
     @property
     def path(self) -> str | None:
-        """Return the file that a call names as the one it edits; None if it names none."""
+        """Return the file that an editing call names; None for any other call."""
         if self.tool not in EDITORS:
             return None
         path = self.input.get(file_argument(self.tool))
@@ -61,37 +66,74 @@ class HookEvent(Struct, frozen=True, kw_only=True):
 
     @property
     def delegates(self) -> bool:
-        """Return whether it is about a call that starts a sub-agent."""
+        """Return whether the call starts a sub-agent."""
         return self.tool in DELEGATES
 
     @property
     def by_human(self) -> bool:
-        """Return whether a human said it: notices of the program come by the same way."""
+        """Return whether a human wrote the prompt: notices of the program arrive as prompts too."""
         return bool(self.prompt.strip()) and not self.prompt.startswith(WRITTEN_BY_PROGRAM)
 
     @property
     def ended_call(self) -> str | None:
-        """Return the call whose work in the background is over, if this is the notice that says so."""
+        """Return the call whose background work is over, if the prompt is a notice about that."""
         return notice_of(self.prompt).get("tool-use-id") if self.prompt.startswith("<task-notification>") else None
 
 
 def task_of(response: object) -> str | None:
-    """Return how Claude Code names what a call left at work in the background; None if it says nothing of any."""
+    """Return Claude Code's id of the background task that a call left running; None if there is none."""
     task = response.get("backgroundTaskId") if isinstance(response, dict) else None
     return task if isinstance(task, str) else None
 
 
-def file_argument(tool: str) -> str:
-    """Return by which argument a tool takes its file, and by no other: what stands beside it is a decoy."""
-    if tool in {"NotebookEdit", "NotebookRead"}:
-        return "notebook_path"
-    return "path" if tool in {"Glob", "Grep", "LS"} else "file_path"
+def task_listened_to(event: HookEvent) -> str | None:
+    """Return the background task whose output a call reads, or that it ends; None for any other call."""
+    if KINDS.get(event.tool) not in {ToolKind.LISTENER, ToolKind.ENDER}:
+        return None
+    return next((given for name in _TASK_NAMES if isinstance(given := event.input.get(name), str) and given), None)
+
+
+def find_ended_task(event: HookEvent) -> str | None:
+    """Return the background task that is over according to the result of a call; None if there is none."""
+    task = task_listened_to(event) if event.name == "PostToolUse" else None
+    ended = KINDS.get(event.tool) is ToolKind.ENDER or _status_in(event.response) in _OVER
+    return task if ended else None
+
+
+def _status_in(response: object) -> str | None:
+    if isinstance(response, str):
+        found = _STATUS.search(_PRINTED.split(response, maxsplit=1)[0])
+        return None if found is None else found[1]
+    if not isinstance(response, Mapping):
+        return None
+    task = response.get("task")
+    said = response.get("status") or (task.get("status") if isinstance(task, Mapping) else None)
+    return said if isinstance(said, str) else None
+
+
+def denied(sentence: str) -> dict[str, Any]:
+    """Return the answer to Claude Code that a call must not be made."""
+    return _before_call(permissionDecision="deny", permissionDecisionReason=sentence)
+
+
+def regretted(sentence: str) -> dict[str, Any]:
+    """Return the answer to Claude Code that a call did something it should not have done."""
+    return {"decision": "block", "reason": sentence}
+
+
+def answer_with(prompt: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer that starts a sub-agent with another prompt; nothing if the prompt stays."""
+    return {} if prompt is None else _before_call(updatedInput={**given, "prompt": prompt})
+
+
+def _before_call(**answer: object) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **answer}}
 
 
 def read_event(raw: Mapping[str, Any]) -> HookEvent | None:
-    """Return what a hook was told; None if there is nothing in it to record.
+    """Return an event as a value; None if it is not recorded.
 
-    Raises `InvalidValueError` for an event that we know in a shape that we do not.
+    Raises `InvalidValueError` for a known event with an unknown form.
     """
     name = raw.get("hook_event_name")
     if name not in EVENTS:
@@ -100,7 +142,7 @@ def read_event(raw: Mapping[str, Any]) -> HookEvent | None:
     given = raw.get("tool_input")
     agent = _text(raw, "agent_id")
     if agent is not None and not is_agent_id(agent):
-        raise InvalidValueError("agent_id", "is not one of Claude Code's")
+        raise InvalidValueError("agent_id", "is not an id of Claude Code")
     return HookEvent(
         name=str(name),
         session=_id(raw, "session_id"),
@@ -122,7 +164,7 @@ def read_event(raw: Mapping[str, Any]) -> HookEvent | None:
 
 
 def session_of(raw: Mapping[str, Any]) -> str | None:
-    """Return the session that an event is of, whatever else is wrong with it; None if it does not say."""
+    """Return the session of an event, even if the rest is invalid; None if it is missing."""
     try:
         return _id(raw, "session_id")
     except InvalidValueError:
@@ -130,14 +172,14 @@ def session_of(raw: Mapping[str, Any]) -> str | None:
 
 
 def is_agent_id(value: object) -> TypeGuard[str]:
-    """Return whether something can be the id of a sub-agent."""
+    """Return whether a value can be the id of a sub-agent."""
     return isinstance(value, str) and _AGENT.fullmatch(value) is not None
 
 
 def _id(raw: Mapping[str, Any], name: str) -> str:
     value = _text(raw, name)
     if value is None or not 0 < len(value) <= _LONGEST_ID:
-        raise InvalidValueError(name, f"has 1 to {_LONGEST_ID} characters in an event of Claude Code")
+        raise InvalidValueError(name, f"must have 1 to {_LONGEST_ID} characters in an event of Claude Code")
     return value
 
 

@@ -1,7 +1,7 @@
-"""The recorder that stays: takes events of one project from hook commands and gives Claude Code's answers back.
+"""The resident recorder: takes the events of one project from hook commands and returns the answers.
 
-One for each ledger and project, by a lock that its starter hands over; whoever comes second leaves. It listens before
-it imports the rest of the package, so that hooks that come meanwhile wait in line and start nobody else.
+There is one per ledger and project, guaranteed by a lock that its starter hands over; a second one leaves. It listens
+before it imports the rest of the package, so that hooks wait meanwhile and start no other recorder.
 """
 
 import contextlib
@@ -22,10 +22,10 @@ from typing import Any, Final, Protocol
 from batonpass.adapters.claude_code.hooks.client import LARGEST, LOCK_FD, LOG, HookInvocation, deny
 from batonpass.adapters.claude_code.hooks.spool import drain, read_object
 
-ASKED: Final = "?"  # in place of a stamp: who is there?
-IDLE: Final = 900.0  # seconds without an event, after which it leaves
-BROKEN: Final = 10.0  # seconds for which it answers that the ledger cannot be opened, before the next one tries
-HUNG: Final = 60.0  # seconds after which an event is given up, and with it this process
+ASKED: Final = "?"  # sent instead of a stamp to ask who is there
+IDLE: Final = 900.0  # seconds without an event until it leaves
+BROKEN: Final = 10.0  # seconds until it leaves after the ledger could not be opened, so that another one tries
+HUNG: Final = 60.0  # seconds until it gives up an event, and with it this process
 _TICK: Final = 5.0
 _TO_SEND: Final = 10.0
 _AT_ONCE: Final = 64
@@ -37,20 +37,20 @@ _LONGEST_LOG: Final = 1 << 20
 
 
 class EventRecorder(Protocol):
-    """What records events; safe to use from many threads."""
+    """Records events. Must be thread-safe."""
 
     def handle(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Record an event and return the answer for Claude Code; nothing in it lets everything go on."""
+        """Record an event and return the answer for Claude Code; an empty answer allows everything."""
 
     def note_gap(self, event: Mapping[str, Any] | None, reason: str) -> None:
         """Record that an event was missed."""
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Close the ledger."""
 
 
 class Resident:
-    """Serves hook commands until it is told to stop, has nothing to do, or an event hangs."""
+    """Serves hook commands until it is stopped, idle, or an event hangs."""
 
     def __init__(
         self, listener: socket.socket, call: HookInvocation, open_recorder: Callable[[], EventRecorder]
@@ -70,7 +70,7 @@ class Resident:
         self._woken, self._wake = os.pipe()
 
     def serve(self) -> None:
-        """Serve until it is time to leave. What has been taken is finished, unless it hangs."""
+        """Serve until it is time to leave. Accepted events are finished, unless they hang."""
         self._spawn(self._begin)
         try:
             while self._has_reason_to_stay():
@@ -85,7 +85,7 @@ class Resident:
                 else:
                     self._spawn(self._drain)
         finally:
-            # Before the rest is finished: who comes now finds nobody, and starts another when we let go of the lock.
+            # First of all, so that new hooks find no socket and start another recorder once the lock is free.
             if self._find_place() == self._place:
                 self._socket.unlink(missing_ok=True)
             self._listener.close()
@@ -95,15 +95,15 @@ class Resident:
             self._recorder.close()
 
     def stop(self, *_: object) -> None:
-        """Let `serve` return soon."""
+        """Make `serve` return soon."""
         os.write(self._wake, b".")
 
     def _has_reason_to_stay(self) -> bool:
         if self._is_hung():
-            _log(f"something took more than {HUNG:g} seconds; leaving the rest to another process")
+            _log(f"an event took more than {HUNG:g} seconds; another process takes over")
             return False
         if self._find_place() != self._place:
-            return False  # the home was removed or replaced: nobody can find us any more
+            return False  # the home was removed or replaced: hooks cannot find this process any more
         return time.monotonic() - self._last < (IDLE if self._problem is None else BROKEN)
 
     @property
@@ -122,7 +122,7 @@ class Resident:
         return now - min(list(self._running.values()), default=now) > HUNG
 
     def _spawn(self, work: Callable[..., None], *arguments: object) -> None:
-        """Do something in a thread that does not keep this process alive: one that hangs cannot be ended."""
+        """Run something in a daemon thread: one that hangs cannot be ended, and must not keep the process alive."""
         number = next(self._numbers)
         self._running[number] = time.monotonic()
 
@@ -137,7 +137,7 @@ class Resident:
     def _begin(self) -> None:
         try:
             self._recorder = self._open()
-        except Exception as error:  # noqa: BLE001 - whatever it is, hooks are told, and nothing waits for it
+        except Exception as error:  # noqa: BLE001 - any error is reported to the hooks
             self._problem = _sentence(error)
             _log(self._problem)
         finally:
@@ -149,7 +149,7 @@ class Resident:
             return
         try:
             drain(self._home, self._recorder.note_gap)
-        except Exception as error:  # noqa: BLE001 - what could not be noted stays in the spool for the next time
+        except Exception as error:  # noqa: BLE001 - unrecorded gaps stay in the spool for the next time
             _log(f"the spool: {_sentence(error)}")
         finally:
             self._draining.release()
@@ -167,7 +167,7 @@ class Resident:
                 _log(f"a hook command: {_sentence(error)}")
 
     def _received(self, line: socket.socket) -> bytes | None:
-        """Return the event that a hook command sends; None if it is not for us."""
+        """Return the event that a hook command sends; None if it is not for this recorder."""
         if not is_ours(line):
             return None
         head, _, begun = _until_newline(line).partition(b"\n")
@@ -190,32 +190,34 @@ class Resident:
         return bytes(body)
 
     def _answered(self, body: bytes) -> bytes:
-        """Return the answer to an event that was taken. Nothing that goes wrong gets out of here."""
+        """Return the answer to an accepted event. Never raises."""
+        # The hook command does not send an accepted event again. So a failure is recorded as a gap here, and only if
+        # that fails too ("failed"), the command spools the event.
         self._opened.wait()
         if self._recorder is None:
             return f"failed {self._problem}\n".encode()
         event = read_object(body)
         try:
             if event is None:
-                raise ValueError("an event was no JSON object")  # noqa: TRY301 - one way out for all that fails
+                raise ValueError("the event is not a JSON object")  # noqa: TRY301 - one exit for all failures
             said = self._recorder.handle(event)
             answer = json.dumps(said).encode() if said else b""
-        except Exception as error:  # noqa: BLE001 - a session that is only observed goes on, whatever happened here
+        except Exception as error:  # noqa: BLE001 - an observed session goes on after any error
             why = _sentence(error)
             _log(why)
             try:
                 self._recorder.note_gap(event, why)
-            except Exception:  # noqa: BLE001 - then the hook command keeps the event, until a gap can be noted
+            except Exception:  # noqa: BLE001 - then the hook command spools the event
                 return f"failed {why}\n".encode()
             answer = deny(body, why) if self._call.enforce else b""
         return b"done %d\n" % len(answer) + answer
 
 
 def listen(name: str) -> socket.socket:
-    """Return a socket in this directory on which hook commands find us. Whoever holds the lock may call this."""
+    """Return a listening socket in this directory. The caller must hold the lock."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     fresh = f".{name}.{os.getpid()}"
-    # It gets its name when it listens: nobody finds one that refuses, and one that a killed process left is replaced.
+    # Renamed only when it listens: nobody finds a socket that refuses, and a stale one is replaced.
     Path(fresh).unlink(missing_ok=True)
     listener.bind(fresh)
     Path(fresh).chmod(0o600)
@@ -225,7 +227,7 @@ def listen(name: str) -> socket.socket:
 
 
 def has_lock(name: str) -> bool:
-    """Take the lock that makes us the only one, unless our starter has handed it over; return whether we have it."""
+    """Take the lock of the only recorder, unless the starter handed it over; return whether it is held."""
     try:
         ours = os.fstat(LOCK_FD)
         named = Path(f"{name}.lock").stat()
@@ -241,7 +243,7 @@ def has_lock(name: str) -> bool:
 
 
 def is_ours(line: socket.socket) -> bool:
-    """Return whether whoever is at the other end has our uid. Where the kernel does not say, the directory decides."""
+    """Return whether the peer has our uid. If the kernel does not tell, the directory's permissions decide."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -254,7 +256,7 @@ def ask_who(call: HookInvocation, patience: float) -> str | None:
         line.settimeout(patience)
         folder = os.open(call.home, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            # The path of a socket may have 107 bytes only. By its number, a directory is never far.
+            # The path of a socket is limited to 107 bytes, so the directory is named by its descriptor.
             place = f"/proc/self/fd/{folder}"
             line.connect(f"{place if Path(place).exists() else call.home}/{call.name}.sock")
         finally:
@@ -266,7 +268,7 @@ def ask_who(call: HookInvocation, patience: float) -> str | None:
 
 
 def main() -> None:
-    """Be the recorder of a project, if nobody else is."""
+    """Run as the recorder of a project, unless there is one."""
     call = HookInvocation(sys.argv[1:], dict(os.environ))
     os.umask(0o077)
     os.chdir(call.home)
@@ -285,15 +287,18 @@ def main() -> None:
 
 
 def open_recorder(call: HookInvocation) -> EventRecorder:
-    """Open the ledger of a project, and what records in it."""
-    # Here, and not at the head of the file: it takes a quarter of a second, in which hooks can already wait in line.
-    from batonpass.adapters.claude_code.hooks.project_recorder import OpenedRecorder  # noqa: PLC0415
+    """Open the ledger of a project and return a recorder."""
+    # Imported here, because it takes a quarter of a second, and hooks can already connect meanwhile.
+    from batonpass.adapters.claude_code.hooks.session import hook_recorder  # noqa: PLC0415
 
-    return OpenedRecorder(call)
+    # A hook never creates a ledger: `batonpass init claude-code` does.
+    return hook_recorder.open_recorder(
+        Path(call.project), enforce=call.enforce, ledger=call.told, environment=call.environment, create=False
+    )
 
 
 def _is_gone(line: socket.socket) -> bool:
-    """Return whether a hook command has given up; it has then spooled the event itself."""
+    """Return whether a hook command gave up; it has then spooled the event itself."""
     line.settimeout(0)
     try:
         return line.recv(1, socket.MSG_PEEK) == b""

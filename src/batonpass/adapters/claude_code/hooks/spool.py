@@ -1,4 +1,4 @@
-"""The spool: events that reached no recorder, a file each, as the hook command left them."""
+"""The spool: events that reached no recorder, each in a file written by the hook command."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -7,13 +7,11 @@ from typing import Any, Final
 
 from batonpass.adapters.claude_code.hooks.client import SPOOL
 
-_AT_ONCE: Final = (
-    1000  # the rest waits for the next time: a ledger that was away for a week must not hold up what is new
-)
+_AT_ONCE: Final = 1000  # the rest waits: after a week without a ledger, old events must not delay new ones
 
 
 def find_spooled(home: Path) -> Iterator[Path]:
-    """Yield the events that wait in a ledger's home, the earliest first; one that is being written has a dot."""
+    """Yield the waiting events in a ledger's home, earliest first; a file that is being written begins with a dot."""
     try:
         found = sorted(path for path in (home / SPOOL).iterdir() if not path.name.startswith("."))
     except OSError:
@@ -22,10 +20,10 @@ def find_spooled(home: Path) -> Iterator[Path]:
 
 
 def drain(home: Path, note: Callable[[Mapping[str, Any] | None, str], None]) -> int:
-    """Note each event that waits as a gap, then take it away; return how many there were.
+    """Note each waiting event as a gap, then remove it; return their number.
 
-    Raises whatever `note` raises, and then leaves that event where it is. One that was noted and could not be taken
-    away is noted again the next time: twice is better than never.
+    Raises what `note` raises, and leaves that event in place. An event that was noted but not removed is noted again:
+    twice is better than never.
     """
     count = 0
     for path in find_spooled(home):
@@ -39,7 +37,7 @@ def drain(home: Path, note: Callable[[Mapping[str, Any] | None, str], None]) -> 
 
 
 def read_object(body: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that some bytes are; None if they are none."""
+    """Return the JSON object in some bytes; None if they are not one."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

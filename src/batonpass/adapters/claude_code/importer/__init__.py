@@ -1,1 +1,1 @@
-"""Bringing transcripts into a ledger, once."""
+"""Imports transcripts into a ledger."""

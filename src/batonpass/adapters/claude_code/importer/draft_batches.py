@@ -1,4 +1,4 @@
-"""Drafts that are committed together: each commit waits for a disk, and a year of sessions has many receipts."""
+"""Commits drafts in batches: every commit waits for the disk, and a year of sessions has many receipts."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _MOST_BYTES: Final = 4 * 1024 * 1024
 
 
 class Batch:
-    """Collects drafts and appends them, in order, when there are enough of them or somebody needs them signed."""
+    """Collects drafts and appends them in order, when there are enough or one is needed signed."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -23,14 +23,14 @@ class Batch:
         self.appended = 0
 
     def add(self, draft: Draft) -> None:
-        """Record a draft, soon."""
+        """Record a draft with the next batch."""
         self._waiting.append(draft)
         self._bytes += sum(content.ref.size for content in draft.contents)
         if len(self._waiting) >= _MOST_DRAFTS or self._bytes >= _MOST_BYTES:
             self.flush()
 
     def flush(self) -> SignedReceipt | None:
-        """Record what waits, in one commit; return the last receipt, signed."""
+        """Record all waiting drafts in one commit; return the last receipt, signed."""
         if not self._waiting:
             return None
         signed = self._recording.append(*self._waiting)
@@ -41,13 +41,13 @@ class Batch:
         return signed[-1]
 
     def head(self, run: RunId) -> ChildHead:
-        """Return where a run's stream stands, once all that waits is recorded."""
+        """Return the head of a run's stream, after recording all waiting drafts."""
         self.flush()
         seq, digest = self._heads[StreamId(run)]
         return ChildHead(run=run, seq=seq, head=digest)
 
     def sign(self, draft: Draft) -> Digest:
-        """Record a draft now, after all that waits, and return its digest."""
+        """Record a draft now, after all waiting ones, and return its digest."""
         self.add(draft)
         self.flush()
         return self._heads[draft.stream][1]

@@ -1,6 +1,6 @@
-"""Where imported receipts say what they come from, and how that is found again: importing twice adds nothing."""
+"""The sources of imported and recorded receipts, and finding them again, so that importing twice adds nothing."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
@@ -28,39 +28,19 @@ _AT_ONCE: Final = 500
 
 
 class KnownSession(Struct, frozen=True, kw_only=True):
-    """What a ledger already holds of a session."""
+    """The roots and the state of a session in a ledger."""
 
-    roots: tuple[RunId, ...]  # the latest first
-    sizes: Mapping[str, int] | None  # of its files, when it was last imported to the end; None if it never was
-
-
-class Heard(Struct, frozen=True, kw_only=True):
-    """What of a session was recorded while it happened, by the program's own names."""
-
-    calls: frozenset[str] = frozenset()
-    agents: frozenset[str] = frozenset()
-    prompts: frozenset[str] = frozenset()
-    words: frozenset[str] = frozenset()  # the human's, for what has no name of its own in a transcript
-
-
-NOTHING: Final = Heard()
-
-
-class HeldLines(Struct, frozen=True, kw_only=True):
-    """Which lines of a session a ledger holds, what it was told besides, and whether some was erased since."""
-
-    keys: frozenset[str]
-    erased: bool
-    heard: Heard
+    roots: tuple[RunId, ...]  # latest first
+    sizes: Mapping[str, int] | None  # of its files at the last complete import; None if there was none
 
 
 def series_of(session: str) -> str:
-    """Return the name under which the roots of one session follow each other."""
+    """Return the series that connects the roots of one session."""
     return f"{PROGRAM}.{sha256(session.encode()).hexdigest()[:24]}"
 
 
 def session_id_of(session: str) -> SessionId | None:
-    """Return the id of a session as receipts carry it: its UUID in our spelling; None if it is none."""
+    """Return the session id for receipts, made from the session's UUID; None if it has none."""
     try:
         number = UUID(session).int
     except ValueError:
@@ -69,17 +49,17 @@ def session_id_of(session: str) -> SessionId | None:
 
 
 def key_of(found: ToolUse | ToolResult) -> str:
-    """Return what names a call or its result: one line may hold several."""
+    """Return the key of a call or its result: one line may contain several."""
     return f"{found.uuid}/{found.tool_use_id}"
 
 
 def describe_source(session: str, version: str | None, **facts: object) -> bytes:
-    """Return what an imported receipt says about where it comes from. Nobody signed it there."""
+    """Return the source of an imported receipt. Nobody signed the original."""
     return _describe(session, {"version": version, "imported": True, "unsigned": True}, facts)
 
 
 def describe_recorded(session: str, **facts: object) -> bytes:
-    """Return what a receipt says about where it comes from that was recorded while it happened."""
+    """Return the source of a receipt that was recorded live."""
     return _describe(session, {"recorded": True}, facts)
 
 
@@ -89,7 +69,7 @@ def _describe(session: str, always: Mapping[str, object], facts: Mapping[str, ob
 
 
 def find_known(view: LedgerView, session: str) -> KnownSession | None:
-    """Return what a ledger holds of a session; None if nothing."""
+    """Return what a ledger knows of a session; None if nothing."""
     roots = tuple(run.id for run in view.find_runs(series=series_of(session)))
     if not roots:
         return None
@@ -102,59 +82,17 @@ def find_known(view: LedgerView, session: str) -> KnownSession | None:
     return KnownSession(roots=roots, sizes=None)
 
 
-def read_held(view: LedgerView, roots: Sequence[RunId]) -> HeldLines:
-    """Return what the trees of these roots hold."""
-    keys: set[str] = set()
-    heard = _Hearing()
-    erased = False
+def read_recorded(view: LedgerView, roots: Sequence[RunId]) -> "RecordedSession":
+    """Return what the trees of these roots contain of a session."""
+    recorded = RecordedSession()
     for root in roots:
         receipts = (decode_receipt(stored.payload) for stored in view.find_receipts(ReceiptQuery(root=root)))
         while batch := list(islice(receipts, _AT_ONCE)):
             for receipt, document in _documents(view, batch):
-                if document is None:
-                    erased = True
-                elif document.get("recorded") is True:
-                    heard.take(receipt, document)
-                elif isinstance(key := document.get("key"), str):
-                    keys.add(key)
-    return HeldLines(keys=frozenset(keys), erased=erased, heard=heard.heard(view))
-
-
-class _Hearing(Struct):
-    calls: set[str] = field(default_factory=set)
-    agents: set[str] = field(default_factory=set)
-    prompts: set[str] = field(default_factory=set)
-    words: list[ContentId] = field(default_factory=list)
-
-    def take(self, receipt: Receipt, document: Mapping[str, Any]) -> None:
-        key = document.get("key")
-        match receipt.body:
-            case RunStarted() | RunRecorded():
-                said = [ref.id for name, ref in receipt.content.items() if name.partition(".")[0] == Part.INTENT]
-                self.words += said
-                # Said while the model was at work, it is named after what the model worked on: not by that alone.
-                if said and isinstance(key, str) and "/" not in key:
-                    self.prompts.add(key)
-            case HandoffAccepted():
-                self.agents |= {key} if isinstance(key, str) else set()
-            case body if isinstance(body, HandoffInitiated) or _is_asked(receipt):
-                self.calls |= {key} if isinstance(key, str) else set()
-            case _:
-                return
-
-    def heard(self, view: LedgerView) -> Heard:
-        bodies = [stored.body for stored in view.find_contents(self.words)] if self.words else []
-        return Heard(
-            calls=frozenset(self.calls),
-            agents=frozenset(self.agents),
-            prompts=frozenset(self.prompts),
-            words=frozenset(body.decode("utf-8", "replace") for body in bodies if body is not None),
-        )
-
-
-def _is_asked(receipt: Receipt) -> bool:
-    call = call_asked(receipt)
-    return call is not None and (call.is_made or call.outcome is CallOutcome.DENIED)
+                recorded.take(receipt, document)
+    stored = view.find_contents(recorded.said) if recorded.said else ()
+    recorded.words = {one.body.decode("utf-8", "replace") for one in stored if one.body is not None}
+    return recorded
 
 
 def _documents(view: LedgerView, receipts: Sequence[Receipt]) -> Iterator[tuple[Receipt, dict[str, Any] | None]]:
@@ -167,7 +105,7 @@ def _documents(view: LedgerView, receipts: Sequence[Receipt]) -> Iterator[tuple[
 
 
 def as_source(stored: StoredContent) -> dict[str, Any] | None:
-    """Return what a content says about where its receipt comes from; None if it was erased, or says nothing."""
+    """Return the source in a content; None if it was erased or is not a source."""
     try:
         document = None if stored.body is None else msgspec.json.decode(stored.body)
     except msgspec.DecodeError:
@@ -179,44 +117,64 @@ def _plain(value: object) -> object:
     return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
 
 
-class Newness(Struct, frozen=True):
-    """Tells what is new."""
+class RecordedSession(Struct, kw_only=True):
+    """What a ledger already has of a session: keys of imported lines, and names recorded by hooks."""
 
-    known: Collection[str] = ()  # the keys of what was imported
-    heard: Heard = NOTHING
+    keys: set[str] = field(default_factory=set)  # of imported lines
+    erased: bool = False  # part of it was erased since
+    calls: set[str] = field(default_factory=set)
+    agents: set[str] = field(default_factory=set)
+    prompts: set[str] = field(default_factory=set)
+    said: list[ContentId] = field(default_factory=list)  # the human's words
+    words: set[str] = field(default_factory=set)  # the same as text, for lines without a prompt id
+
+    def take(self, receipt: Receipt, source: Mapping[str, Any] | None) -> None:
+        """Add a receipt and its source; None if that was erased."""
+        key = None if source is None else source.get("key")
+        keys = {key} if isinstance(key, str) else set()
+        if source is None:
+            self.erased = True
+        elif source.get("recorded") is not True:
+            self.keys |= keys
+        elif isinstance(receipt.body, RunStarted | RunRecorded):
+            said = [ref.id for name, ref in receipt.content.items() if name.partition(".")[0] == Part.INTENT]
+            self.said += said
+            # A key with a slash names words that were said while the model worked on an earlier prompt.
+            self.prompts |= {one for one in keys if said and "/" not in one}
+        elif isinstance(receipt.body, HandoffAccepted):
+            self.agents |= keys
+        else:
+            call = call_asked(receipt)
+            is_asked = call is not None and (call.is_made or call.outcome is CallOutcome.DENIED)
+            self.calls |= keys if is_asked or isinstance(receipt.body, HandoffInitiated) else set()
 
     def is_anything_new(self, conversation: Conversation) -> bool:
-        """Return whether a session says anything that is not recorded yet."""
-        return any(self._find(conversation))
+        """Return whether a session contains anything that is not recorded yet."""
+        return any(
+            self.is_new_run(run) if run.agent is not None else any(map(self.is_new, run.steps))
+            for run in conversation.runs
+        )
 
     def is_new(self, step: Prompt | Task | TranscriptCall) -> bool:
-        """Return whether something that was said or done is not recorded yet."""
+        """Return whether a step is not recorded yet."""
         if isinstance(step, Prompt):
-            return step.uuid not in self.known and not self._is_heard(step)
+            heard = step.text in self.words if step.prompt_id is None else step.prompt_id in self.prompts
+            return step.uuid not in self.keys and not heard
         if not isinstance(step, TranscriptCall):
-            return step.uuid not in self.known
+            return step.uuid not in self.keys
         if step.children:
             return any(map(self.is_new_run, step.children))
-        return step.use.tool_use_id not in self.heard.calls and key_of(step.result or step.use) not in self.known
+        return step.use.tool_use_id not in self.calls and key_of(step.result or step.use) not in self.keys
 
     def is_new_run(self, run: TranscriptRun) -> bool:
         """Return whether anything of a sub-agent is not recorded yet."""
-        if run.agent in self.heard.agents:
+        if run.agent in self.agents:
             return any(map(self.is_new, run.calls))
-        if run.report is not None and run.report.uuid not in self.known:
+        if run.report is not None and run.report.uuid not in self.keys:
             return True
-        return any(map(self.is_new, run.steps)) or end_key(run) not in self.known
-
-    def _find(self, conversation: Conversation) -> Iterator[bool]:
-        for run in conversation.runs:
-            yield self.is_new_run(run) if run.agent is not None else any(map(self.is_new, run.steps))
-
-    def _is_heard(self, prompt: Prompt) -> bool:
-        if prompt.prompt_id is None:
-            return prompt.text in self.heard.words
-        return prompt.prompt_id in self.heard.prompts
+        return any(map(self.is_new, run.steps)) or end_key(run) not in self.keys
 
 
 def end_key(run: TranscriptRun) -> str:
-    """Return what names the end of a run."""
+    """Return the key of the end of a run."""
     return run.report.uuid if run.report is not None else f"end/{run.agent}"

@@ -1,4 +1,4 @@
-"""One session as receipts: a root for the human, a handoff for each sub-agent, request and outcome for each call."""
+"""Turns a session into receipts: a root, a handoff for each sub-agent, a request and an outcome for each call."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from batonpass.adapters.claude_code.importer.draft_batches import Batch
 from batonpass.adapters.claude_code.importer.import_sources import (
     PROGRAM,
-    Newness,
+    RecordedSession,
     describe_source,
     end_key,
     key_of,
@@ -22,12 +22,12 @@ from batonpass.adapters.claude_code.importer.receipt_words import (
     as_agent,
     as_code,
     changes_of,
-    describe_call,
-    is_reading,
+    describe_arguments,
     outcome_of,
     target_of,
     within_limit,
 )
+from batonpass.adapters.claude_code.tool_kinds import is_reading
 from batonpass.adapters.claude_code.transcripts.conversation import Conversation, TranscriptCall, TranscriptRun
 from batonpass.adapters.claude_code.transcripts.delegation_message import find_messages
 from batonpass.adapters.claude_code.transcripts.transcript_values import Prompt, Task
@@ -69,26 +69,34 @@ from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.entry import Touch
 from batonpass.model.ledger.key import Signer
 from batonpass.model.ledger.receipt import SIGNED_BY_RUN
-from batonpass.model.ledger.run import Run as Recorded
-from batonpass.model.ledger.run import RunState
+from batonpass.model.ledger.run import Run, RunState
 from batonpass.signing.ed25519 import Ed25519Signer
 
 _DONE: Final = "completed"
 
 
-class Tally(Struct, kw_only=True):
-    """How much was recorded."""
+class ImportCounts(Struct, kw_only=True):
+    """How much was found, and how much of it is new in the ledger."""
 
+    found: int = 0  # sessions of the project
+    sessions: int = 0  # sessions with something new
     prompts: int = 0
     subagents: int = 0
     calls: int = 0
     changes: int = 0
+    receipts: int = 0
+    unread: int = 0  # lines that could not be read
+
+    def add(self, other: "ImportCounts") -> None:
+        """Add other counts to these."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class _Open(Struct, kw_only=True):
     """A run that is being recorded."""
 
-    run: Recorded
+    run: Run
     signer: Signer
     children: list[ChildHead] = field(default_factory=list)
     handoffs: list[HandoffId] = field(default_factory=list)
@@ -97,7 +105,7 @@ class _Open(Struct, kw_only=True):
 
 
 class SessionDrafts:
-    """Records what is new of one session as one tree, from its first receipt to its last."""
+    """Records the new part of one session as one tree."""
 
     def __init__(
         self,
@@ -106,34 +114,30 @@ class SessionDrafts:
         conversation: Conversation,
         *,
         by: PrincipalId,
-        newness: Newness | None = None,
+        recorded: RecordedSession | None = None,
         continues: RunId | None = None,
         files: Sequence[Path] = (),
     ) -> None:
-        self.tally = Tally()
+        self.counts = ImportCounts(sessions=1)
         self._desk = desk
         self._batch = batch
         self._conversation = conversation
         self._by = by
-        self._newness = newness or Newness()
+        self._already = recorded or RecordedSession()
         self._continues = continues
         self._files = files
-        self._messages: Mapping[str, ReasoningPlace] | None = None  # by call; read when the first one is asked for
+        self._messages: Mapping[str, ReasoningPlace] | None = None  # by call; read at the first use
         self._session = session_id_of(conversation.info.id)
         self._stated: list[Carried] = []
-        self._said_first: Prompt | Task | None = None  # what stands in the first receipt
-
-    def is_anything_new(self) -> bool:
-        """Return whether the session says anything that is not recorded yet."""
-        return self._newness.is_anything_new(self._conversation)
+        self._said_first: Prompt | Task | None = None  # the words in the first receipt
 
     def record(self, sizes: Mapping[str, int]) -> RunId:
-        """Record it; `sizes` say how far its files were read."""
+        """Record the session and return its root; `sizes` says how far its files were read."""
         main = self._conversation.main
         opened = self._start(main)
         self._steps(opened, main)
         for stray in self._conversation.strays:
-            if self._newness.is_new_run(stray):
+            if self._already.is_new_run(stray):
                 self._delegate(opened, None, stray)
         self._close(opened, Outcome.COMPLETED, main, sizes=dict(sizes))
         return opened.run.id
@@ -141,15 +145,15 @@ class SessionDrafts:
     def _start(self, main: TranscriptRun) -> _Open:
         at = self._desk.clock.now()
         run, signer = new_run_id(at), Ed25519Signer.generate()
-        # What is new may begin in the middle of what the human asked for: then those words stand at the root again.
-        first = next((step for step in main.steps if self._newness.is_new(step)), None)
+        # If the new part begins in the middle of a prompt's work, the root repeats that prompt.
+        first = next((step for step in main.steps if self._already.is_new(step)), None)
         intent = first.prompt if isinstance(first, TranscriptCall) else first
         secret = self._desk.secrets.new()
         contents = [secret, self._source_of(intent)]
         if intent is not None:
             contents.append(self._desk.text(Part.INTENT, within_limit(intent.text)))
             self._stated.append(_carried(contents[-1]))
-            self.tally.prompts += intent is first
+            self.counts.prompts += intent is first
         self._desk.secrets.keep(run, secret.body)
         body = RunStarted(
             run=run,
@@ -171,7 +175,7 @@ class SessionDrafts:
         for step in run.steps:
             if isinstance(step, Task):
                 tasks += 1
-            if not self._newness.is_new(step):
+            if not self._already.is_new(step):
                 continue
             if isinstance(step, TranscriptCall):
                 self._call(opened, step)
@@ -182,33 +186,33 @@ class SessionDrafts:
 
     def _prompt(self, opened: _Open, prompt: Prompt) -> None:
         if prompt is self._said_first:
-            return  # it stands in the first receipt
+            return  # it is in the first receipt
         words = self._desk.text(f"{Part.INTENT}.1", within_limit(prompt.text))
         item = _carried(words)
         body = RunRecorded(run=opened.run.id, by=self._by, items=(item,))
         self._add(opened, body, [words, self._source_of(prompt)])
         self._stated.append(item)
-        self.tally.prompts += 1
+        self.counts.prompts += 1
 
     def _told(self, opened: _Open, task: Task) -> None:
-        """Record what a sub-agent was told later on, by whoever started it."""
+        """Record later instructions to a sub-agent."""
         body = RunRecorded(run=opened.run.id, by=PrincipalId(f"agent:{PROGRAM}"), items=())
         words = self._desk.text("told", within_limit(task.text))
         self._add(opened, body, [words, self._source_of(task)])
 
     def _call(self, opened: _Open, call: TranscriptCall) -> None:
         for child in call.children:
-            if self._newness.is_new_run(child):
+            if self._already.is_new_run(child):
                 self._delegate(opened, call, child)
         if not call.children:
             self._tool(opened, call)
-            self.tally.calls += 1
+            self.counts.calls += 1
 
     def _tool(self, opened: _Open, call: TranscriptCall) -> None:
         use, result = call.use, call.result
         run = opened.run.id
         tool = as_agent(use.tool)
-        described = describe_call(use)
+        described = describe_arguments(use.tool, use.input)
         arguments = self._desk.json("arguments", described)
         identifier = new_call_id(self._desk.clock.now())
         if result is not None and result.denied is not None:
@@ -232,13 +236,13 @@ class SessionDrafts:
         if not requested.reads:
             opened.effects.append(identifier)
         if result is None:
-            return  # it was asked for, and nothing says what came of it
+            return  # no outcome is known
         source = self._source(key=key_of(result), at=result.at)
         if not result.ok:
             failed = ToolFailed(run=run, call=identifier, error=f"{PROGRAM}.failed")
             self._add(opened, failed, [self._desk.text("message", within_limit(result.text)), source])
             return
-        changes = changes_of(call, self._desk, identifier=identifier, run=run)
+        changes = list(changes_of(call, self._desk, identifier=identifier, run=run))
         completed = ToolCompleted(run=run, call=identifier, changes=tuple(change.changed for change in changes))
         touches = tuple(change.touch for change in changes)
         contents = [
@@ -247,10 +251,10 @@ class SessionDrafts:
             *(change.content for change in changes),
         ]
         self._add(opened, completed, contents, touches=touches)
-        self.tally.changes += len(changes)
+        self.counts.changes += len(changes)
 
     def _delegate(self, parent: _Open, call: TranscriptCall | None, child: TranscriptRun) -> None:
-        """Record a sub-agent: the offer with its exact task, its run, and how that ended."""
+        """Record a sub-agent: the offer with its exact task, its run, and its end."""
         at = self._desk.clock.now()
         handoff, run, signer = new_handoff_id(at), new_run_id(at), Ed25519Signer.generate()
         to = as_agent(child.agent_type or "subagent")
@@ -299,10 +303,10 @@ class SessionDrafts:
         self._close(opened, outcome_of(child), child)
         parent.handoffs.append(handoff)
         parent.children.append(self._batch.head(run))
-        self.tally.subagents += 1
+        self.counts.subagents += 1
 
     def _thought(self, call: TranscriptCall) -> Thought | None:
-        """Return the message that asked for a sub-agent, by its place in the transcript."""
+        """Return the message that started a sub-agent, by its place in the transcript."""
         if self._messages is None:
             self._messages = find_messages(self._files)
         place = self._messages.get(call.use.tool_use_id)
@@ -380,8 +384,8 @@ class SessionDrafts:
         *,
         parent: RunId | None = None,
         handoff: HandoffId | None = None,
-    ) -> Recorded:
-        return Recorded(
+    ) -> Run:
+        return Run(
             id=run,
             root=root,
             parent=parent,

@@ -1,1 +1,1 @@
-"""Transcripts of Claude Code: where they lie, and what they say, as values."""
+"""Reads the transcripts of Claude Code."""

@@ -1,22 +1,21 @@
-"""A session as a tree: what the human said, what the main conversation did, and what each sub-agent did for it."""
+"""A session as a tree: the human's prompts, the calls of the main conversation, and its sub-agents."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.transcripts.earlier_texts import Recall
-from batonpass.adapters.claude_code.transcripts.moved_files import Moved, find_moved
-from batonpass.adapters.claude_code.transcripts.patches import added
-from batonpass.adapters.claude_code.transcripts.transcript import DELEGATES, read_session
+from batonpass.adapters.claude_code.tool_kinds import DELEGATES
+from batonpass.adapters.claude_code.transcripts.earlier_texts import Moved, Recall, find_moved
+from batonpass.adapters.claude_code.transcripts.patches import hunks_between
+from batonpass.adapters.claude_code.transcripts.transcript import read_session
 from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, relative_path
 from batonpass.adapters.claude_code.transcripts.transcript_values import (
     FilePatch,
     LinkedBy,
-    PatchHunk,
     Prompt,
     Record,
     SaidInWords,
@@ -29,7 +28,7 @@ from batonpass.adapters.claude_code.transcripts.transcript_values import (
     ToolUse,
 )
 
-# Deeper than anybody delegates: what claims to be is put beside the tree instead of below it.
+# No real delegation is deeper; a run that claims to be is put next to the tree.
 _DEEPEST: Final = 50
 _PROBLEMS_KEPT: Final = 100
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
@@ -37,42 +36,18 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _SUREST: Final = {LinkedBy.META: 0, LinkedBy.RESULT: 1, LinkedBy.INFERRED: 2}
 
 
-class TranscriptFileChange(Struct, frozen=True, kw_only=True):
-    """What a call did to one file; `path` is relative to the project if it lies there."""
-
-    path: str
-    created: bool
-    before: str | None  # None: it was not there, or is not known
-    after: str | None  # None: not known
-    hunks: tuple[PatchHunk, ...]
-    told: bool  # by the result; else it follows from what the call was asked to do, what it had read, and its success
-
-    written: bool = False  # whole, by a call that says all of its text
-    renamed_from: str | None = None
-
-    @property
-    def before_digest(self) -> str | None:
-        """Return the sha256 of the text before."""
-        return None if self.before is None else sha256(self.before.encode()).hexdigest()
-
-    @property
-    def after_digest(self) -> str | None:
-        """Return the sha256 of the text after."""
-        return None if self.after is None else sha256(self.after.encode()).hexdigest()
-
-
 class TranscriptCall(Struct, kw_only=True, eq=False):
-    """One tool call, what came of it, and whom it started."""
+    """A tool call, its outcome, and the sub-agents it started."""
 
     use: ToolUse
-    prompt: Prompt | None  # what the human had said last when it was made; of a sub-agent, when that was started
-    result: ToolResult | None = None  # None: it has none yet, or never got one
-    changes: tuple[TranscriptFileChange, ...] = ()
+    prompt: Prompt | None  # the human's last prompt before the call; for a sub-agent, before it was started
+    result: ToolResult | None = None  # None: there is none (yet)
+    changes: tuple[FilePatch, ...] = ()
     children: list["TranscriptRun"] = field(default_factory=list)
 
     @property
     def task(self) -> str | None:
-        """Return what a sub-agent is told by this call, word for word; None if it starts none."""
+        """Return the exact prompt for the sub-agent; None if the call starts none."""
         prompt = self.use.input.get("prompt") if self.use.tool in DELEGATES else None
         return prompt if isinstance(prompt, str) else None
 
@@ -81,15 +56,15 @@ Step: TypeAlias = Prompt | Task | TranscriptCall
 
 
 class TranscriptRun(Struct, kw_only=True, eq=False):
-    """The main conversation, or a sub-agent: what it was told and what it did, in order."""
+    """The main conversation or a sub-agent: its instructions and calls, in order."""
 
     agent: str | None = None  # None for the main conversation
     agent_type: str | None = None
-    parent: TranscriptCall | None = None  # None for the main conversation, and where nobody knows
-    link: LinkedBy | None = None  # how that is known
+    parent: TranscriptCall | None = None  # None for the main conversation, or if unknown
+    link: LinkedBy | None = None  # how the parent is known
     steps: list[Step] = field(default_factory=list)
-    report: SaidInWords | None = None  # the last thing it said
-    status: str | None = None  # how it ended, if the program said so
+    report: SaidInWords | None = None  # its last words
+    status: str | None = None  # how it ended, according to the program
 
     @property
     def calls(self) -> tuple[TranscriptCall, ...]:
@@ -98,7 +73,7 @@ class TranscriptRun(Struct, kw_only=True, eq=False):
 
     @property
     def task(self) -> str | None:
-        """Return what it was told first, as it reached it; else as the call that started it says."""
+        """Return its first instructions; if they are missing, those in the call that started it."""
         first = next((step.text for step in self.steps if isinstance(step, Task)), None)
         return first if first is not None or self.parent is None else self.parent.task
 
@@ -109,33 +84,33 @@ class TranscriptRun(Struct, kw_only=True, eq=False):
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """One session: the main run and all below it; sub-agents that nobody is known to have started stand apart."""
+    """A session: the main run with everything below it, and sub-agents whose parent is unknown."""
 
     info: SessionInfo
     main: TranscriptRun
     strays: tuple[TranscriptRun, ...]
     uuids: frozenset[str]
-    copied: str | None  # the first line that was left out, because another session wrote it
+    copied: str | None  # the id of the first line that was left out because another session wrote it
     problems: tuple[SkippedLine, ...]  # the first of them
     unread: int  # how many lines could not be read
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """Return what the human said, in order."""
+        """Return the human's prompts, in order."""
         return tuple(step for step in self.main.steps if isinstance(step, Prompt))
 
     @property
     def runs(self) -> tuple[TranscriptRun, ...]:
-        """Return every run, parents before their children."""
+        """Return every run, parents before children."""
         return tuple(_below([self.main, *self.strays]))
 
 
 def read_conversation(transcript: Transcript, project: Path, *, without: Container[str] = ()) -> Conversation:
     """Return a session as a tree.
 
-    Lines `without` are left out: a session that was forked begins with copies of another's lines, under their ids.
+    Lines with ids in `without` are left out: a forked session begins with copies of another session's lines.
     """
-    building = _Building(project=project, info=_nothing(transcript))
+    building = _Building(project=project, info=SessionInfo(id=transcript.session))
     problems: list[SkippedLine] = []
     unread = 0
     copied: str | None = None
@@ -159,12 +134,8 @@ def read_conversation(transcript: Transcript, project: Path, *, without: Contain
     )
 
 
-def _nothing(transcript: Transcript) -> SessionInfo:
-    return SessionInfo(id=transcript.session, version=None, cwd=None, branch=None, first_at=None, last_at=None)
-
-
 class _Building(Struct, kw_only=True):
-    """A tree that is being put together."""
+    """A tree under construction."""
 
     project: Path
     info: SessionInfo
@@ -172,15 +143,15 @@ class _Building(Struct, kw_only=True):
     agents: dict[str, TranscriptRun] = field(default_factory=dict)
     open: dict[tuple[str | None, str], TranscriptCall] = field(
         default_factory=dict
-    )  # calls without a result, by writer and id
+    )  # calls without a result, by agent and id
     calls: dict[str, TranscriptCall] = field(default_factory=dict)  # calls that start sub-agents, by id
-    links: dict[str, SubagentLink] = field(default_factory=dict)  # the surest for each sub-agent
+    links: dict[str, SubagentLink] = field(default_factory=dict)  # the surest link of each sub-agent
     uuids: set[str] = field(default_factory=set)
-    recalled: dict[str | None, Recall] = field(default_factory=dict)  # which texts each run knows
+    recalled: dict[str | None, Recall] = field(default_factory=dict)  # the texts that each run knows
     said: Prompt | None = None
 
     def take(self, record: Record) -> None:
-        """Put one record where it belongs."""
+        """Add one record."""
         match record:
             case Prompt():
                 self.main.steps.append(record)
@@ -203,7 +174,7 @@ class _Building(Struct, kw_only=True):
             self.uuids.add(uuid)
 
     def link(self) -> tuple[TranscriptRun, ...]:
-        """Hang every sub-agent below the call that started it; return those for which there is none."""
+        """Attach every sub-agent to the call that started it; return those without one."""
         agents = sorted(self.agents.values(), key=_first_words)
         for run in agents:
             known = self.links.get(run.agent or "")
@@ -226,7 +197,7 @@ class _Building(Struct, kw_only=True):
         return strays
 
     def _add_unseen(self) -> None:
-        """Add the sub-agents of which nothing is left but what they gave back."""
+        """Add the sub-agents of which only the result is left."""
         launched = {link.tool_use_id for link in self.links.values() if link.status == "async_launched"}
         for call in self.calls.values():
             result = call.result
@@ -235,9 +206,7 @@ class _Building(Struct, kw_only=True):
             agent = f"call-{call.use.tool_use_id}"
             run = TranscriptRun(agent=agent, parent=call, link=LinkedBy.RESULT)
             if call.use.tool_use_id not in launched:
-                run.report = SaidInWords(
-                    session=result.session, agent=agent, at=result.at, text=result.text, uuid=result.uuid
-                )
+                run.report = SaidInWords(agent=agent, at=result.at, text=result.text, uuid=result.uuid)
             call.children.append(run)
             self.agents[agent] = run
 
@@ -261,48 +230,37 @@ class _Building(Struct, kw_only=True):
         recall = self.recalled.setdefault(result.agent, Recall())
         patch = recall.take(call.use, result)
         if patch is not None:
-            written = call.use.tool == "Write"
-            call.changes = (change_from(patch, self.project, told=result.patch is not None, written=written),)
+            call.changes = (relative_to(self.project, patch, written=call.use.tool == "Write"),)
         else:
             call.changes = tuple(self._moved(recall, find_moved(call.use, result, self.project)))
 
-    def _moved(self, recall: Recall, moves: Iterable[Moved]) -> Iterator[TranscriptFileChange]:
-        """Yield what a command did that moved files, or copied those whose text its run knows."""
+    def _moved(self, recall: Recall, moves: Iterable[Moved]) -> Iterator[FilePatch]:
+        """Yield the changes of a command that moved files, or copied files whose text its run knows."""
         for moved in moves:
-            text = recall.follow(moved.source, moved.path, copied=moved.copied)
+            text = recall.follow(moved)
             path = relative_path(moved.path, self.project)
             if not moved.copied:
-                source = relative_path(moved.source, self.project)
-                yield TranscriptFileChange(
-                    path=path, created=False, before=None, after=None, hunks=(), told=False, renamed_from=source
-                )
+                yield FilePatch(path=path, renamed_from=relative_path(moved.source, self.project))
             elif text is not None:
-                patch = FilePatch(path=moved.path, created=True, before=None, after=text, hunks=(added(text),))
-                yield change_from(patch, self.project, told=False, written=True)
+                yield FilePatch(path=path, created=True, after=text, hunks=hunks_between("", text), written=True)
 
     def _take_link(self, link: SubagentLink) -> None:
         known = self.links.get(link.agent, link)
         if _SUREST[link.how] < _SUREST[known.how]:
             known, link = link, known
-        # The surest says which call it was; the other may still say what that one leaves out.
-        self.links[known.agent] = SubagentLink(
-            session=known.session,
-            agent=known.agent,
-            tool_use_id=known.tool_use_id,
-            how=known.how,
-            agent_type=known.agent_type or link.agent_type,
-            prompt=known.prompt or link.prompt,
-            status=known.status or link.status,
+        # The surest link decides about the call; the other may fill in what it lacks.
+        self.links[known.agent] = replace(
+            known, agent_type=known.agent_type or link.agent_type, status=known.status or link.status
         )
 
     def _infer(self, run: TranscriptRun) -> TranscriptCall | None:
-        """Return the first call that tells a sub-agent exactly this and has started nobody."""
+        """Return the first call with exactly this task that started nobody yet."""
         task = run.task
         fitting = (call for call in self.calls.values() if call.task == task and not call.children)
         return None if task is None else min(fitting, key=lambda call: call.use.at, default=None)
 
     def _hang(self, run: TranscriptRun, call: TranscriptCall | None, how: LinkedBy) -> None:
-        # A damaged or forged link could make a run its own ancestor; then nobody is known to have started it.
+        # A damaged or forged link could make a run its own ancestor; then its parent is unknown.
         above = call
         while above is not None:
             starter = self._run(above.use.agent)
@@ -314,7 +272,7 @@ class _Building(Struct, kw_only=True):
             call.children.append(run)
 
     def _cut(self) -> None:
-        """Put beside the tree what hangs deeper in it than anybody delegates."""
+        """Detach runs that are too deep in the tree."""
         level = [self.main, *(run for run in self.agents.values() if run.parent is None)]
         depth = 0
         while level:
@@ -335,21 +293,13 @@ def _first_words(run: TranscriptRun) -> tuple[datetime, str]:
     return at, run.agent or ""
 
 
-def change_from(patch: FilePatch, project: Path, *, told: bool, written: bool) -> TranscriptFileChange:
-    """Return what a patch does to a file of a project."""
-    return TranscriptFileChange(
-        path=relative_path(patch.path, project),
-        created=patch.created,
-        before=patch.before,
-        after=patch.after,
-        hunks=patch.hunks,
-        told=told,
-        written=written,
-    )
+def relative_to(project: Path, patch: FilePatch, *, written: bool) -> FilePatch:
+    """Return a patch with its path relative to the project."""
+    return replace(patch, path=relative_path(patch.path, project), written=written)
 
 
 def _tell_prompt(run: TranscriptRun) -> None:
-    """Let the calls of sub-agents know under which of the human's words they were made."""
+    """Give the calls of sub-agents the human's prompt under which they were made."""
     waiting = [run]
     while waiting:
         for call in waiting.pop().calls:

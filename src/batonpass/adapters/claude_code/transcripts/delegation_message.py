@@ -1,27 +1,27 @@
-"""Which message of a transcript started a sub-agent, and where it stands: what a model thought when it handed on."""
+"""Finds the message in a transcript that started a sub-agent: the model's reasoning when it delegated."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from batonpass.adapters.claude_code.transcripts.transcript import DELEGATES
+from batonpass.adapters.claude_code.tool_kinds import DELEGATES
 from batonpass.adapters.claude_code.transcripts.transcript_lines import PlacedLine, find_last_placed, find_placed
 from batonpass.handoff.tools.json_values import readable
 from batonpass.model.base.ids import Digest
 from batonpass.model.bodies.reasoning import ReasoningPlace
 
-# A line is written just before its call is told of: it stands at the very end, behind at most a few others.
+# The line is written just before the hook is called, so it is near the end.
 _TAIL: Final = 512 * 1024
 _CALLED: Final = b'"tool_use"'
-_LONGEST_NAME: Final = 256  # of a message: more is no name, and nobody looks for it
+_LONGEST_NAME: Final = 256  # a longer id is not valid
 
 
 def find_message(path: Path | None, call: str, *, or_last: bool = False) -> ReasoningPlace | None:
-    """Return where the message with a call stands, near the end of a transcript; None if it is not there.
+    """Return the place of the message with a call, near the end of a transcript; None if it is not there.
 
-    Claude Code may tell of a call before it has written it down: with `or_last` the last message of the model counts
-    instead, which is what it had thought until then.
+    Claude Code may report a call before it has written it. With `or_last`, the model's last message counts instead: it
+    is the reasoning up to then.
     """
     if path is None:
         return None
@@ -35,7 +35,7 @@ def find_message(path: Path | None, call: str, *, or_last: bool = False) -> Reas
 
 
 def find_messages(paths: Iterable[Path]) -> dict[str, ReasoningPlace]:
-    """Return where the messages stand that started sub-agents, by the ids of their calls."""
+    """Return the places of the messages that started sub-agents, by the ids of their calls."""
     return {
         call: _place(path, placed)
         for path in paths

@@ -1,31 +1,50 @@
-"""The texts that a run had before it: what it read and wrote, so that what it changed in them can be placed."""
+"""Remembers the texts that a run read and wrote, so that its later changes to them can be placed."""
 
+import os
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
-from batonpass.adapters.claude_code.transcripts.patches import EDITORS, patch_of_input
-from batonpass.adapters.claude_code.transcripts.transcript_values import FilePatch, ToolResult, ToolUse
+from msgspec import Struct
 
-# As the program numbers lines; older versions wrote an arrow.
+from batonpass.adapters.claude_code.tool_kinds import EDITORS
+from batonpass.adapters.claude_code.transcripts.patches import patch_of_input
+from batonpass.adapters.claude_code.transcripts.transcript_values import FilePatch, ToolResult, ToolUse
+from batonpass.attribution.worktree.write_intent import FileAct
+from batonpass.handoff.shell.command_intent import shell_intent
+
+# The program's line numbers; older versions wrote an arrow.
 _NUMBERED: Final = re.compile(r" *(\d+)(?:\t|→)(.*)")
 _CREATED: Final = "File created successfully"
 
-# Said of a file that nobody else has changed since the run read it. The program edits others too, and then says less.
+# Said of a file that nobody else changed since the run read it. The program edits other files too, without this note.
 _CURRENT: Final = "file state is current in your context"
 
-# Beyond these the program shows a part of a file, or of a line, without saying so in a way that we rely on.
+# Beyond these the program shows only part of a file or line, without a reliable notice.
 _MOST_LINES: Final = 2000
 _LONGEST_LINE: Final = 2000
 
+_SHELL: Final = "Bash"
+_DOUBTS: Final = ("||", "if ", "for ", "while ", "case ")  # such a command may succeed without doing everything
+
+
+class Moved(Struct, frozen=True):
+    """A file that was moved or copied; both paths are absolute."""
+
+    source: str
+    path: str
+    copied: bool
+
 
 class Recall:
-    """What one run knows of files: what it read or wrote last, as long as the program says that it is still so."""
+    """The files as one run last read or wrote them, as long as the program says that they are unchanged."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
     def take(self, use: ToolUse, result: ToolResult) -> FilePatch | None:
-        """Learn from a call and its result; return what the call did to a file, if it did anything that we know."""
+        """Learn from a call and its result; return the change that the call made to a file, if it is known."""
         path = use.input.get("file_path")
         if not result.ok or not isinstance(path, str):
             return None
@@ -41,10 +60,10 @@ class Recall:
         self._keep(path, None if patch is None else patch.after)
         return patch
 
-    def follow(self, source: str, path: str, *, copied: bool) -> str | None:
-        """Learn that a file was moved or copied; return its text, if it is known."""
-        text = self._texts.get(source) if copied else self._texts.pop(source, None)
-        self._keep(path, text)
+    def follow(self, moved: Moved) -> str | None:
+        """Learn that a file was moved or copied; return its text if it is known."""
+        text = self._texts.get(moved.source) if moved.copied else self._texts.pop(moved.source, None)
+        self._keep(moved.path, text)
         return text
 
     def _keep(self, path: str, text: str | None) -> None:
@@ -55,7 +74,7 @@ class Recall:
 
 
 def read_numbered(shown: str) -> str | None:
-    """Return the text that was shown with numbered lines; None unless all of it was certainly shown."""
+    """Return the text that was shown with numbered lines; None unless it certainly is the whole file."""
     lines: list[str] = []
     rest = shown.split("\n")
     for line in rest:
@@ -69,3 +88,20 @@ def read_numbered(shown: str) -> str | None:
     if len(lines) >= _MOST_LINES or any(len(line) >= _LONGEST_LINE for line in lines):
         return None
     return "\n".join(lines)
+
+
+def find_moved(use: ToolUse, result: ToolResult, project: Path) -> Iterator[Moved]:
+    """Yield the files that a successful command moved or copied by name within the project.
+
+    A transcript has nothing about the effects of a shell but its command.
+    """
+    command = use.input.get("command")
+    if use.tool != _SHELL or not result.ok or not isinstance(command, str) or any(one in command for one in _DOUBTS):
+        return
+    root = project.resolve()
+    for write in shell_intent(command, use.cwd or root, root).writes:
+        if write.act not in {FileAct.MOVES, FileAct.COPIES} or write.source is None or os.path.isabs(write.source):  # noqa: PTH117 - a text
+            continue
+        # The files in a directory are unknown, and a pattern names several.
+        if not (root / write.path).is_dir() and not set("*?[").intersection(write.path + write.source):
+            yield Moved(str(root / write.source), str(root / write.path), write.act is FileAct.COPIES)

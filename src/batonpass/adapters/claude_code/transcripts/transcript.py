@@ -1,4 +1,4 @@
-"""Reading transcripts: line by line, into typed values. What is damaged is reported and skipped; nothing is guessed."""
+"""Reads transcripts line by line into typed records. Damaged lines are reported and skipped; nothing is guessed."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
+from batonpass.adapters.claude_code.tool_kinds import DELEGATES
 from batonpass.adapters.claude_code.transcripts.patches import read_patch
 from batonpass.adapters.claude_code.transcripts.transcript_lines import (
     Attachment,
@@ -32,15 +33,13 @@ from batonpass.adapters.claude_code.transcripts.transcript_values import (
     ToolUse,
 )
 
-# The tool that starts a sub-agent, by its names over time.
-DELEGATES: Final = frozenset({"Agent", "Task"})
-
 _INTERRUPTED: Final = "interrupted"
 _LARGEST_META: Final = 1024 * 1024
+NO_META: Final = (OSError, msgspec.MsgspecError, ValueError, RecursionError)
 _FIRST_LINES: Final = 16
 _UNKNOWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-# Before lines said where they came from, these beginnings told what the program wrote from what a human did.
+# Old lines do not say where they come from; these prefixes mark text of the program.
 WRITTEN_BY_PROGRAM: Final = (
     "<local-command-",
     "<bash-",
@@ -62,18 +61,20 @@ _NOTICE: Final = re.compile(r"<(task-id|tool-use-id|status)>([^<]{1,200})</\1>")
 
 
 def read_session(transcript: Transcript) -> Iterator[Record | SkippedLine]:
-    """Yield everything that a session's files say, the main conversation first, and last what the session is."""
-    about = _About(session=transcript.session)
-    yield from _read_file(transcript.main, about, agent=None)
-    for agent, path in transcript.agents.items():
-        yield from _read_meta(path, transcript.session, agent)
-        yield from _read_file(path, about, agent=agent)
-    yield about.info()
+    """Yield all records of a session: the main conversation, its sub-agents, and last the session itself."""
+    version: str | None = None
+    for agent, path in ((None, transcript.main), *transcript.agents.items()):
+        if agent is not None:
+            yield from _read_meta(path, agent)
+        reading = _Reading(agent=agent)
+        yield from _read_file(path, reading)
+        version = reading.version or version
+    yield SessionInfo(id=transcript.session, version=version)
 
 
 def find_last_results(path: Path, size: int) -> Iterator[ToolResult]:
-    """Yield what the last so many bytes of a file say about how calls ended."""
-    reading = _Reading(session="", agent=None)
+    """Yield the outcomes of calls in the last bytes of a file."""
+    reading = _Reading(agent=None)
     for line in find_last_lines(path, size):
         if line.type == "user" and line.message is not None:
             yield from (
@@ -86,10 +87,10 @@ def find_last_results(path: Path, size: int) -> Iterator[ToolResult]:
 
 
 def read_first_words(path: Path | None) -> str | None:
-    """Return what a sub-agent was told first; None if its file does not say so, or not near its beginning."""
+    """Return the first instructions of a sub-agent; None if they are not near the beginning of its file."""
     if path is None:
         return None
-    reading = _Reading(session="", agent="")
+    reading = _Reading(agent="")
     try:
         for found in islice(find_lines(path), _FIRST_LINES):
             if not isinstance(found, SkippedLine) and found[1].type == "user":
@@ -101,55 +102,25 @@ def read_first_words(path: Path | None) -> str | None:
     return None
 
 
-class _About(Struct):
-    """What the lines of a session say about the session."""
-
-    session: str
-    version: str | None = None
-    cwd: str | None = None
-    branch: str | None = None
-    first_at: datetime | None = None
-    last_at: datetime | None = None
-
-    def take(self, line: TranscriptLine, at: datetime | None) -> None:
-        self.version = line.version or self.version
-        self.cwd = self.cwd or line.cwd
-        self.branch = line.git_branch or self.branch
-        if at is not None:
-            self.first_at = at if self.first_at is None else min(at, self.first_at)
-            self.last_at = at if self.last_at is None else max(at, self.last_at)
-
-    def info(self) -> SessionInfo:
-        return SessionInfo(
-            id=self.session,
-            version=self.version,
-            cwd=self.cwd,
-            branch=self.branch,
-            first_at=self.first_at,
-            last_at=self.last_at,
-        )
-
-
 class _Reading(Struct):
-    """What is remembered of a file's earlier lines: calls that wait for their results, and who said what."""
+    """State from earlier lines of a file: open calls, and the writers of lines."""
 
-    session: str
     agent: str | None
-    tools: dict[str, str] = field(default_factory=dict)  # by the id of a call that has no result yet
-    sidechains: dict[str, str] = field(default_factory=dict)  # which sub-agent wrote a line, by the line's uuid
-    caveat: str | None = None  # the line that said: what follows was a local command
+    version: str | None = None
+    tools: dict[str, str] = field(default_factory=dict)  # by the id of a call without a result
+    sidechains: dict[str, str] = field(default_factory=dict)  # the sub-agent that wrote a line, by the line's uuid
+    caveat: str | None = None  # the line that announces a local command
 
 
 class _Stamp(Struct, frozen=True):
-    """Of a line: who wrote it, when, and its id."""
+    """Writer, time and id of a line."""
 
     agent: str | None
     at: datetime
     uuid: str
 
 
-def _read_file(path: Path, about: _About, *, agent: str | None) -> Iterator[Record | SkippedLine]:
-    reading = _Reading(session=about.session, agent=agent)
+def _read_file(path: Path, reading: _Reading) -> Iterator[Record | SkippedLine]:
     last_at: datetime | None = None
     try:
         for found in find_lines(path):
@@ -157,7 +128,7 @@ def _read_file(path: Path, about: _About, *, agent: str | None) -> Iterator[Reco
                 yield found
                 continue
             number, line = found
-            about.take(line, line.at)
+            reading.version = line.version or reading.version
             last_at = line.at or last_at
             uuid = line.uuid or f"{path.name}:{number}"
             yield from _read_line(line, reading, _Stamp(_writer(line, reading, uuid), last_at or _UNKNOWN, uuid))
@@ -167,7 +138,7 @@ def _read_file(path: Path, about: _About, *, agent: str | None) -> Iterator[Reco
 
 def _read_line(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iterator[Record]:
     if line.attachment is not None:
-        yield from _read_attachment(line.attachment, reading, stamp)
+        yield from _read_attachment(line.attachment, stamp)
     elif line.message is None:
         return
     elif line.type == "assistant":
@@ -181,9 +152,9 @@ def _read_line(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iterat
 
 
 def _writer(line: TranscriptLine, reading: _Reading, uuid: str) -> str | None:
-    """Return which sub-agent wrote a line; None for the main conversation.
+    """Return the sub-agent that wrote a line; None for the main conversation.
 
-    Older versions kept sub-agents in the main file: a chain of lines for each, that hangs from its own first line.
+    Older versions kept sub-agents in the main file, each as a chain of lines from its own first line.
     """
     if reading.agent is not None or not line.is_sidechain:
         return reading.agent
@@ -199,14 +170,12 @@ def _read_answer(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iter
             case {"type": "tool_use", "id": str(call), "name": str(tool), "input": dict(given)}:
                 reading.tools[call] = tool
                 yield ToolUse(
-                    session=reading.session,
                     agent=stamp.agent,
                     tool=tool,
                     input=given,
                     tool_use_id=call,
                     at=stamp.at,
                     uuid=stamp.uuid,
-                    parent=line.parent_uuid,
                     cwd=line.cwd,
                 )
             case {"type": "text", "text": str(text)} if text.strip():
@@ -214,9 +183,7 @@ def _read_answer(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iter
             case _:
                 continue
     if words:
-        yield SaidInWords(
-            session=reading.session, agent=stamp.agent, at=stamp.at, text="\n".join(words), uuid=stamp.uuid
-        )
+        yield SaidInWords(agent=stamp.agent, at=stamp.at, text="\n".join(words), uuid=stamp.uuid)
 
 
 def _read_result(
@@ -234,16 +201,13 @@ def _read_result(
     kept = line.tool_use_result
     if tool in DELEGATES and isinstance(kept, dict) and isinstance(kept.get("agentId"), str):
         yield SubagentLink(
-            session=reading.session,
             agent=kept["agentId"],
             tool_use_id=call,
             how=LinkedBy.RESULT,
             agent_type=_string(kept.get("agentType")),
-            prompt=_string(kept.get("prompt")),
             status=_string(kept.get("status")),
         )
     yield ToolResult(
-        session=reading.session,
         agent=stamp.agent,
         tool_use_id=call,
         ok=ok,
@@ -251,35 +215,34 @@ def _read_result(
         uuid=stamp.uuid,
         text=text,
         patch=read_patch(tool, kept) if ok else None,
-        error=None if ok else text,
         denied=None if ok else _denied(line, text),
         unknown=line.tool_denial_kind == _INTERRUPTED,
     )
 
 
 def _denied(line: TranscriptLine, text: str) -> str | None:
-    """Return who or what refused a call; None if it was made, or begun."""
+    """Return who or what denied a call; None if it was made or started."""
     if line.tool_denial_kind is not None:
         return None if line.tool_denial_kind == _INTERRUPTED else line.tool_denial_kind
     return next((kind for beginning, kind in _REFUSED if text.startswith(beginning)), None)
 
 
 def _read_words(line: TranscriptLine, reading: _Reading, stamp: _Stamp) -> Iterator[Record]:
-    """Yield what was said to the model: the task of a sub-agent, the human's words, or how a sub-agent ended."""
+    """Yield words to the model: a sub-agent's task, the human's prompt, or a notice that a sub-agent ended."""
     text = text_of(line.message.content if line.message is not None else "")
     if stamp.agent is not None:
         if not line.is_meta and text.strip():
-            yield Task(session=reading.session, agent=stamp.agent, at=stamp.at, text=text, uuid=stamp.uuid)
+            yield Task(agent=stamp.agent, at=stamp.at, text=text, uuid=stamp.uuid)
         return
     if text.startswith("<task-notification>"):
-        yield from _read_notice(text, reading, stamp.at)
+        yield from _read_notice(text)
     if text.startswith(("<local-command-caveat>", WRITTEN_BY_PROGRAM[-1])):
         reading.caveat = stamp.uuid
     if line.is_meta or line.is_compact_summary or line.is_visible_in_transcript_only:
         return
     said = _said_by_human(line, reading, text)
     if said is not None and said.strip():
-        yield Prompt(session=reading.session, at=stamp.at, text=said, uuid=stamp.uuid, prompt_id=line.prompt_id)
+        yield Prompt(at=stamp.at, text=said, uuid=stamp.uuid, prompt_id=line.prompt_id)
 
 
 def _said_by_human(line: TranscriptLine, reading: _Reading, text: str) -> str | None:
@@ -289,67 +252,60 @@ def _said_by_human(line: TranscriptLine, reading: _Reading, text: str) -> str | 
         return None if line.prompt_source == "system" else text
     if name := _COMMAND.search(text[:10_000]):
         if line.parent_uuid is not None and line.parent_uuid == reading.caveat:
-            return None  # /model, /compact and their like ask nothing of the model
+            return None  # commands like /model and /compact are not for the model
         arguments = _ARGUMENTS.search(text)
         return f"{name[1]} {arguments[1] if arguments else ''}".strip()
     return None if text.startswith(WRITTEN_BY_PROGRAM) else text
 
 
-def _read_attachment(
-    attachment: Attachment,
-    reading: _Reading,
-    stamp: _Stamp,
-) -> Iterator[Record]:
-    """Yield what was queued while the model was at work: a human's words, or how a sub-agent ended."""
+def _read_attachment(attachment: Attachment, stamp: _Stamp) -> Iterator[Record]:
+    """Yield what was queued while the model worked: the human's words, or a notice that a sub-agent ended."""
     if attachment.type != "queued_command" or stamp.agent is not None:
         return
     text = text_of(attachment.prompt)
     if text.startswith("<task-notification>"):
-        yield from _read_notice(text, reading, stamp.at)
+        yield from _read_notice(text)
     elif attachment.mode == "prompt" and (attachment.origin is None or attachment.origin.kind in {None, "human"}):
-        yield Prompt(session=reading.session, at=stamp.at, text=text, uuid=stamp.uuid)
+        yield Prompt(at=stamp.at, text=text, uuid=stamp.uuid)
 
 
-def _read_notice(text: str, reading: _Reading, at: datetime) -> Iterator[SubagentEnded]:
+def _read_notice(text: str) -> Iterator[SubagentEnded]:
     facts = notice_of(text)
     if "task-id" in facts and "status" in facts:
         yield SubagentEnded(
-            session=reading.session,
             agent=facts["task-id"],
             tool_use_id=facts.get("tool-use-id"),
             status=facts["status"],
-            at=at,
         )
 
 
 def notice_of(text: str) -> dict[str, str]:
-    """Return what a notice says about whoever stopped."""
-    # The head of a notice is the program's; what the sub-agent said follows, and could repeat the tags.
+    """Return the facts in a notice about a background task."""
+    # Only the head of a notice is the program's: the sub-agent's words follow, and may contain the same tags.
     facts: dict[str, str] = {}
     for name, value in _NOTICE.findall(text.partition("<result>")[0]):
         facts.setdefault(name, value)
     return facts
 
 
-def _read_meta(path: Path, session: str, agent: str) -> Iterator[SubagentLink | SkippedLine]:
-    """Yield what the file beside a sub-agent's transcript says; there is none in older versions."""
-    meta = path.with_name(f"{path.stem}.meta.json")
+def read_meta(path: Path) -> dict[str, Any]:
+    """Return the file next to a sub-agent's transcript if it names a call; else nothing. Raises one of `NO_META`."""
+    with path.with_name(f"{path.stem}.meta.json").open("rb") as file:
+        found = msgspec.json.decode(file.read(_LARGEST_META))
+    return found if isinstance(found, dict) and isinstance(found.get("toolUseId"), str) else {}
+
+
+def _read_meta(path: Path, agent: str) -> Iterator[SubagentLink | SkippedLine]:
     try:
-        with meta.open("rb") as file:
-            found = msgspec.json.decode(file.read(_LARGEST_META))
+        found = read_meta(path)
     except FileNotFoundError:
+        return  # as in older versions
+    except NO_META:
+        yield SkippedLine(path=path.with_name(f"{path.stem}.meta.json"), line=1, what="is not JSON")
         return
-    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
-        yield SkippedLine(path=meta, line=1, what="is not JSON")
-        return
-    if isinstance(found, dict) and isinstance(found.get("toolUseId"), str):
-        yield SubagentLink(
-            session=session,
-            agent=agent,
-            tool_use_id=found["toolUseId"],
-            how=LinkedBy.META,
-            agent_type=_string(found.get("agentType")),
-        )
+    if found:
+        agent_type = _string(found.get("agentType"))
+        yield SubagentLink(agent=agent, tool_use_id=found["toolUseId"], how=LinkedBy.META, agent_type=agent_type)
 
 
 def _blocks(line: TranscriptLine) -> list[dict[str, Any]]:
@@ -358,7 +314,7 @@ def _blocks(line: TranscriptLine) -> list[dict[str, Any]]:
 
 
 def text_of(content: object) -> str:
-    """Return the words of a message or of a result; pictures and the like are named, not shown."""
+    """Return the words of a message or result; other content is named, such as `[image]`."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

@@ -1,4 +1,4 @@
-"""The lines of a transcript: one at a time, whatever they hold. Nothing here trusts what it reads."""
+"""Reads the lines of a transcript one at a time. No line is trusted to be well-formed."""
 
 import contextlib
 import json
@@ -13,50 +13,47 @@ from msgspec import Struct
 
 from batonpass.adapters.claude_code.transcripts.transcript_values import SkippedLine
 
-# Longer than anything that was seen, by far; a line without an end must not take all the memory.
+# Far longer than any line seen so far; an endless line must not exhaust the memory.
 _LONGEST: Final = 64 * 1024 * 1024
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-# The others (snapshots, requests, progress, titles, and whatever comes next) say nothing that we keep.
+# All other kinds (snapshots, requests, progress, titles, future ones) contain nothing that we keep.
 _USED: Final = frozenset({"user", "assistant", "attachment"})
-
-
 _FIRST_LINES: Final = 64
+_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class PlacedLine(Struct, frozen=True, kw_only=True):
-    """A line with its place in its file; `data` is all of it but its end."""
+    """A line and its position in the file; `data` is the line without its newline."""
 
     line: "TranscriptLine"
     data: bytes
-    offset: int  # where it begins, in bytes
-    number: int | None = None  # from 1; None: only the end of the file was read
+    offset: int  # in bytes
+    number: int | None = None  # line number from 1; None if only the end of the file was read
 
 
-class _Kind(msgspec.Struct):
+class _Kind(Struct):
     type: str | None = None
 
 
-class _Time(msgspec.Struct):
+class _Time(Struct):
     timestamp: str | None = None
 
 
-class TranscriptMessage(msgspec.Struct):
-    """What was said, by whom."""
+class TranscriptMessage(Struct):
+    """The message of a line."""
 
-    role: str | None = None
     content: str | list[dict[str, Any]] = ""
-    stop_reason: str | None = None
 
 
-class MessageOrigin(msgspec.Struct):
-    """Who put a message into the conversation."""
+class MessageOrigin(Struct):
+    """Where a message comes from."""
 
     kind: str | None = None
 
 
-class Attachment(msgspec.Struct, rename={"mode": "commandMode"}):
-    """What was put beside the conversation; of interest if a human typed it while the model was at work."""
+class Attachment(Struct, rename={"mode": "commandMode"}):
+    """Something attached to the conversation, such as words typed while the model was working."""
 
     type: str | None = None
     prompt: str | list[dict[str, Any]] = ""
@@ -64,18 +61,16 @@ class Attachment(msgspec.Struct, rename={"mode": "commandMode"}):
     origin: MessageOrigin | None = None
 
 
-class TranscriptLine(msgspec.Struct, rename="camel"):
-    """The fields of a line that we use. All may be missing: other versions wrote other lines."""
+class TranscriptLine(Struct, rename="camel"):
+    """The fields of a line that we use. Any may be missing, depending on the version that wrote it."""
 
     type: str
     uuid: str | None = None
     parent_uuid: str | None = None
-    session_id: str | None = None
     agent_id: str | None = None
     timestamp: str | None = None
     cwd: str | None = None
     version: str | None = None
-    git_branch: str | None = None
     is_sidechain: bool = False
     is_meta: bool = False
     is_compact_summary: bool = False
@@ -90,7 +85,7 @@ class TranscriptLine(msgspec.Struct, rename="camel"):
 
     @property
     def at(self) -> datetime | None:
-        """Return when it was written, if it says so in a way that can be read."""
+        """Return when the line was written; None if that cannot be read."""
         return read_time(self.timestamp)
 
 
@@ -100,7 +95,7 @@ _DECODE_LINE: Final = msgspec.json.Decoder(TranscriptLine).decode
 
 
 def read_time(text: str | None) -> datetime | None:
-    """Return a time in UTC; None if it is none, or lies before the epoch."""
+    """Return a time in UTC; None if it is invalid or before the epoch."""
     if text is None:
         return None
     try:
@@ -112,25 +107,18 @@ def read_time(text: str | None) -> datetime | None:
 
 
 def find_lines(path: Path) -> Iterator[tuple[int, TranscriptLine] | SkippedLine]:
-    """Yield the lines of a transcript that we use, with their numbers, and what could not be read.
+    """Yield the used lines of a transcript with their numbers, and those that could not be read.
 
-    A last line without an end is still being written: it is used if it is whole, and else left for the next time.
+    A last line without a newline is still being written: it is used if it is complete, else left for the next time.
     """
-    with path.open("rb") as file:
-        number = 0
-        while data := file.readline(_LONGEST):
-            number += 1
-            ended = data.endswith(b"\n")
-            if len(data) == _LONGEST and not ended:
-                _skip(file)
-                yield SkippedLine(path=path, line=number, what=f"is longer than {_LONGEST >> 20} MiB")
-                continue
-            if not data.strip():
-                continue
+    for number, _, data in _raw_lines(path):
+        if data is None:
+            yield SkippedLine(path=path, line=number, what=f"is longer than {_LONGEST >> 20} MiB")
+        elif data.strip():
             try:
                 line = _read(data)
-            except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-                if ended:
+            except _UNREADABLE as error:
+                if data.endswith(b"\n"):
                     yield SkippedLine(path=path, line=number, what=_why(error))
                 continue
             if line is not None:
@@ -138,12 +126,12 @@ def find_lines(path: Path) -> Iterator[tuple[int, TranscriptLine] | SkippedLine]
 
 
 def find_last_lines(path: Path, size: int) -> Iterator[TranscriptLine]:
-    """Yield those lines that we use of the last so many bytes of a transcript; what cannot be read is passed over."""
+    """Yield the used lines in the last bytes of a transcript; unreadable ones are skipped."""
     return (placed.line for placed in find_last_placed(path, size))
 
 
 def find_last_placed(path: Path, size: int) -> Iterator[PlacedLine]:
-    """Yield those lines that we use of the last so many bytes of a transcript, with where they begin."""
+    """Yield the used lines in the last bytes of a transcript, with their offsets."""
     try:
         with path.open("rb") as file:
             length = file.seek(0, os.SEEK_END)
@@ -151,64 +139,59 @@ def find_last_placed(path: Path, size: int) -> Iterator[PlacedLine]:
             tail = file.read(size)
     except OSError:
         return
-    # The first one is cut, unless all of the file was read.
+    # The first line is cut off, unless the whole file was read.
     offset = max(0, length - size)
     for number, data in enumerate(tail.split(b"\n")):
         if number or length <= size:
-            with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
+            with contextlib.suppress(*_UNREADABLE):
                 if data.strip() and (line := _read(data)) is not None:
                     yield PlacedLine(line=line, data=data, offset=offset)
         offset += len(data) + 1
 
 
 def find_placed(path: Path, mention: bytes) -> Iterator[PlacedLine]:
-    """Yield those lines of a transcript that we use and that mention something; what cannot be read is passed over."""
-    try:
-        with path.open("rb") as file:
-            number = offset = 0
-            while data := file.readline(_LONGEST):
-                number += 1
-                if len(data) == _LONGEST and not data.endswith(b"\n"):
-                    _skip(file)
-                elif mention in data:
-                    with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
-                        if (line := _read(data)) is not None:
-                            yield PlacedLine(line=line, data=data.removesuffix(b"\n"), offset=offset, number=number)
-                offset = file.tell()
-    except OSError:
-        return
+    """Yield the used lines of a transcript that contain these bytes; unreadable ones are skipped."""
+    with contextlib.suppress(OSError):
+        for number, offset, data in _raw_lines(path):
+            if data is not None and mention in data:
+                with contextlib.suppress(*_UNREADABLE):
+                    if (line := _read(data)) is not None:
+                        yield PlacedLine(line=line, data=data.removesuffix(b"\n"), offset=offset, number=number)
 
 
 def find_uuids(path: Path) -> Iterator[str]:
-    """Yield the ids of the lines of a transcript that we use."""
-    try:
+    """Yield the ids of the used lines of a transcript."""
+    with contextlib.suppress(OSError):
         for found in find_lines(path):
             if not isinstance(found, SkippedLine) and found[1].uuid is not None:
                 yield found[1].uuid
-    except OSError:
-        return
 
 
 def began_at(path: Path) -> datetime:
-    """Return the first time that stands in a transcript, whatever line it is on; the epoch if there is none."""
-    try:
-        with path.open("rb") as file:
-            for _ in range(_FIRST_LINES):
-                with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
-                    if (at := read_time(_DECODE_TIME(file.readline(_LONGEST)).timestamp)) is not None:
-                        return at
-    except OSError:
-        pass
+    """Return the first time in a transcript, on any of its first lines; the epoch if there is none."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        for _ in range(_FIRST_LINES):
+            with contextlib.suppress(*_UNREADABLE):
+                if (at := read_time(_DECODE_TIME(file.readline(_LONGEST)).timestamp)) is not None:
+                    return at
     return _EPOCH
 
 
-def _skip(file: Any) -> None:  # noqa: ANN401 - an open file
-    while (rest := file.readline(_LONGEST)) and not rest.endswith(b"\n"):
-        pass
+def _raw_lines(path: Path) -> Iterator[tuple[int, int, bytes | None]]:
+    """Yield the lines of a file with number and offset; None for one that is too long."""
+    with path.open("rb") as file:
+        number = offset = 0
+        while data := file.readline(_LONGEST):
+            number += 1
+            is_cut = len(data) == _LONGEST and not data.endswith(b"\n")
+            while is_cut and (rest := file.readline(_LONGEST)) and not rest.endswith(b"\n"):
+                pass
+            yield number, offset, None if is_cut else data
+            offset = file.tell()
 
 
 def _read(data: bytes) -> TranscriptLine | None:
-    """Return a line if it is of a kind that we use. Raises `ValueError` and its kin."""
+    """Return a line if its kind is used. Raises one of `_UNREADABLE`."""
     try:
         if not _is_used(data):
             return None
@@ -216,7 +199,7 @@ def _read(data: bytes) -> TranscriptLine | None:
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        # JavaScript cuts texts between two halves of a character and writes the half, which is not Unicode.
+        # JavaScript may cut a text inside a surrogate pair and write half of it, which is not valid Unicode.
         mended = _mended(data)
         return _DECODE_LINE(mended) if _is_used(mended) else None
 
@@ -225,7 +208,7 @@ def _is_used(data: bytes) -> bool:
     try:
         return _DECODE_KIND(data).type in _USED
     except msgspec.ValidationError:
-        return False  # a kind that is no text, or no object at all: of a version to come, or nobody's
+        return False  # not an object, or a kind that is not text
 
 
 def _mended(data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What a transcript says, as values. Every text in them was written by a person, a model or a tool: data, no more."""
+"""The records of a transcript as values. Every text in them was written by a person, a model or a tool: it is data."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,17 +10,17 @@ from msgspec import Struct
 
 
 class LinkedBy(StrEnum):
-    """How we know which call started a sub-agent, the surest first."""
+    """How it is known which call started a sub-agent, surest first."""
 
-    META = "meta"  # the file beside its transcript says so
+    META = "meta"  # the file next to its transcript says so
     RESULT = "result"  # the result of the call names it
-    INFERRED = "inferred"  # its task is, word for word, the prompt of a call that nobody else answers
+    INFERRED = "inferred"  # its task equals the prompt of a call that started nobody else
 
 
 class PatchHunk(Struct, frozen=True, kw_only=True):
-    """Lines that were replaced; each begins with a blank, `-` or `+`.
+    """Replaced lines, each prefixed by a blank, `-` or `+`.
 
-    A side begins at a line, counted from 1; one without lines, after a line. A place that nobody noted down is None.
+    A start is a line number from 1; for a side without lines, the line before. None if the position is unknown.
     """
 
     old_start: int | None
@@ -29,40 +29,36 @@ class PatchHunk(Struct, frozen=True, kw_only=True):
 
 
 class FilePatch(Struct, frozen=True, kw_only=True):
-    """What a call did to one file, as far as its result says."""
+    """A change of one file by a call. In a `Conversation` the path is relative to the project if it is inside."""
 
     path: str
-    created: bool
-    before: str | None  # None: it was not there, or is not known
-    after: str | None  # None: not known
-    hunks: tuple[PatchHunk, ...]
+    created: bool = False
+    before: str | None = None  # None: it did not exist, or is unknown
+    after: str | None = None  # None: unknown
+    hunks: tuple[PatchHunk, ...] = ()
+    written: bool = False  # completely, by a call whose arguments have the whole text
+    renamed_from: str | None = None
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """A session, once all of its lines were read."""
+    """A session, after all its lines were read."""
 
     id: str
-    version: str | None  # of the program that wrote the last line
-    cwd: str | None  # where it began
-    branch: str | None
-    first_at: datetime | None
-    last_at: datetime | None
+    version: str | None = None  # of the program that wrote the last line
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
-    """What the human said."""
+    """Words of the human."""
 
-    session: str
     at: datetime
     text: str
     uuid: str
-    prompt_id: str | None = None  # under which hooks were told of it
+    prompt_id: str | None = None  # the id that hooks get for the same words
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """What a sub-agent was told; the first one is its task."""
+    """Words to a sub-agent; the first are its task."""
 
-    session: str
     agent: str
     at: datetime
     text: str
@@ -70,9 +66,8 @@ class Task(Struct, frozen=True, kw_only=True):
 
 
 class SaidInWords(Struct, frozen=True, kw_only=True):
-    """What the model said in words."""
+    """Words of the model; `agent` is None in the main conversation."""
 
-    session: str
     agent: str | None
     at: datetime
     text: str
@@ -80,23 +75,20 @@ class SaidInWords(Struct, frozen=True, kw_only=True):
 
 
 class ToolUse(Struct, frozen=True, kw_only=True):
-    """A call that the model asked for; `agent` is None in the main conversation."""
+    """A call that the model made; `agent` is None in the main conversation."""
 
-    session: str
     agent: str | None
     tool: str
     input: Mapping[str, Any]
     tool_use_id: str
     at: datetime
     uuid: str
-    parent: str | None
-    cwd: str | None = None  # where it was made
+    cwd: str | None = None
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
-    """What came of a call."""
+    """The outcome of a call."""
 
-    session: str
     agent: str | None
     tool_use_id: str
     ok: bool
@@ -104,35 +96,30 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     uuid: str
     text: str
     patch: FilePatch | None = None
-    error: str | None = None  # its words, if it failed or was refused
-    denied: str | None = None  # who or what refused it: then it was not made
-    unknown: bool = False  # the program died during the call: these are its words about that, and no outcome
+    denied: str | None = None  # who or what denied the call, if it was not made
+    unknown: bool = False  # the program died during the call: the text reports that and is no outcome
 
 
 class SubagentLink(Struct, frozen=True, kw_only=True):
-    """Which call started a sub-agent."""
+    """The call that started a sub-agent."""
 
-    session: str
     agent: str
     tool_use_id: str
     how: LinkedBy
     agent_type: str | None = None
-    prompt: str | None = None
-    status: str | None = None  # as the result says: completed, or launched and left running
+    status: str | None = None  # from the result: completed, or launched in the background
 
 
 class SubagentEnded(Struct, frozen=True, kw_only=True):
-    """A sub-agent that was left running reported that it stopped."""
+    """A notice that a sub-agent in the background stopped."""
 
-    session: str
     agent: str
     tool_use_id: str | None
     status: str
-    at: datetime
 
 
 class SkippedLine(Struct, frozen=True, kw_only=True):
-    """A line that could not be read, and was skipped."""
+    """A line that could not be read."""
 
     path: Path
     line: int

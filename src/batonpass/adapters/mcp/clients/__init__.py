@@ -1,1 +1,1 @@
-"""Clients' settings: which servers they start, put behind the proxy and taken out again."""
+"""Puts the servers in clients' settings behind the proxy, and takes them out again."""

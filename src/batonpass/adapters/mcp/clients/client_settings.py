@@ -1,4 +1,4 @@
-"""Clients of the protocol, and where each of them says which servers it starts."""
+"""The settings files of MCP clients, and their servers."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from batonpass.adapters.mcp.clients.wrapped_servers import Keys, ServerEntry, Wr
 from batonpass.adapters.settings_edit import Edit, read_settings
 from batonpass.errors import InvalidValueError
 
-BACKUPS: Final = "mcp"  # in the ledger's home: settings as they were before us
+BACKUPS: Final = "mcp"  # in the ledger's home: settings before our change
 _SERVERS: Final = ("mcpServers",)
 _OF_VSCODE: Final = ("servers",)
 
@@ -27,32 +27,30 @@ class Client(StrEnum):
 
 
 class Config(Struct, frozen=True):
-    """A file of a client's, and the keys under which it has its servers."""
+    """A settings file of a client, and the keys of its servers."""
 
     path: Path
     places: tuple[Keys, ...]
 
     def read(self) -> str | None:
-        """Return what is in it; None if there is no such file. Raises `InvalidValueError` if it cannot be read."""
+        """Return the content; None if the file does not exist. Raises `InvalidValueError` if it cannot be read."""
         return read_settings(self.path)
 
     def entries(self, text: str) -> list[ServerEntry]:
-        """Return the servers in it. Raises `InvalidValueError` for what is no JSON."""
+        """Return the servers in the text. Raises `InvalidValueError` if it is not JSON."""
         try:
             return list(find_entries(text, self.places))
         except (ValueError, RecursionError) as error:
-            raise InvalidValueError(
-                str(self.path), f"is not JSON that can be edited: {error}; correct it first"
-            ) from None
+            raise InvalidValueError(str(self.path), f"is not valid JSON: {error}; correct it first") from None
 
 
 def config_of(path: Path) -> Config:
-    """Return a file that somebody named."""
+    """Return a settings file that the user named."""
     return Config(path, (_SERVERS, _OF_VSCODE))
 
 
 def find_configs(project: Path, home: Path, client: Client | None = None, *, user: bool = False) -> Iterator[Config]:
-    """Yield the files of one client, or of all: those of a project, or those of a person."""
+    """Yield the settings files of one client or of all: of a project, or of the user."""
     of_project = {
         Client.CLAUDE_CODE: Config(project / ".mcp.json", (_SERVERS,)),
         Client.CURSOR: Config(project / ".cursor" / "mcp.json", (_SERVERS,)),
@@ -68,14 +66,14 @@ def find_configs(project: Path, home: Path, client: Client | None = None, *, use
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """Settings as they were, and what became of them when we changed them."""
+    """A settings file before and after our change."""
 
     path: Path
     before: str = ""
     after: str = ""
 
     def edit(self, directory: Path) -> Edit:
-        """Return the edit that writes it down, for nobody but its owner: settings hold secrets."""
+        """Return the edit that stores the backup, readable only by its owner, because settings contain secrets."""
         place = _place(directory, self.path)
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = json.dumps({"before": self.before, "after": self.after})
@@ -83,20 +81,20 @@ class Backup(Struct, frozen=True, kw_only=True):
 
 
 def find_backup(directory: Path | None, path: Path) -> Backup:
-    """Return what was kept of a file; nothing, if nothing was."""
+    """Return the backup of a file; an empty one if there is none."""
     if directory is not None:
         try:
             found = json.loads(_place(directory, path).read_text(encoding="utf-8"))
             return Backup(path=path, before=str(found["before"]), after=str(found["after"]))
         except (OSError, ValueError, KeyError, TypeError):
-            pass  # then each server says itself what it was
+            pass  # then each server is restored from its own command
     return Backup(path=path)
 
 
 def plan(config: Config, backup: Backup, wrapper: Wrapper | None) -> tuple[Edit, Backup]:
-    """Return the edit after which servers are behind the proxy, or none is, and what to keep of the file.
+    """Return the edit that puts the servers behind the proxy, or takes all out, and the backup to keep.
 
-    Raises `InvalidValueError` for a file that we do not understand.
+    Raises `InvalidValueError` for a file that cannot be understood.
     """
     text = config.read() or ""
     config.entries(text)
@@ -110,7 +108,7 @@ def _place(directory: Path, path: Path) -> Path:
 
 
 def find_wrapped(configs: Sequence[Config]) -> Iterator[tuple[Config, int, int]]:
-    """Yield for each file that there is how many of its servers are behind the proxy, and how many there are."""
+    """Yield for each existing file how many of its servers are behind the proxy, and how many there are."""
     for config in configs:
         try:
             text = config.read()

@@ -1,4 +1,4 @@
-"""A client's servers, put behind the proxy and taken out again: only what starts a server is changed."""
+"""Puts the servers of a client behind the proxy and takes them out again, changing only how they are started."""
 
 import json
 import re
@@ -9,28 +9,27 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from batonpass.adapters.mcp.clients import jsonc
+from batonpass.adapters import jsonc
 from batonpass.adapters.mcp.server_declaration import distinct_name
 from batonpass.errors import InvalidValueError
 
 PROGRAM: Final = "batonpass"
 COMMAND: Final = "mcp-proxy"
-MARK: Final = "--from-init"  # says that we wrote this, and not a person, who may have written the same otherwise
+MARK: Final = "--from-init"  # marks entries that we wrote, as opposed to the user
 
 _OURS: Final = re.compile(rf"(?:^|[/\\]){PROGRAM}(?:\.exe)?$")
-_INDENT: Final = re.compile(r"\n([ \t]+)\S")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HTTP: Final = frozenset({"http", "streamable-http", "streamableHttp"})
 _VARIABLE: Final = "MCP_PROXY_HEADER_"
 _TYPE: Final = "type"
-_END: Final = "--"  # of our options; what follows is the server's command
+_END: Final = "--"  # ends our options; the server's command follows
 
 Keys = tuple[str, ...]
 Span = tuple[int, int, str]
 
 
 class Wrapper(Struct, frozen=True, kw_only=True):
-    """How servers are started behind the proxy."""
+    """The command that starts a server behind the proxy."""
 
     program: str
     options: tuple[str, ...] = ()
@@ -45,12 +44,12 @@ class ServerEntry(Struct, frozen=True):
 
     @property
     def value(self) -> Mapping[str, Any]:
-        """Return what is said of it."""
+        """Return its settings."""
         return self.node.value if isinstance(self.node.value, dict) else {}
 
     @property
     def words(self) -> list[str]:
-        """Return the command that starts it; nothing for one that is not started."""
+        """Return the command that starts it; nothing if it is not started by a command."""
         command, arguments = self.value.get("command"), self.value.get("args", [])
         if not isinstance(command, str) or not isinstance(arguments, list):
             return []
@@ -58,20 +57,21 @@ class ServerEntry(Struct, frozen=True):
 
     @property
     def is_wrapped(self) -> bool:
-        """Return whether it is behind the proxy, whoever wrote that, and however the proxy is started."""
+        """Return whether it is behind the proxy, whoever put it there."""
         before = self.words[: self.words.index(_END)] if _END in self.words else self.words
         return any(_OURS.search(word) and after == COMMAND for word, after in pairwise(before))
 
     @property
     def is_ours(self) -> bool:
-        """Return whether it says itself that we put it behind the proxy."""
+        """Return whether it is marked as put behind the proxy by us."""
         return self.is_wrapped and self.words[1:3] == [COMMAND, MARK]
 
     @property
     def url(self) -> str | None:
-        """Return where it is, if it is reached by HTTP and the proxy can reach it as the client does.
+        """Return its URL, if it uses HTTP and the proxy can reach it as the client does.
 
-        A client may have to sign in at a server elsewhere, in its own way: without a header for that, it is left alone.
+        A client may have its own way to sign in at a remote server. Without a header for that, the server is left
+        alone.
         """
         url, kind = self.value.get("url"), self.value.get(_TYPE, "http")
         if not isinstance(url, str) or kind not in _HTTP:
@@ -82,7 +82,7 @@ class ServerEntry(Struct, frozen=True):
 
 
 def find_entries(text: str, places: Sequence[Keys]) -> Iterator[ServerEntry]:
-    """Yield the servers in settings. Raises `ValueError` for what is no JSON."""
+    """Yield the servers in settings. Raises `ValueError` if they are not JSON."""
     if not text.strip():
         return
     document = jsonc.read(text)
@@ -93,9 +93,9 @@ def find_entries(text: str, places: Sequence[Keys]) -> Iterator[ServerEntry]:
 
 
 def wrap(text: str, places: Sequence[Keys], wrapper: Wrapper) -> str:
-    """Return settings in which every server that can be is behind the proxy.
+    """Return settings with every possible server behind the proxy.
 
-    One that somebody put there stays as it is. Those that we put there have to be taken out before.
+    A server that the user put there stays as it is. Those that we put there must be taken out first.
     """
     spans: list[Span] = []
     for entry in find_entries(text, places):
@@ -110,10 +110,9 @@ def wrap(text: str, places: Sequence[Keys], wrapper: Wrapper) -> str:
 
 
 def unwrap(text: str, places: Sequence[Keys], before: str, after: str) -> str:
-    """Return settings without the proxy: as they were, to the byte, as far as nobody has changed them since.
+    """Return settings without the proxy: byte for byte as before, where nobody changed them since.
 
-    `before` and `after` are what was there when they were wrapped, and what became of it. What somebody else put behind
-    the proxy stays there.
+    `before` and `after` are the texts when the servers were put behind the proxy. Servers that the user put there stay.
     """
     if text == after:
         return before
@@ -138,7 +137,7 @@ def _restored(text: str, entry: ServerEntry) -> list[Span]:
         command, *arguments = words[words.index(_END) + 1 :]
         return list(_with_command(text, entry, command, arguments))
     if "--url" not in words[:-1]:
-        raise InvalidValueError(entry.name, "goes through the proxy in a way that we did not write; edit it by hand")
+        raise InvalidValueError(entry.name, "is behind the proxy in an unknown way; edit it by hand")
     environment = dict(entry.value.get("env") or {})
     pairs = [words[at + 1].partition("=") for at, word in enumerate(words) if word == "--header"]
     headers = {name: environment.pop(variable, "") for name, _, variable in pairs}
@@ -148,20 +147,25 @@ def _restored(text: str, entry: ServerEntry) -> list[Span]:
 
 
 def _with_command(text: str, entry: ServerEntry, command: str, arguments: list[str]) -> Iterator[Span]:
-    """Yield what to replace so that another command starts a server; what else is said of it keeps its bytes."""
+    """Yield the replacements that start a server with another command; its other settings keep their bytes."""
     node, given = entry.node.members["command"], entry.node.members.get("args")
     if given is None:
         written = f'{json.dumps(command, ensure_ascii=False)}, "args": {json.dumps(arguments, ensure_ascii=False)}'
         yield node.start, node.end, written
         return
     yield node.start, node.end, json.dumps(command, ensure_ascii=False)
-    yield given.start, given.end, _laid_out(text, given, arguments)
+    is_long = "\n" in text[given.start : given.end]
+    yield (
+        given.start,
+        given.end,
+        _dumped(text, given, arguments) if is_long else json.dumps(arguments, ensure_ascii=False),
+    )
 
 
 def _without_url(text: str, entry: ServerEntry, program: str, words: list[str]) -> Span:
     given = entry.value.get("headers")
     headers = given if isinstance(given, dict) else {}
-    # Other processes see a command's words. What a header says stays in the environment, as it would in the settings.
+    # Other processes can see the arguments of a command, so the values of headers go into the environment.
     environment = {f"{_VARIABLE}{number}": str(value) for number, value in enumerate(headers.values(), 1)}
     for name, variable in zip(headers, environment, strict=True):
         words += ["--header", f"{name}={variable}"]
@@ -177,17 +181,12 @@ def _object(text: str, entry: ServerEntry, value: Mapping[str, Any]) -> Span:
     return entry.node.start, entry.node.end, _dumped(text, entry.node, value)
 
 
-def _laid_out(text: str, node: jsonc.Node, value: list[str]) -> str:
-    return _dumped(text, node, value) if "\n" in text[node.start : node.end] else json.dumps(value, ensure_ascii=False)
-
-
 def _dumped(text: str, node: jsonc.Node, value: object) -> str:
-    """Return a value over several lines, as far to the right as the one whose place it takes."""
-    found = _INDENT.search(text)
+    """Return a value over several lines, indented like the one that it replaces."""
+    indent, newline = jsonc.layout_of(text)
     line = text[text.rfind("\n", 0, node.start) + 1 : node.start]
     margin = line[: len(line) - len(line.lstrip())]
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return json.dumps(value, indent=found[1] if found else "  ", ensure_ascii=False).replace("\n", newline + margin)
+    return json.dumps(value, indent=indent, ensure_ascii=False).replace("\n", newline + margin)
 
 
 def _replaced(text: str, spans: list[Span]) -> str:

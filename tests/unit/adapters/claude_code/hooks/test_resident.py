@@ -163,7 +163,7 @@ def test_what_is_no_event_is_a_gap(project: Path, serve: Serve) -> None:
     answers = [client.ask(a_call(project), body) for body in (b"{", b"[]", b"[" * 100_000)]
 
     assert [b""] * 3 == answers
-    assert [(None, "ValueError: an event was no JSON object")] * 3 == fake.gaps
+    assert [(None, "ValueError: the event is not a JSON object")] * 3 == fake.gaps
 
 
 def test_the_spool_is_drained_at_the_start(serve: Serve) -> None:

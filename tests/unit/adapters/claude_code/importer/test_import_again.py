@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from batonpass.adapters.claude_code.importer.import_sources import series_of
-from batonpass.adapters.claude_code.importer.transcript_import import ImportCounts
+from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
 from batonpass.model.base.ids import ContentId, RunId
 from batonpass.model.bodies.body import Kind, RunStarted
 from batonpass.relay import Relay
@@ -150,7 +150,7 @@ def test_what_was_erased_does_not_come_back(relay: Relay, history: History) -> N
     imported = bring(relay, history)
 
     assert 0 == imported.counts.receipts
-    assert [f"{history.main()}:0: was erased in this ledger, and is not imported again"] == list(
+    assert [f"{history.main()}:0: was erased in this ledger and is not imported again"] == list(
         map(str, imported.problems)
     )
 

@@ -9,7 +9,8 @@ import pytest
 
 from batonpass.adapters.claude_code.importer import receipt_words
 from batonpass.adapters.claude_code.importer.import_sources import session_id_of
-from batonpass.adapters.claude_code.importer.transcript_import import ImportCounts, principal_of
+from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
+from batonpass.adapters.claude_code.importer.transcript_import import principal_of
 from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
 from batonpass.store.port import ReceiptQuery

@@ -5,8 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 from batonpass.adapters.claude_code.transcripts.transcript import read_session
-from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript
-from batonpass.adapters.claude_code.transcripts.transcript_search import mentioning
+from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, mentioning
 
 LINES = 400
 LONG = "x" * 100_000  # what a tool returned

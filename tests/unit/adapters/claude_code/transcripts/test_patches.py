@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batonpass.adapters.claude_code.transcripts.patches import (
-    added,
     apply_hunks,
     hunks_between,
     patch_of_input,
@@ -34,15 +33,14 @@ def test_the_text_after_follows_from_the_hunks() -> None:
 def test_hunks_lead_from_one_text_to_the_other(old: list[str], new: list[str]) -> None:
     """Whatever two texts there are."""
     before, after = "".join(f"{line}\n" for line in old), "".join(f"{line}\n" for line in new)
-    hunks = hunks_between(before, after)
-
-    assert hunks is not None
-    assert after == apply_hunks(before, hunks)
+    assert after == apply_hunks(before, hunks_between(before, after))
 
 
-def test_what_is_too_long_is_not_compared() -> None:
-    """Comparing takes time that grows with the square of the lines."""
-    assert None is hunks_between("a\n" * 6000, "b\n" * 6000)
+def test_long_texts_are_compared() -> None:
+    """However many lines are not the same."""
+    before, after = "a\n" * 6000, "b\n" * 6000
+
+    assert after == apply_hunks(before, hunks_between(before, after))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +107,7 @@ def test_an_empty_new_file_has_no_hunk() -> None:
 
 def test_a_last_line_without_end_is_a_line() -> None:
     """It is added like the others."""
-    assert ("+x", "+y") == added("x\ny").lines
+    assert ("+x", "+y") == hunks_between("", "x\ny")[0].lines
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from batonpass.adapters.claude_code.transcripts.transcript_places import (
     config_directory,
     find_transcripts,
-    is_inside,
     relative_path,
     slug_of,
 )
@@ -104,10 +103,3 @@ def test_empty_files_and_other_files_are_no_sessions(history: History) -> None:
 def test_paths_are_seen_from_the_project(path: str, shown: str) -> None:
     """So that the same file has the same name wherever the project lies."""
     assert shown == relative_path(path, Path("/p"))
-
-
-def test_a_directory_is_inside_itself_and_nowhere_else() -> None:
-    """A project holds its own directory and those below."""
-    project = Path("/p")
-
-    assert [True, True, False, False] == [is_inside(one, project) for one in ("/p", "/p/src", "/pp", None)]

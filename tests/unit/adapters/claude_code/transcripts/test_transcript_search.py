@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript
-from batonpass.adapters.claude_code.transcripts.transcript_search import mentioning, total_size
+from batonpass.adapters.claude_code.transcripts.transcript_places import Transcript, mentioning
 
 
 def a_transcript(folder: Path, main: bytes, agent: bytes | None = None) -> Transcript:
@@ -56,5 +55,5 @@ def test_what_cannot_be_read_is_not_left_out(tmp_path: Path) -> None:
     """Whoever reads it says why; its size is not known."""
     gone = Transcript(session="gone", main=tmp_path / "gone.jsonl", agents={})
 
-    assert (True, 0) == (mentioning(["b.py"])(gone), total_size([gone]))
-    assert 2 == total_size([a_transcript(tmp_path, b"{}")])
+    assert (True, 0) == (mentioning(["b.py"])(gone), sum(gone.sizes.values()))
+    assert 2 == sum(a_transcript(tmp_path, b"{}").sizes.values())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batonpass.adapters.mcp.clients import jsonc
+from batonpass.adapters import jsonc
 from batonpass.adapters.mcp.clients.client_settings import (
     Backup,
     Client,
@@ -167,12 +167,12 @@ def test_what_is_kept_is_for_its_owner_alone(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         pytest.param('{"servers": {', "line 1: a key in quotes is missing", id="an end is missing"),
-        pytest.param('{\n"a": 1,\n"a": 2}', "line 3: the key 'a' stands twice", id="a key stands twice"),
-        pytest.param('{"a": }', "line 1: there is no value", id="a value is missing"),
-        pytest.param('{"a": "b}', "line 1: this text does not end", id="a text does not end"),
+        pytest.param('{\n"a": 1,\n"a": 2}', "line 3: the key 'a' is there twice", id="a key stands twice"),
+        pytest.param('{"a": }', "line 1: a value is missing", id="a value is missing"),
+        pytest.param('{"a": "b}', "line 1: a string is not closed", id="a text does not end"),
         pytest.param('{"a" 1}', "line 1: a colon is missing", id="a colon is missing"),
         pytest.param("[1 2]", "line 1: a comma or ] is missing", id="a comma is missing"),
-        pytest.param("{} x", "line 1: something follows after the end", id="there is more"),
+        pytest.param("{} x", "line 1: there is text after the end", id="there is more"),
         pytest.param("[" * 100_000, "maximum recursion depth", id="nested too deep"),
     ],
 )

@@ -1,1 +1,1 @@
-"""What `batonpass.toml` says of Claude Code's agents, and what its tools do in the words of a grant."""
+"""The rules of `batonpass.toml` for Claude Code's agents, and the actions of its tools in terms of grants."""

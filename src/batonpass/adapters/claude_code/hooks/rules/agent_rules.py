@@ -1,4 +1,4 @@
-"""Rules for agents, from `batonpass.toml`: which tools a type may use, spelled as in Claude Code's own rules."""
+"""Reads the rules for agents from `batonpass.toml`: which tools a type may use, in Claude Code's own notation."""
 
 import re
 from collections.abc import Mapping
@@ -7,29 +7,26 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from batonpass.adapters.claude_code.hooks.rules.tool_kinds import ToolKind, leading_name, tools_of
+from batonpass.adapters.claude_code.tool_kinds import DELEGATES, FILES, SHELLS, leading_name
 from batonpass.guard.policy.name_patterns import glob
 from batonpass.policy.document import CLAUDE_CODE, Document, DocumentPlace, find_document
 
 ALLOW: Final = "allow"
 DENY: Final = "deny"
 
-FILES: Final = tools_of(ToolKind.WRITER, ToolKind.READER) | {"Glob", "Grep"}
-SHELLS: Final = tools_of(ToolKind.SHELL)
-DELEGATES: Final = tools_of(ToolKind.DELEGATE)
 _WITH_MORE: Final = FILES | SHELLS | DELEGATES | {"WebFetch"}
 _PATTERN: Final = re.compile(r"([A-Za-z][A-Za-z0-9_*-]*)(?:\((.+)\))?", re.DOTALL)
 
 
 class ToolPattern(Struct, frozen=True):
-    """A tool, or several by `*`, and perhaps what it is used on: `Bash(git *)`, `Edit(src/**)`, `mcp__github__*`."""
+    """A tool, or several with `*`, and perhaps what it is used on: `Bash(git *)`, `Edit(src/**)`, `mcp__github__*`."""
 
     text: str
     tool: str
     of: str | None = None
 
     def covers(self, tool: str) -> bool:
-        """Return whether it is about a tool, whatever that is used on."""
+        """Return whether the pattern is about a tool, whatever it is used on."""
         if self.tool == leading_name(tool):
             return True
         if self.tool in DELEGATES and tool in DELEGATES:
@@ -38,26 +35,26 @@ class ToolPattern(Struct, frozen=True):
 
 
 class AgentLimits(Struct, frozen=True, kw_only=True):
-    """What one type of agent may use. None allows everything that is not denied, unless the default says otherwise."""
+    """The tools of a type of agent. Without `allow`, all that is not denied is allowed, unless the default denies."""
 
     allow: tuple[ToolPattern, ...] | None = None
     deny: tuple[ToolPattern, ...] = ()
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What `batonpass.toml` says about the agents of Claude Code."""
+    """The rules for agents of Claude Code."""
 
     denies_by_default: bool = False
     main: AgentLimits = AgentLimits()
     agents: Mapping[str, AgentLimits] = field(default_factory=dict)
 
     def limits_of(self, agent_type: str | None) -> AgentLimits:
-        """Return what holds for a type of sub-agent; None is the main conversation."""
+        """Return the limits of a type of sub-agent; None is the main conversation."""
         return self.main if agent_type is None else self.agents.get(agent_type, AgentLimits())
 
 
 def read_rules(path: Path) -> Rules:
-    """Return the rules in a file; without the file there are none. Raises `PolicyFileError`."""
+    """Return the rules in a file; empty rules if there is none. Raises `PolicyFileError`."""
     document = find_document(path)
     return Rules() if document is None else rules_of(document)
 
@@ -65,7 +62,7 @@ def read_rules(path: Path) -> Rules:
 def rules_of(document: Document) -> Rules:
     """Return the rules in a document.
 
-    Raises `PolicyFileError` for anything that we do not understand: a rule that is passed over protects nobody.
+    Raises `PolicyFileError` for anything unknown: a rule that is ignored protects nobody.
     """
     table = document.table(CLAUDE_CODE).table(("default", "main", "agents"))
     default = table.get("default")
@@ -80,11 +77,11 @@ def rules_of(document: Document) -> Rules:
 
 
 def read_pattern(place: DocumentPlace) -> ToolPattern:
-    """Return a pattern. Raises `PolicyFileError` if it is none, or says more about a tool than can be checked."""
+    """Return a pattern. Raises `PolicyFileError` if it is invalid or says more than can be checked."""
     text = place.value
     found = _PATTERN.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise place.error(f"{text!r} is no rule; one is like Read, Bash(git *), Edit(src/**) or mcp__x__*")
+        raise place.error(f"{text!r} is not a rule; examples are Read, Bash(git *), Edit(src/**) and mcp__x__*")
     if found[2] is not None and found[1] not in _WITH_MORE:
         raise place.error(f"{text!r}: only tools for files, Bash, Agent and WebFetch take brackets")
     if found[1] == "WebFetch" and found[2] is not None and not found[2].startswith("domain:"):

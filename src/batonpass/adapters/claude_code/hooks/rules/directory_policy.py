@@ -1,4 +1,4 @@
-"""What `batonpass.toml` says about one directory, as it is now: a recorder stays for days, and the file changes."""
+"""The policy of one directory, read again whenever its file changes: a recorder runs for days."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,15 +17,15 @@ from batonpass.policy.policy_table import policy_of
 
 
 class Ruled(Struct, frozen=True, kw_only=True):
-    """All that holds in a directory: gates and grants, rules for agents, and what is declared about MCP servers."""
+    """Everything in `batonpass.toml` that applies: gates and grants, rules for agents, declarations of MCP servers."""
 
-    policy: Policy | None = None  # None: there is no file, and what the relay was opened with holds
-    rules: Rules = field(default_factory=Rules)  # for agents of Claude Code, by type
+    policy: Policy | None = None  # None: there is no file, and the relay's own policy applies
+    rules: Rules = field(default_factory=Rules)  # for agents of Claude Code
     servers: Mapping[str, Server] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class DirectoryPolicy:
-    """The policy of a directory. Its file is read again when it changes, and looked for again when there is none."""
+    """The policy of a directory. A changed or new file is read at the next call."""
 
     def __init__(self, project: Path, file: Path | None = None) -> None:
         self._project = project
@@ -33,7 +33,7 @@ class DirectoryPolicy:
         self._read: tuple[object, Ruled | PolicyFileError] | None = None
 
     def __call__(self) -> Ruled:
-        """Return what holds now. Raises `PolicyFileError` for a wrong file: a rule passed over protects nobody."""
+        """Return the present policy. Raises `PolicyFileError` for an invalid file: an ignored rule protects nobody."""
         file = self._given or find_file(self._project)
         stamp = (file, _stamp(file))
         if self._read is None or self._read[0] != stamp:
@@ -65,7 +65,8 @@ def _stamp(file: Path | None) -> object:
 
 
 def wrong_file(error: PolicyFileError) -> Refusal:
-    """Return why no call may be made while nobody can read what holds."""
+    """Return the refusal of every call while the policy file is invalid."""
     return Refusal(
-        "claude-code.rules", f"no call can be judged, because {FILE_NAME} is wrong: {error}; ask the user to correct it"
+        "claude-code.rules",
+        f"no call can be checked because {FILE_NAME} is invalid: {error}; ask the user to correct it",
     )

@@ -1,4 +1,4 @@
-"""What the rules of `batonpass.toml` for Claude Code's agents say against a call: which tools a type may use."""
+"""Applies the rules for agents to a call: which tools a type of agent may use, and on what."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from batonpass.adapters.claude_code.hooks.events import HookEvent
-from batonpass.adapters.claude_code.hooks.rules.agent_rules import DELEGATES, SHELLS, Rules, ToolPattern
+from batonpass.adapters.claude_code.hooks.rules.agent_rules import Rules, ToolPattern
+from batonpass.adapters.claude_code.tool_kinds import DELEGATES, SHELLS
 from batonpass.guard.policy.name_patterns import glob
 from batonpass.handoff.shell.command_reach import scripts_in
 from batonpass.handoff.shell.command_text import LONGEST
@@ -28,7 +29,7 @@ class Refusal(Struct, frozen=True):
 
 
 def find_refusal(event: HookEvent, rules: Rules, project: Path, kind: str | None = None) -> Refusal | None:
-    """Return what the rules for its agent say against the call in an event; None if they say nothing.
+    """Return the refusal of a call by the rules for its agent; None if they allow it.
 
     `kind` is the type of sub-agent that was offered the work; without it, the event says which it is.
     """
@@ -44,7 +45,7 @@ class _Call:
         self._project = str(project)
 
     def exceeds(self, rules: Rules) -> Refusal | None:
-        """Return the refusal of what the rules for this agent do not let it do."""
+        """Return the refusal of a call that exceeds the rules."""
         limits = rules.limits_of(self._agent)
         who = "the main conversation" if self._agent is None else f"sub-agents of type {self._agent!r}"
         for pattern in limits.deny:
@@ -65,7 +66,7 @@ class _Call:
             return True
         if self._tool in SHELLS:
             text = str(self._input.get("command", ""))
-            # What is too long to be read may run anything.
+            # A command that is too long to be parsed may run anything.
             spelled = (text, *_run_by(text, self._base))
             return len(text) > LONGEST or any(_is_command(pattern.of, one) for one in spelled)
         return any(self._is_at(pattern.of, blind=True))
@@ -81,7 +82,7 @@ class _Call:
         return any(found and all(found) for found in ([*self._is_at(one)] for one in wanted))
 
     def _is_at(self, pattern: str, *, blind: bool = False) -> Iterator[bool]:
-        """Yield for each way to spell what the call is used on whether a pattern has it."""
+        """Yield for each spelling of the call's target whether a pattern matches it."""
         if self._tool in DELEGATES:
             yield glob(pattern).fullmatch(str(self._input.get("subagent_type", ""))) is not None
         elif self._tool == "WebFetch":
@@ -99,10 +100,10 @@ class _Call:
 
 
 def _resolved(path: str, base: str) -> Iterator[str]:
-    """Yield where a path leads: as it is written, without `.` and `..`, and after every symbolic link."""
+    """Yield where a path leads: without `.` and `..`, and after every symbolic link."""
     if "\0" in path:
         return
-    whole = os.path.join(base, os.path.expanduser(path))  # noqa: PTH111, PTH118 - pathlib would drop what we look for
+    whole = os.path.join(base, os.path.expanduser(path))  # noqa: PTH111, PTH118 - pathlib would normalise the path
     yield os.path.normpath(whole)
     yield os.path.realpath(whole)
 
@@ -115,14 +116,14 @@ def _host(url: str) -> str:
 
 
 def _run_by(text: str, base: str) -> Iterator[str]:
-    """Yield every program that a command may run, in each way in which a rule may spell it."""
+    """Yield every program that a command may run, in each spelling that a rule may use."""
     for command in scripts_in(text, (base,)):
         for words in programs_of(command.words):
             yield from spellings_of(words)
 
 
 def _is_allowed(patterns: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether a command is allowed as it is written, and whatever it runs in its turn as well."""
+    """Return whether a command is allowed as written, together with every program that it runs in turn."""
     if not words or not any(_is_command(pattern, " ".join(words)) for pattern in patterns):
         return False
     inner = program_run_by(words)
@@ -131,7 +132,7 @@ def _is_allowed(patterns: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _is_command(pattern: str, text: str) -> bool:
-    # Claude Code's older spelling of "begins with": `git:*`.
+    # `git:*` is Claude Code's older notation for a prefix.
     begins = pattern.removesuffix(":*") if pattern.endswith(":*") else None
     if begins is None and pattern.endswith(" *"):
         begins = pattern.removesuffix(" *")
@@ -146,5 +147,5 @@ def _absolute(pattern: str, root: str) -> str:
     if pattern.startswith("//"):
         return pattern[1:]
     if pattern.startswith("~/"):
-        return os.path.expanduser(pattern)  # noqa: PTH111 - a pattern is no path
+        return os.path.expanduser(pattern)  # noqa: PTH111 - a pattern is not a path
     return f"{root}/{pattern.removeprefix('./').removeprefix('/')}"

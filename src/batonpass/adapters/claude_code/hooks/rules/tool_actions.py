@@ -1,7 +1,7 @@
-"""What a call of Claude Code's tools does to what, as a grant names it.
+"""Translates calls of Claude Code's tools into actions and resources of a grant.
 
-Files are read and written by their path; a command that is one program is run, by that program's name; a tool of an MCP
-server is called as behind the proxy; whatever else there is, is called by its name.
+Files are read and written by path; a command that is one program is run by its name; a tool of an MCP server is called
+as behind the proxy; any other tool is called by its name.
 """
 
 import dataclasses
@@ -16,11 +16,20 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from batonpass.adapters.claude_code.hooks.events import HookEvent, file_argument
-from batonpass.adapters.claude_code.hooks.rules.agent_rules import DELEGATES, FILES, SHELLS
+from batonpass.adapters.claude_code.hooks.events import HookEvent
 from batonpass.adapters.claude_code.hooks.rules.refusal import Refusal
-from batonpass.adapters.claude_code.hooks.rules.tool_kinds import ToolKind, leading_name, tools_of
-from batonpass.adapters.claude_code.importer.receipt_words import as_agent, describe_arguments, is_reading, label_of
+from batonpass.adapters.claude_code.importer.receipt_words import as_agent, describe_arguments
+from batonpass.adapters.claude_code.tool_kinds import (
+    DELEGATES,
+    FILES,
+    SHELLS,
+    ToolKind,
+    file_argument,
+    is_external,
+    is_reading,
+    leading_name,
+    tools_of,
+)
 from batonpass.adapters.claude_code.transcripts.transcript_places import relative_path
 from batonpass.adapters.mcp.server_declaration import Hints, Server, name_for
 from batonpass.guard.policy.gates import GateDecision
@@ -34,7 +43,7 @@ from batonpass.policy.file_place import FILE_NAME
 RUN: Final = "run"
 _PATHS: Final = ("file_path", "notebook_path", "path")
 _COMMAND: Final = "command"
-# What each tool of Claude Code's own takes besides paths is text; of other tools nobody knows.
+# The arguments of Claude Code's tools that name something; all others are text. Of other tools nothing is known.
 _NAMED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(FILES, _PATHS),
     "Glob": (*_PATHS, "pattern"),
@@ -60,9 +69,9 @@ _WRITERS: Final = tools_of(ToolKind.WRITER)
 _READERS: Final = tools_of(ToolKind.READER)
 _SEARCHERS: Final = tools_of(ToolKind.SEARCHER)
 _GREP: Final = "Grep"
-# No shell would make more of these than words: nothing is substituted, joined, sent elsewhere or left out.
+# Words that a shell passes on unchanged: no substitution, pipe, redirection or comment.
 _WORD: Final = r"(?:[\w@%+=:,./*?\[\]~{}^-]|'[^']*'|\"[^\"$`\\!]*\")+"
-# What stands in quotes is that; of the rest, a shell may make other words, and so other files, of these.
+# Outside of quotes a shell may expand these into other words, and so into other files.
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _EXPANDED: Final = re.compile(r"[*?\[\]{}~^]|\s=")
 _SIMPLE: Final = re.compile(rf"\s*[\w@%+,./-]+(?:[ \t]+{_WORD})*\s*", re.ASCII)
@@ -70,15 +79,15 @@ _SIMPLE: Final = re.compile(rf"\s*[\w@%+,./-]+(?:[ \t]+{_WORD})*\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class HookedCall(ForeignCall):
-    """A call that a hook is asked about, in the words of the one way that every call goes."""
+    """A call that a hook asks about, in the form that all doors use."""
 
     event: HookEvent = field(default_factory=lambda: HookEvent(name="", session=""))
-    file: str | None = None  # what it changes: the file that it edits, as seen from the project
-    refusal: Refusal | None = None  # what the project's own rules for agents say against it
+    file: str | None = None  # the file that it edits, relative to the project
+    refusal: Refusal | None = None  # by the project's rules for agents
 
     @property
     def described(self) -> bytes:
-        """Return tool and arguments as the model wrote them."""
+        """Return the tool and its arguments as the model wrote them."""
         return describe_arguments(self.event.tool, self.event.input)
 
     @property
@@ -88,16 +97,16 @@ class HookedCall(ForeignCall):
 
     @property
     def mentioned(self) -> Mapping[str, Any]:
-        """Return the arguments as the model wrote them: relative paths begin where the call is made."""
+        """Return the arguments as the model wrote them; relative paths start at the call's directory."""
         return self.event.input
 
     @property
     def seen_elsewhere(self) -> bool:
-        """Return that the hooks look themselves at what a call changes: it is made in another process."""
+        """Return True: the call runs in another process, and the hooks look at its changes themselves."""
         return True
 
     def find_refusals(self) -> tuple[GateDecision, ...]:
-        """Return what the rules for its agent say against it."""
+        """Return the refusal by the rules for its agent."""
         refusal = self.refusal
         if refusal is None:
             return ()
@@ -107,7 +116,7 @@ class HookedCall(ForeignCall):
 def call_of(
     event: HookEvent, project: Path, servers: Mapping[str, Server], refusal: Refusal | None = None
 ) -> HookedCall:
-    """Return a call as every door makes one."""
+    """Return a call in the form that all doors use."""
     arguments = _placed(event, project)
     does, to, on_disk = _done(event, arguments, project)
     declared = _declared(event, str(event.directory or project), servers)
@@ -130,7 +139,7 @@ def call_of(
 
 
 def _declared(event: HookEvent, place: str, servers: Mapping[str, Server]) -> Declared:
-    """Return what is known of a tool: of Claude Code's own by their names, of servers' by what the file says."""
+    """Return the declaration of a tool: Claude Code's own by name, a server's from the file."""
     tool = event.tool
     if (named := split_mcp(tool)) is not None:
         server = servers.get(named[0], Server(name=name_for(named[0])))
@@ -141,18 +150,18 @@ def _declared(event: HookEvent, place: str, servers: Mapping[str, Server]) -> De
         reads=is_reading(tool),
         content=() if named_by is None else tuple(name for name in event.input if name and name not in named_by),
         scripts=(_COMMAND,) if tool in SHELLS else (),
-        # What was in a file before an edit stands on the receipt, so an edit can be undone.
+        # The receipt contains the text before an edit, so an edit can be undone.
         reversible=True if tool in _WRITERS else None,
-        external=label_of(tool).is_external,
+        external=is_external(tool),
         any_file=tool in SHELLS,
         place=place,
-        searches=tool == _GREP,  # Glob and LS tell names, and nothing of what is in a file
+        searches=tool == _GREP,  # Glob and LS return names only
         kin=_kin_of(tool),
     )
 
 
 def _kin_of(tool: str) -> tuple[str, ...]:
-    """Return by which other names rules mean a tool: all that run commands by the name of one."""
+    """Return the other names by which rules include a tool: all shells by the name of one."""
     leading = leading_name(tool) if tool in SHELLS else None
     return () if leading is None else (as_agent(leading),)
 
@@ -162,19 +171,21 @@ def _done(event: HookEvent, arguments: Mapping[str, Any], project: Path) -> tupl
     path = named if isinstance(named, str) else None
     if path and event.tool in _WRITERS:
         return WRITE, path, True
-    # All of the work tree has no name in it, so a search through all of it is a right of its own.
-    if path and (event.tool in _READERS or (event.tool in _SEARCHERS and not _is_same(path, project))):
+    # The work tree as a whole has no resource name, so searching all of it is a permission of its own.
+    if path and (
+        event.tool in _READERS or (event.tool in _SEARCHERS and os.path.realpath(path) != os.path.realpath(project))
+    ):
         return READ, path, True
     if event.tool in SHELLS and (words := _words(arguments.get("command"))):
         program = words[0]
-        # A name is looked for on the PATH. What has a slash in it is that very file, and is named from the root on:
-        # `make` in the work tree, which an agent may have written, is not the program of that name.
+        # A plain name is found on the PATH. A path names that file, and is made absolute: `./make`, which an agent may
+        # have written, is not the program `make`.
         return RUN, os.path.realpath(_at(program, event, project)) if "/" in program else program, False
     return CALL, find_mcp(event.tool) or as_agent(event.tool), False
 
 
 def _placed(event: HookEvent, project: Path) -> dict[str, Any]:
-    """Return the arguments with their paths seen from the root, as the recorder stands elsewhere, and words apart."""
+    """Return the arguments with absolute paths, because the recorder runs elsewhere, and with a command's words."""
     placed = {
         name: _at(value, event, project) if name in _PATHS and isinstance(value, str) and value else value
         for name, value in event.input.items()
@@ -189,7 +200,7 @@ def _placed(event: HookEvent, project: Path) -> dict[str, Any]:
 
 
 def same_arguments(asked: bytes, used: bytes, event: HookEvent, project: Path) -> bool:
-    """Return whether two descriptions of a call mean the same: paths by where they are, without what says nothing."""
+    """Return whether two descriptions of a call mean the same: paths are resolved, empty values ignored."""
     one, other = (
         _placed(structs.replace(event, input=json.loads(each).get("arguments", {})), project) for each in (asked, used)
     )
@@ -201,15 +212,11 @@ def _said(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _words(command: object) -> list[str]:
-    """Return the words of a command that is one program with arguments; none if it is anything more."""
+    """Return the words of a command that is one program with arguments; nothing for any other command."""
     if not isinstance(command, str) or _SIMPLE.fullmatch(command) is None:
         return []
     return shlex.split(command)
 
 
 def _at(path: str, event: HookEvent, project: Path) -> str:
-    return os.path.join(event.directory or project, os.path.expanduser(path))  # noqa: PTH111, PTH118 - `..` stays in it
-
-
-def _is_same(path: str, project: Path) -> bool:
-    return os.path.realpath(path) == os.path.realpath(project)
+    return os.path.join(event.directory or project, os.path.expanduser(path))  # noqa: PTH111, PTH118 - keeps `..`

@@ -1,1 +1,1 @@
-"""One session, event by event: where it stands, and which receipts it becomes."""
+"""Follows one session event by event: its state, and the receipts that each event becomes."""

@@ -1,72 +1,40 @@
-"""What calls changed: the files that they edit, by their bytes before and after; of others, the whole work tree.
+"""Finds the changes of calls: of an editor by its file before and after, of other tools by the whole work tree.
 
-An editor changes one file, and says how. Of a command only its text tells what it writes; what else changes while it
-runs, anybody may have changed. Where calls ran at the same time, each record of a change names the others that may have
-made it.
+An editor changes one file and reports how. Of a command only its text says what it writes; any other change while it
+runs may be anybody's. If calls ran at the same time, each recorded change names the others that may have made it.
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.hooks.events import HookEvent
-from batonpass.adapters.claude_code.hooks.rules.agent_rules import SHELLS
+from batonpass.adapters.claude_code.hooks.events import HookEvent, task_of
 from batonpass.adapters.claude_code.hooks.session.state import MadeCall
 from batonpass.adapters.claude_code.hooks.session.told_edit import ToldEdit, told_edit
-from batonpass.adapters.claude_code.importer.receipt_words import change_of, is_reading
-from batonpass.adapters.claude_code.transcripts.conversation import change_from
+from batonpass.adapters.claude_code.importer.receipt_words import change_of
+from batonpass.adapters.claude_code.tool_kinds import SHELLS, is_reading
+from batonpass.adapters.claude_code.transcripts.conversation import relative_to
 from batonpass.adapters.claude_code.transcripts.patches import read_patch
 from batonpass.attribution.changes.change import Certainty, FileChange
-from batonpass.attribution.worktree.overlap import Ended, OverlapClaim, Underway
+from batonpass.attribution.worktree.overlap import Ended, Underway
 from batonpass.attribution.worktree.seen_file import SeenFile, is_same, see
-from batonpass.attribution.worktree.tree_difference import Changes, Difference, Look, changes_of, described
+from batonpass.attribution.worktree.tree import WorkTree
+from batonpass.attribution.worktree.tree_difference import Difference, Look, changes_of, described
 from batonpass.attribution.worktree.write_intent import UNTOLD, Intent, NamedWrite
+from batonpass.handoff.files.work_tree import UNSEEN, SeenChanges
 from batonpass.handoff.shell.command_intent import shell_intent
 from batonpass.model.base.ids import CallId
 from batonpass.store.home import HOME_NAME
 
-# Nobody knows what was there before the call: whoever looked was ended in between.
-UNSEEN: Final = "changes.unseen"
 
+class ChangesFound(SeenChanges, frozen=True):
+    """The known changes of a call; `notes` say what is unknown."""
 
-class WatchedTree(Protocol):
-    """A work tree that can be looked at."""
-
-    root: Path
-
-    def look(self) -> Look:
-        """Return the files as they are now."""
-
-    def changes(
-        self,
-        before: Look,
-        after: Look,
-        *,
-        call: str,
-        run: str,
-        at: datetime,
-        intent: Intent,
-        others: Mapping[str, Intent | None],
-        claims: Iterable[OverlapClaim] = (),
-    ) -> Changes:
-        """Return what changed between two looks around a call."""
-
-    def close(self) -> None:
-        """Let go of it."""
-
-
-class ChangesFound(Struct, frozen=True):
-    """What a call changed, as far as anybody saw; `notes` say what was not seen."""
-
-    changes: tuple[FileChange, ...] = ()
-    flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    goes_on: bool = False  # it returned, and is at work in the background
 
 
 class _Edit(Struct, frozen=True):
@@ -77,9 +45,9 @@ class _Edit(Struct, frozen=True):
 
 
 class Changing:
-    """Looks before and after calls. Many may be under way at once."""
+    """Looks at files before and after calls. Many calls may run at once."""
 
-    def __init__(self, project: Path, tree: WatchedTree) -> None:
+    def __init__(self, project: Path, tree: WorkTree) -> None:
         self._project = project
         self._tree = tree
         self._underway = Underway()
@@ -87,11 +55,11 @@ class Changing:
         self._edits: dict[CallId, _Edit] = {}
 
     def prepare(self) -> None:
-        """Take the first look, which takes the longest, while nobody waits for it to make a call."""
+        """Take the first look, which is the slowest, before any call waits for it."""
         self._tree.look()
 
     def resume(self, calls: Iterable[MadeCall], at: datetime) -> None:
-        """Know of calls that somebody else saw begin: they may change anything until they end."""
+        """Register calls that another process saw begin: they may change anything until they end."""
         for made in calls:
             if not is_reading(made.tool):
                 self._underway.begin(made.id, at=at, intent=None)
@@ -101,7 +69,7 @@ class Changing:
         if is_reading(event.tool):
             return
         place = None if event.path is None else self._place(event)
-        # First noted, then looked: whoever looks or begins in between knows of it.
+        # Register before looking, so that a call that begins or ends in between knows of this one.
         self._underway.begin(made.id, at=at, intent=self._intent(event, place))
         if event.path is None:
             self._underway.keep(made.id, self._tree.look())
@@ -110,38 +78,36 @@ class Changing:
                 self._edits[made.id] = _Edit(place, see(place, None, keep=True))
 
     def end(self, event: HookEvent, made: MadeCall, at: datetime) -> ChangesFound:
-        """Return what a call changed, right after it was made."""
+        """Return the changes of a call, right after it was made."""
         if is_reading(event.tool):
             return ChangesFound()
         if event.path is not None:
             return self._end_edit(event, made, at)
         after = self._tree.look()
         ended = self._underway.end(made.id)
-        goes_on = _is_in_background(event)
+        goes_on = task_of(event.response) is not None
         if goes_on:
-            # What it changes from now on may be found by any call until it ends.
+            # Until it ends, any other call may see its further changes.
             self._underway.begin(made.id, at=at, intent=ended.intent)
             self._underway.keep(made.id, after)
-        if ended.look is None:
-            return ChangesFound(flags=(UNSEEN,), goes_on=goes_on)
-        found = self._between(ended, after, made, at)
-        return ChangesFound(found.changes, notes=found.notes, goes_on=goes_on)
+        # Without a look, the state before the call is unknown: the process that looked has ended.
+        flags = (UNSEEN,) if ended.look is None else ()
+        return replace(self._between(ended, after, made, at), flags=flags, goes_on=goes_on)
 
     def end_background(self, made: MadeCall, at: datetime) -> ChangesFound:
-        """Return what was changed since a call returned that went on in the background, and is over now."""
+        """Return the changes of a background call since it returned; it is over now."""
         after = self._tree.look()
-        found = self._between(self._underway.end(made.id), after, made, at)
-        return ChangesFound(found.changes, notes=found.notes)
+        return self._between(self._underway.end(made.id), after, made, at)
 
     def forget(self, calls: Iterable[CallId]) -> None:
-        """Know that calls were never made, or that nobody will say how they ended."""
+        """Unregister calls that were never made, or whose end nobody will report."""
         for call in calls:
             self._underway.forget(call)
             with self._lock:
                 self._edits.pop(call, None)
 
     def close(self) -> None:
-        """Let go of the work tree."""
+        """Release the work tree."""
         self._tree.close()
 
     def _end_edit(self, event: HookEvent, made: MadeCall, at: datetime) -> ChangesFound:
@@ -165,27 +131,25 @@ class Changing:
         path = edit.path.relative_to(self._tree.root).as_posix()
         difference = described(path, edit.before, after)
         if event.error:
-            # An edit that failed wrote nothing, most likely; what is there all the same may be anybody's.
-            found = changes_of([replace(difference, certainty=Certainty.CANDIDATE)], call=made.id, run=made.run, at=at)
-            return ChangesFound(found.changes, notes=found.notes)
+            # A failed edit most likely wrote nothing, so this change may be anybody's.
+            return _found(replace(difference, certainty=Certainty.CANDIDATE), made, at)
         if (own := told_edit(event.tool, event.input, event.response, difference)) is not None:
             return self._own_part(own, difference, made, at)
         if not difference.too_large:
             self._underway.claim(made.id, path, before=difference.before, after=difference.after)
-        found = changes_of([difference], call=made.id, run=made.run, at=at)
-        return ChangesFound(found.changes, notes=found.notes)
+        return _found(difference, made, at)
 
     def _own_part(self, own: ToldEdit, seen: Difference, made: MadeCall, at: datetime) -> ChangesFound:
-        """Return what an editor says that it wrote, where somebody else wrote into the same file meanwhile."""
+        """Return an editor's own change, where somebody else wrote to the same file at the same time."""
         self._underway.claim(made.id, seen.path, before=own.before, after=own.after)
-        found = changes_of([own.difference(seen)], call=made.id, run=made.run, at=at)
-        note = f"{seen.path} is not as {made.tool} left it: somebody else wrote into it meanwhile"
-        return ChangesFound(found.changes, notes=(*found.notes, note))
+        found = _found(own.difference(seen), made, at)
+        note = f"{seen.path} differs from the result of {made.tool}: somebody else changed it at the same time"
+        return replace(found, notes=(*found.notes, note))
 
-    def _between(self, ended: Ended, after: Look, made: MadeCall, at: datetime) -> Changes:
+    def _between(self, ended: Ended, after: Look, made: MadeCall, at: datetime) -> ChangesFound:
         if ended.look is None:
-            return Changes()
-        return self._tree.changes(
+            return ChangesFound()
+        found = self._tree.changes(
             ended.look,
             after,
             call=made.id,
@@ -195,9 +159,10 @@ class Changing:
             others=ended.suspects,
             claims=ended.claims,
         )
+        return ChangesFound(found.changes, notes=found.notes)
 
     def _intent(self, event: HookEvent, place: Path | None) -> Intent:
-        """Return what a call is told to write; of a tool that is neither a shell nor an editor, nobody knows."""
+        """Return what a call is told to write; unknown for a tool that is neither a shell nor an editor."""
         command = event.input.get("command")
         if event.tool in SHELLS and isinstance(command, str):
             return shell_intent(command, event.directory or self._project, self._tree.root)
@@ -207,23 +172,23 @@ class Changing:
         return Intent(writes=own, only=True)
 
     def _place(self, event: HookEvent) -> Path | None:
-        """Return the file that a call edits; None if it names none, or none of this work tree."""
+        """Return the file that a call edits; None if it names none in this work tree."""
         name = event.path
         if name is None or "\0" in name:
             return None
         try:
             path = ((event.directory or self._project) / name).resolve()
         except (OSError, ValueError, RuntimeError):
-            return None  # a name that no file can have, or links that go round
+            return None  # an impossible name, or circular links
         return path if path.is_relative_to(self._tree.root) and HOME_NAME not in path.parts else None
 
     def _told(self, event: HookEvent, made: MadeCall, at: datetime) -> Iterator[FileChange]:
-        """Yield what the call says that it changed, where nobody saw the file before it."""
+        """Yield the change that a call reports, if nobody saw the file before it."""
         patch = read_patch(event.tool, event.response)
         if patch is not None:
-            told = change_from(patch, self._project, told=True, written=event.tool == "Write")
-            yield change_of(told, made.id, made.run, at)
+            yield change_of(relative_to(self._project, patch, written=event.tool == "Write"), made.id, made.run, at)
 
 
-def _is_in_background(event: HookEvent) -> bool:
-    return isinstance(event.response, dict) and isinstance(event.response.get("backgroundTaskId"), str)
+def _found(difference: Difference, made: MadeCall, at: datetime) -> ChangesFound:
+    found = changes_of([difference], call=made.id, run=made.run, at=at)
+    return ChangesFound(found.changes, notes=found.notes)

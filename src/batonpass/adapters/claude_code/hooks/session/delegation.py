@@ -1,4 +1,4 @@
-"""Handing on: a call that starts a sub-agent is an offer, its start the acceptance, its stop the close-out."""
+"""Records delegation: a call that starts a sub-agent is an offer, its start the acceptance, its stop the close-out."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,16 +23,15 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Outcome, Part, RunRecorded, RunRelaxed
 from batonpass.model.bodies.reasoning import ReasoningPlace, Thought
 from batonpass.model.grants.grant import Grant
-from batonpass.model.ledger.content import Content
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 
 def grant_of_sub_agent(desk: Desk, holding: Holding, to: AgentId) -> Grant | None:
-    """Return what a sub-agent is asked for: all that its sender may give, unless a table of the file says less.
+    """Return the grant to request for a sub-agent: all that its parent may delegate, unless the file has a table.
 
-    None where the table decides, where nobody is held to a grant, and where there is nothing to give: then the offer
-    is refused as any other.
+    None if the table decides, if the parent has no grant, or if there is nothing to delegate: then the offer is refused
+    like any other.
     """
     chain = holding.bounds.chain
     if not chain or to in desk.gates.grants:
@@ -41,40 +40,40 @@ def grant_of_sub_agent(desk: Desk, holding: Holding, to: AgentId) -> Grant | Non
     return Grant(may=above, may_delegate=above) if above else None
 
 
-# Which sub-agent the program takes if a call names none.
+# The type of sub-agent that the program uses if a call names none.
 USUAL: str = "general-purpose"
 
 PROMPT: str = "prompt"
 
 
 class Delegation(Struct, frozen=True, kw_only=True):
-    """What a call asks a sub-agent to do."""
+    """A call that asks a sub-agent to do something."""
 
     call: str | None
     task: str | None
     kind: str | None = None
-    late: bool = False  # it was made before anybody knew
-    again: bool = False  # to somebody who had come to an end
-    message: ReasoningPlace | None = None  # where the transcript has the message that asks for it
+    late: bool = False  # the sub-agent started before we knew of the call
+    again: bool = False  # to a sub-agent that had ended
+    message: ReasoningPlace | None = None  # the place of the model's message in the transcript
 
 
 class Delegating(Pen):
-    """Writes who handed what to whom."""
+    """Records handoffs to sub-agents."""
 
     def offer(self, state: HookSession, parent: Track, asked: Delegation) -> tuple[OfferedByCall, str | None]:
-        """Write an offer with its exact task and all that travels with it; return the prompt if that adds to it.
+        """Record an offer with its exact task and context; return the prompt if that adds context to the task.
 
-        Raises `GrantError` and `HandoffError` if it is not to be made, or waits for somebody; that is on record then.
+        Raises `GrantError` or `HandoffError` if it is denied or held; that is recorded.
         """
         holding, to = parent.holding, as_agent(asked.kind or USUAL)
         self._learn_noted(parent)
         task = within_limit(asked.task) if asked.task is not None and asked.task.strip() else NOT_THERE
         prompt = None if asked.late or asked.task is None else attach(task, holding.carried())
         if (waited := self._find_waited(state, parent, to, task)) is not None:
-            waited.call, waited.held = asked.call, None  # what was let begin begins once
+            waited.call, waited.held = asked.call, None  # an approved offer is used once
             return waited, self.read_prompt(waited)
         name = f"{asked.call}/{len(state.offers)}" if asked.again or asked.call is None else asked.call
-        # Started all the same: the denial stands before it, and this says that it was.
+        # It was denied before and started anyway: the source says so.
         before = state.calls.get(asked.call or "") if asked.late else None
         refused = before is not None and before.denied is not None
         source = self.source(
@@ -95,14 +94,14 @@ class Delegating(Pen):
                 grant=grant_of_sub_agent(self.desk, holding, to),
                 thought=None if asked.message is None else Thought(place=asked.message),
             ),
-            beside=(source, *self._prompted(prompt)),
+            beside=(source,) if prompt is None else (source, self.desk.text(PROMPT, prompt)),
         )
         known = made.handoff
         offered = OfferedByCall(
             handoff=known.id, parent=parent.id, to=AgentId(known.to), call=asked.call, kind=asked.kind, child=known.run
         )
         state.offers[known.id] = offered
-        # Told twice, and recorded by a process that is gone: it stands as it was offered then.
+        # A repeated event that an earlier process recorded: the prompt is the one offered then.
         told = self.read_prompt(offered) if made.again else prompt
         if known.state is State.HELD:
             offered.held = task
@@ -110,7 +109,7 @@ class Delegating(Pen):
         return offered, told
 
     def _learn_noted(self, track: Track) -> None:
-        """Take in what others wrote into a run's stream meanwhile: items, and what it is released from."""
+        """Read items and releases that others added to a run's stream meanwhile."""
         stream = StreamId(track.id)
         with self.desk.store.view() as view:
             found = (
@@ -132,7 +131,7 @@ class Delegating(Pen):
         track.holding.relaxed.update(body.item for body in bodies if isinstance(body, RunRelaxed))
 
     def _find_waited(self, state: HookSession, parent: Track, to: AgentId, task: str) -> OfferedByCall | None:
-        """Return an offer of the same task that was held, if somebody let it go on: the model asks for it once more.
+        """Return a held offer of the same task that was approved: the model asks for it again.
 
         Raises `HandoffHeldError` while it waits.
         """
@@ -147,7 +146,7 @@ class Delegating(Pen):
         return None
 
     def require_startable(self, offered: OfferedByCall) -> None:
-        """Refuse to start whoever was offered something that waits, or that somebody refused. Raises `HandoffError`."""
+        """Refuse to start a sub-agent whose offer is held, denied or cancelled. Raises `HandoffError`."""
         with self.desk.store.view() as view:
             known = view.get_handoff(offered.handoff)
         if known.state is State.HELD:
@@ -155,21 +154,18 @@ class Delegating(Pen):
         if known.state in {State.DENIED, State.CANCELLED, State.EXPIRED}:
             raise HandoffEndedError(known.id, known.state)
 
-    def _prompted(self, prompt: str | None) -> tuple[Content, ...]:
-        return () if prompt is None else (self.desk.text(PROMPT, prompt),)
-
     def read_prompt(self, offered: OfferedByCall) -> str | None:
-        """Return the prompt with which an offer was made, if it adds to the task."""
+        """Return the prompt of an offer, if it adds context to the task."""
         with self.desk.store.view() as view:
             known = view.get_handoff(offered.handoff)
             ref = decode_receipt(view.get_receipt_at(StreamId(known.parent), known.seq).payload).content.get(PROMPT)
             return None if ref is None else read_words(view, ref)
 
     def accept(self, state: HookSession, offered: OfferedByCall, agent: str, link: str, candidates: int = 1) -> Track:
-        """Write that a sub-agent took an offer, and how that is known."""
+        """Record that a sub-agent took an offer, and how that is known."""
         many = candidates if candidates > 1 else None
         source = self.source(state, key=agent, subagent=agent, link=link, candidates=many)
-        # Nobody can ask whoever works in another program: it goes on, and would have asked.
+        # The sub-agent runs in another program and cannot ask: it continues, and `would_ask` is recorded.
         holding = accept(self.desk, offered.handoff, asks=False, beside=(source,))
         holding.working = replace(holding.working, epoch=None)
         holding.stays_open = True
@@ -191,7 +187,7 @@ class Delegating(Pen):
         message: str | None = None,
         status: str | None = None,
     ) -> None:
-        """Write the last receipt of a run: what it gave back, what it changed, and what became of those below it."""
+        """Record the end of a run: its result, its changes, and the state of its children."""
         beside = [self.source(state, key=f"end/{track.agent or state.session}", status=status)]
         if report is not None and report.strip():
             beside.append(self.desk.text("report", within_limit(report)))
@@ -213,14 +209,14 @@ class Delegating(Pen):
                     learn_own(self.desk, parent.holding, track.holding)
 
     def cancel(self, state: HookSession, offered: OfferedByCall, reason: str) -> None:
-        """Write that an offer came to nothing, and why."""
+        """Record that an offer was not taken, and why."""
         source = self.source(state, key=offered.call)
         by = f"agent:{PROGRAM}"
         cancel_handoff(self.desk, offered.handoff, by=by, reason=within_limit(reason), beside=(source,))
         offered.ended = True
 
     def contradict(self, state: HookSession, offered: OfferedByCall, agent: str, taken: Digest | HandoffId) -> None:
-        """Write that a sub-agent was started by another call than was inferred."""
+        """Record that a sub-agent was started by another call than was inferred."""
         parent = state.runs[offered.parent]
         body = RunRecorded(run=parent.id, by=PrincipalId(f"agent:{PROGRAM}"), items=())
         source = self.source(state, key=offered.call, subagent=agent, link="result", instead=taken)

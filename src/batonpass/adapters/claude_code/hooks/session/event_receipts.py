@@ -1,26 +1,25 @@
-"""Following a session, event by event: which receipts each of them becomes."""
+"""Turns the events of a session into receipts."""
 
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.hooks.events import HookEvent, is_agent_id, task_of
-from batonpass.adapters.claude_code.hooks.rules.agent_rules import SHELLS
-from batonpass.adapters.claude_code.hooks.session.background_tasks import task_listened_to
-from batonpass.adapters.claude_code.hooks.session.changed_files import UNSEEN, ChangesFound, Changing
+from batonpass.adapters.claude_code.hooks.events import HookEvent, is_agent_id, task_listened_to, task_of
+from batonpass.adapters.claude_code.hooks.session.changed_files import ChangesFound, Changing
 from batonpass.adapters.claude_code.hooks.session.delegation import Delegating, Delegation
 from batonpass.adapters.claude_code.hooks.session.state import Going, HookSession, MadeCall, OfferedByCall, Track
 from batonpass.adapters.claude_code.hooks.session.sub_agent_link import OfferLink, find_link, read_meta, transcript_of
+from batonpass.adapters.claude_code.tool_kinds import SHELLS
 from batonpass.adapters.claude_code.transcripts.delegation_message import find_message
 from batonpass.adapters.claude_code.transcripts.transcript import find_last_results, read_first_words, text_of
 from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy, ToolResult
 from batonpass.attribution.git.arrived_commits import see_history
 from batonpass.errors import CallError, CallOutcomeError, GrantError, HandoffError
-from batonpass.handoff.files.work_tree import SeenChanges
+from batonpass.handoff.files.work_tree import UNSEEN
 from batonpass.handoff.shell.command_reach import goes_on_after
 from batonpass.handoff.tools.json_values import readable
 from batonpass.handoff.tools.refusal_sentences import MADE, TOLD, not_made, sentence_for
@@ -28,12 +27,12 @@ from batonpass.model.base.ids import PrincipalId, RunId
 from batonpass.model.bodies.body import Outcome
 from batonpass.model.bodies.tool_bodies import BACKGROUND, OTHERWISE, REFUSED, UNASKED
 
-# Enough for many turns; a call whose end lies further back stays in doubt, and is found when the session is imported.
+# Bytes; enough for many turns. A call that ended further back stays in doubt until the session is imported.
 _TAIL: Final = 512 * 1024
 
 
 def find_outcomes(transcript: Path | None, calls: Collection[str]) -> dict[str, ToolResult]:
-    """Return what the end of a transcript says about calls; nothing about those that it does not mention."""
+    """Return the outcomes of calls in the end of a transcript; missing ones are left out."""
     if transcript is None or not calls:
         return {}
     return {
@@ -46,13 +45,13 @@ _NOBODY: Final = "no sub-agent is known to have taken it"
 
 
 class RefusedCall(Struct, frozen=True):
-    """A call that must not be made, and what the model is told."""
+    """A call that must not be made, and the sentence for the model."""
 
     sentence: str
 
 
 class Following:
-    """Writes what events of one session mean. Whoever calls holds the session's lock."""
+    """Records the events of one session. The caller holds the session's lock."""
 
     def __init__(self, pen: Delegating, changing: Changing, by: PrincipalId) -> None:
         self._pen = pen
@@ -60,30 +59,30 @@ class Following:
         self._by = by
 
     def root(self, state: HookSession) -> Track:
-        """Return the main conversation's run; one whose first words nobody heard begins without them."""
+        """Return the run of the main conversation; it is started without words if its first prompt was missed."""
         return state.root or self._pen.start(state, self._by, None, None)
 
     def say(self, state: HookSession, event: HookEvent) -> None:
-        """Write down what the human says."""
+        """Record words of the human."""
         key = event.prompt_id
         if key is not None and event.prompt in {state.prompts.get(name) for name in _names(state, key)}:
-            return  # told twice
+            return  # a repeated event
         if key is not None and (said := len(_names(state, key))):
-            key = f"{key}/{said + 1}"  # said while the model was at work: under the name of what it works on
+            key = f"{key}/{said + 1}"  # said while the model worked on an earlier prompt, whose id they share
         if state.root is None:
             self._pen.start(state, self._by, event.prompt, key)
         else:
             self._pen.write_words(state, state.root, event.prompt, key)
 
     def request(self, state: HookSession, event: HookEvent) -> MadeCall | RefusedCall:
-        """Have a call judged and written down, or learn that it must not be made."""
+        """Have a call checked and recorded; return a refusal if it must not be made."""
         known = state.calls.get(event.call)
         if known is not None and self._pen.is_told_twice(known, event):
-            return known if known.denied is None else RefusedCall(_repeated(known.denied))  # told twice
+            return known if known.denied is None else RefusedCall(_repeated(known.denied))  # a repeated event
         try:
             track = self.run(state, event)
         except (GrantError, HandoffError) as error:
-            # A sub-agent that was given nothing has no run of its own: whoever started it is told of the call.
+            # A sub-agent whose offer was refused has no run of its own, so the call is recorded in the root.
             return self._refuse(state, self.root(state), event, error.code.replace("_", "-"), sentence_for(error))
         try:
             return self._pen.request(state, track, event)
@@ -99,10 +98,10 @@ class Following:
         return RefusedCall(sentence)
 
     def find_made(self, state: HookSession, event: HookEvent) -> MadeCall | None:
-        """Return a call that was made, as it was made; None if it was refused, and this only says so.
+        """Return a call that was made, as it was made; None if the event only reports our own refusal.
 
-        What was asked before is held against what is told after it: the program has the last word. One that nobody
-        asked about, that was refused, or that was made with other arguments is written down now, and says so.
+        The event after a call is compared with the one before it, and decides. A call that nobody asked about, that was
+        refused, or that was made with other arguments is recorded now, with that fact.
         """
         known = state.calls.get(event.call)
         if known is None:
@@ -114,60 +113,61 @@ class Following:
             return known
         instead = self._made_already(state, event, OTHERWISE)
         if state.runs[known.run].open:
-            self._pen.end_unmade(state, known, event, instead)
+            reason = f"call {instead.id} was made in its place"
+            self._pen.fail(state, known, event, reason, error="made-otherwise", made_at_all=False)
         return instead
 
     def _made_already(self, state: HookSession, event: HookEvent, how: str, why: str | None = None) -> MadeCall:
         try:
             track = self.run(state, event)
         except (GrantError, HandoffError):
-            track = self.root(state)  # a sub-agent that nobody let begin has no run of its own
+            track = self.root(state)  # a sub-agent that was not allowed to start has no run of its own
         words = MADE[how] if not why else f"{MADE[how]}: {why}"
         return self._pen.request(state, track, event, {how: words})
 
     def finish(
         self, state: HookSession, event: HookEvent, made: MadeCall, found: ChangesFound, looked: MadeCall
     ) -> None:
-        """Write down what came of a call. Raises `CallError`, `CallOutcomeError` for what it should not have done.
+        """Record the outcome of a call. Raises `CallError` or `CallOutcomeError` if it did what it must not.
 
-        Of one that goes on in the background, `looked` is the call for which the files were looked at.
+        For a call that continues in the background, `looked` is the call for which the files were looked at.
         """
         if not made.open:
-            return  # told twice
+            return  # a repeated event
         goes_on = found.goes_on or (event.tool in SHELLS and goes_on_after(str(event.input.get("command", ""))))
-        seen = SeenChanges(found.changes, found.flags, goes_on)
         if goes_on:
+            found = replace(found, goes_on=True)
             history = see_history(self._pen.desk.files.root)
             state.going[event.call] = Going(made=looked, event=event, history=history, task=task_of(event.response))
         self._hear(state, event)
         if not state.runs[made.run].open:
             self._pen.write_late(state, made, event.call, event.error or event.response, completed=not event.error)
         elif event.name == "PostToolUse":
-            self._pen.complete(state, made, event, event.response, seen=seen, notes=found.notes)
+            self._pen.complete(state, made, event, event.response, seen=found)
         else:
             error = "interrupted" if event.interrupted else "failed"
-            self._pen.fail(state, made, event, event.error, error=error, seen=seen, notes=found.notes)
+            self._pen.fail(state, made, event, event.error, error=error, seen=found)
 
     def _hear(self, state: HookSession, event: HookEvent) -> None:
-        """Take in what a sub-agent that is still at work knows from outside, where its words are asked for."""
+        """Pass on the taint of a running sub-agent to a run that reads its output."""
         task = task_listened_to(event)
         child = None if task is None else state.runs.get(state.agents.get(task, RunId("")))
         if child is not None:
             self._pen.take_in(state.run_of(event.agent) or self.root(state), child)
 
     def finish_background(self, state: HookSession, name: str, going: Going, found: ChangesFound) -> None:
-        """Write down what a call did after it had returned: as a call of its own, which says so."""
+        """Record what a call did after it had returned, as a separate call."""
         known = state.runs[going.made.run]
         after = replace(going.event, name="PostToolUse", call=f"{name}/background")
         track = known if known.open else self.root(state)
         rest = self._pen.request_rest(state, track, after, going, {BACKGROUND: MADE[BACKGROUND]})
         with suppress(CallError, CallOutcomeError):  # it is on record, and nobody waits for it
-            self._pen.complete(state, rest, after, "", seen=SeenChanges(found.changes), notes=found.notes)
+            self._pen.complete(state, rest, after, "", seen=found)
 
     def offer(self, state: HookSession, event: HookEvent) -> str | RefusedCall | None:
-        """Write down that a sub-agent is about to be started; return the prompt if it gets more than was asked."""
+        """Record that a sub-agent is about to be started; return the prompt if it gets more than the call asked."""
         if (before := state.calls.get(event.call)) is not None and before.denied is not None:
-            return RefusedCall(_repeated(before.denied))  # told twice
+            return RefusedCall(_repeated(before.denied))  # a repeated event
         track = self.root(state)
         try:
             track = self.run(state, event)
@@ -182,7 +182,7 @@ class Following:
             return self._remember(state, track, event, sentence_for(error))
 
     def start(self, state: HookSession, event: HookEvent) -> None:
-        """Write down who started, if it is certain; else its first call, its end, or the end of its call decides."""
+        """Record which sub-agent started, if that is certain; else its first call, its end or its result decides."""
         if event.agent is not None and state.root is not None and state.run_of(event.agent) is None:
             meta = read_meta(event)
             offered = None if meta is None else state.offer_of(meta.call)
@@ -190,23 +190,23 @@ class Following:
                 self._pen.accept(state, offered, event.agent, LinkedBy.META)
 
     def stop(self, state: HookSession, event: HookEvent) -> None:
-        """Write down what a sub-agent gave back."""
+        """Record the result of a sub-agent."""
         if event.agent in state.agents and state.run_of(event.agent) is None:
-            return  # told twice; or it was spoken to once more, and only answered
+            return  # a repeated event; or it was addressed again and only answered
         try:
             track = self.run(state, event)
         except (GrantError, HandoffError) as error:
             self._pen.write_unlet(state, self.root(state), event.agent or "", event.said, sentence_for(error))
             return
         self.settle(state, track, event)
-        # Whom it started in the background may still be at work, and ends by itself.
+        # Sub-agents that it started in the background may still be running, and end by themselves.
         self._end(state, track, event.said)
 
     def finish_delegation(self, state: HookSession, event: HookEvent) -> None:
-        """Write down what came of a call that started a sub-agent."""
+        """Record the outcome of a call that started a sub-agent."""
         told = event.response if isinstance(event.response, dict) else {}
         agent = told.get("agentId")
-        # Older versions do not say who it was, and tell no hook about it: all there is of it is what it gave back.
+        # Older versions do not report the sub-agent at all; only its result is known.
         name = agent if is_agent_id(agent) else f"call-{event.call}"
         try:
             offered = self._offered_by(state, event)
@@ -221,10 +221,10 @@ class Following:
             self._end(state, track, readable(text_of(told.get("content"))))
 
     def fail_delegation(self, state: HookSession, event: HookEvent) -> None:
-        """Write down that a sub-agent was not started, or did not come to an end."""
+        """Record that a sub-agent was not started or did not finish."""
         refused = state.calls.get(event.call)
         if refused is not None and refused.denied and refused.denied in event.error:
-            return  # our own refusal, told back
+            return  # our own refusal, reported back
         try:
             offered = self._offered_by(state, event)
         except (GrantError, HandoffError) as error:
@@ -238,12 +238,12 @@ class Following:
             self._pen.cancel(state, offered, event.error or _NOBODY)
 
     def _offered_by(self, state: HookSession, event: HookEvent) -> OfferedByCall:
-        """Return what a call offered; one that nobody was asked about is offered now. Raises as an offer does."""
+        """Return the offer of a call; it is made now if the call was not seen before. Raises as an offer does."""
         known = state.offer_of(event.call)
         return known or self._pen.offer(state, self.run(state, event), _delegation(event, late=True))[0]
 
     def answer(self, state: HookSession, event: HookEvent) -> None:
-        """Write down how the main conversation answered, and what became of its calls."""
+        """Record the answer of the main conversation, and outcomes of its calls that no hook reported."""
         if state.root is None:
             return
         self.settle(state, state.root, event)
@@ -251,7 +251,7 @@ class Following:
             self._pen.write_said(state, state.root, event.said, event.prompt_id)
 
     def end(self, state: HookSession, event: HookEvent) -> None:
-        """Write down that a session is over: first what it left unfinished, the latest before the earliest."""
+        """Record the end of a session: first everything unfinished, latest first."""
         if state.root is None:
             return
         for track in reversed(state.runs.values()):
@@ -264,7 +264,7 @@ class Following:
         self._pen.end(state, state.root, Outcome.COMPLETED, report=state.said, status=event.reason)
 
     def settle(self, state: HookSession, track: Track, event: HookEvent) -> None:
-        """Write down what the transcript says of calls whose end no hook was told."""
+        """Record outcomes from the transcript for calls whose end no hook reported."""
         calls = state.open_calls(track.id)
         offers = {offer.call: offer for offer in state.open_offers() if offer.call and offer.parent == track.id}
         for name, result in find_outcomes(transcript_of(event, track.agent), {*calls, *offers}).items():
@@ -277,7 +277,7 @@ class Following:
                 self._settle(state, name, calls[name], result)
 
     def run(self, state: HookSession, event: HookEvent) -> Track:
-        """Return the run that an event happened in; the first of a sub-agent decides whose offer it took."""
+        """Return the run of an event; the first event of a sub-agent decides which offer it took."""
         root = self.root(state)
         if event.agent is None:
             return root
@@ -291,7 +291,7 @@ class Following:
         return self._pen.accept(state, offered, event.agent, link.how, link.candidates)
 
     def _go_on(self, state: HookSession, event: HookEvent, agent: str) -> Track:
-        """Begin another run for a sub-agent that had come to an end, and was spoken to again."""
+        """Start another run for a sub-agent that had ended and was addressed again."""
         before = state.runs[state.agents[agent]]
         parent = state.runs.get(before.working.run.parent or before.id, self.root(state))
         known = next(offer for offer in state.offers.values() if offer.child == before.id)
@@ -300,7 +300,7 @@ class Following:
         return self._pen.accept(state, offered, agent, before.link or LinkedBy.INFERRED, before.candidates)
 
     def _offer_late(self, state: HookSession, event: HookEvent, link: OfferLink) -> OfferedByCall:
-        """Write the offer of a sub-agent whose call nobody saw: it began before anything was recorded."""
+        """Record the offer of a sub-agent whose call nobody saw: it started before the recording."""
         above = None if link.meta is None else state.run_of(link.meta.parent)
         asked = Delegation(
             call=None if link.meta is None else link.meta.call,
@@ -311,7 +311,7 @@ class Following:
         return self._pen.offer(state, above or self.root(state), asked)[0]
 
     def _take(self, state: HookSession, offered: OfferedByCall, agent: str) -> None:
-        """Let the sub-agent take an offer that the result of the call names."""
+        """Let a sub-agent take the offer that the call's result names."""
         if agent not in state.agents:
             self._pen.accept(state, offered, agent, LinkedBy.RESULT)
             return
@@ -321,11 +321,11 @@ class Following:
         self._pen.cancel(state, offered, f"sub-agent {agent} was taken for another call's")
 
     def _settle(self, state: HookSession, name: str, made: MadeCall, result: ToolResult) -> None:
-        # All that a transcript's end says of the call itself is its name.
+        # The end of a transcript has only the name of the call.
         event = HookEvent(name="PostToolUse", session=state.session, tool=made.tool, call=name)
         if result.ok:
             with suppress(CallError, CallOutcomeError):  # it is on record, and nobody waits for it
-                self._pen.complete(state, made, event, result.text, seen=SeenChanges(flags=(UNSEEN,)))
+                self._pen.complete(state, made, event, result.text, seen=ChangesFound(flags=(UNSEEN,)))
         else:
             self._pen.fail(state, made, event, result.text, error=result.denied or "failed")
         self._changing.forget([made.id])
@@ -338,7 +338,7 @@ class Following:
 
 
 def _repeated(denied: str) -> str:
-    """Return what a model is told again: as it was told, or from the reason that the ledger has."""
+    """Return the sentence for a repeated refusal: as before, or from the recorded reason."""
     return denied if denied.startswith(TOLD) else not_made(denied)
 
 
@@ -355,10 +355,3 @@ def _delegation(event: HookEvent, *, late: bool = False) -> Delegation:
         late=late,
         message=find_message(transcript_of(event, event.agent), event.call, or_last=not late),
     )
-
-
-def answer_with(prompt: str | None, given: Any) -> dict[str, Any]:  # noqa: ANN401 - a call's own arguments
-    """Return what Claude Code is told to start a sub-agent with; nothing if it is to go on as it is."""
-    if prompt is None:
-        return {}
-    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {**given, "prompt": prompt}}}

@@ -1,7 +1,7 @@
-"""Recording a session of Claude Code while it happens: what its hooks are told becomes receipts.
+"""Records a session of Claude Code live: events of its hooks become receipts.
 
-Nothing here decides what may be done: whoever is asked to judge does. Errors are raised; what they mean for the session
-is for whoever called.
+Nothing here decides whether a call may be made; the checks that all doors share do. Errors are raised, and the caller
+decides what they mean for the session.
 """
 
 import contextlib
@@ -14,17 +14,25 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from batonpass.adapters.claude_code.hooks.events import HookEvent, read_event, session_of
+from batonpass.adapters.claude_code.hooks.events import (
+    HookEvent,
+    answer_with,
+    denied,
+    find_ended_task,
+    read_event,
+    regretted,
+    session_of,
+)
 from batonpass.adapters.claude_code.hooks.rules.directory_policy import DirectoryPolicy, Ruled
-from batonpass.adapters.claude_code.hooks.session.background_tasks import find_ended_task
-from batonpass.adapters.claude_code.hooks.session.changed_files import Changing, WatchedTree
+from batonpass.adapters.claude_code.hooks.session.changed_files import Changing
 from batonpass.adapters.claude_code.hooks.session.delegation import Delegating
-from batonpass.adapters.claude_code.hooks.session.event_receipts import Following, RefusedCall, answer_with
+from batonpass.adapters.claude_code.hooks.session.event_receipts import Following, RefusedCall
 from batonpass.adapters.claude_code.hooks.session.recovery import remember_session
 from batonpass.adapters.claude_code.hooks.session.state import Going, HookSession, MadeCall
 from batonpass.adapters.claude_code.importer.transcript_import import principal_of
 from batonpass.attribution.changes.sides import find_root
 from batonpass.attribution.worktree.tree import WorkTree
+from batonpass.config import find_settings
 from batonpass.errors import (
     CallError,
     CallOutcomeError,
@@ -36,15 +44,16 @@ from batonpass.errors import (
 )
 from batonpass.model.base.ids import PrincipalId, RunId, require_principal
 from batonpass.model.base.kinds import Mode
+from batonpass.model.policy.policy_rules import Policy
 from batonpass.relay import Relay
 from batonpass.store.home import HOME_NAME
 
-# Sessions that are not over are kept in mind; of more than so many, the ledger is asked again.
+# Open sessions that are kept in memory; others are read from the ledger again.
 _MOST_SESSIONS: Final = 256
 
 
 class _Session:
-    """A session, and the lock under which what is known of it changes."""
+    """A session, and the lock for its state."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -52,12 +61,12 @@ class _Session:
 
 
 class HookRecorder:
-    """Records the events of Claude Code's hooks in one project. Safe to use from many threads.
+    """Records the events of Claude Code's hooks in one project. Thread-safe.
 
-    Nothing is refused but what the one way of calls refuses: in a session that is only observed, tampering with the
-    record, and what a policy with `enforce = true` denies. `policy` says what holds now: the file of the project, and
-    where there is none, the relay's own policy. A session belongs to one recorder at a time: two that are told of the
-    same events record them twice.
+    Only the checks that all doors share refuse anything: in an observed session, tampering with the record, and what a
+    policy with `enforce = true` denies. `policy` returns the present policy: the project's file, or the relay's own
+    policy if there is none. A session belongs to one recorder at a time: two recorders that get the same events record
+    them twice.
     """
 
     def __init__(
@@ -66,13 +75,15 @@ class HookRecorder:
         project: Path,
         *,
         mode: Mode = Mode.OBSERVED,
-        work_tree: WatchedTree | None = None,
+        work_tree: WorkTree | None = None,
         by: str | None = None,
         policy: Callable[[], Ruled] | None = None,
+        owned: bool = False,
     ) -> None:
         self._project = project.absolute()
         self._mode = mode
         self._relay = relay
+        self._owned = owned
         tree = work_tree or WorkTree(find_root(self._project), environment=dict(os.environ), without=(HOME_NAME,))
         self._changing = Changing(self._project, tree)
         principal = principal_of(self._project) if by is None else require_principal("by", PrincipalId(by))
@@ -81,14 +92,14 @@ class HookRecorder:
         self._following = Following(self._pen, self._changing, principal)
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
-        self._lost: set[RunId] = set()  # roots that are open, and that we cannot write to
-        self._missed: list[str] = []  # of sessions that we do not know
+        self._lost: set[RunId] = set()  # open roots that we cannot write to
+        self._missed: list[str] = []  # gaps of unknown sessions
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Record an event; return what to answer Claude Code, where nothing means: go on.
+        """Record an event; return the answer for Claude Code; an empty answer means: go on.
 
-        When this returns, what it recorded is durable. Raises our own errors; then nothing of the event is certain to
-        be recorded, and `note_gap` is to be told.
+        When this returns, the record is durable. Raises our own errors; then it is not certain that anything of the
+        event was recorded, and `note_gap` must be called.
         """
         known = read_event(event)
         if known is None:
@@ -97,24 +108,24 @@ class HookRecorder:
         try:
             return self._handle(known)
         except (FencedError, KeyMissingError, StreamClosedError) as error:
-            # A run was ended or taken over by somebody else, or its key is gone with another process. What the ledger
-            # says now decides; a root that cannot be written to is continued by another.
+            # Another process ended or took over the run, or its key is gone. Read the state from the ledger again; a
+            # root that cannot be written to is continued by a new one.
             self._let_go(known.session, error)
             return self._handle(known)
 
     def _follow_policy(self) -> None:
-        """Hold what comes to the file as it is now. Where that is wrong, an enforced session makes no call."""
+        """Apply the present policy file. If it is invalid, an enforced session makes no call."""
         try:
             self._pen.follow(self._policy())
         except PolicyFileError as error:
-            # One that is only watched goes on under what held before.
+            # An observed session goes on with the last valid policy.
             if self._mode is Mode.ENFORCED:
                 self._pen.wrong = error
 
     def note_gap(self, event: Mapping[str, Any] | None, reason: str) -> None:
-        """Record that an event was not recorded: in its session, or, if nobody knows which, with whatever comes next.
+        """Record that an event was missed: in its session, or with the next event if the session is unknown.
 
-        Raises our own errors if that cannot be recorded either.
+        Raises our own errors if the gap cannot be recorded either.
         """
         sentence = f"{'event' if event is None else event.get('hook_event_name')}: {reason}"
         name = None if event is None else session_of(event)
@@ -129,11 +140,13 @@ class HookRecorder:
             self._pen.write_gap(state, self._following.root(state), [sentence])
 
     def close(self) -> None:
-        """Let go of the work tree. Sessions stay open, and the ledger is whoever's who opened it."""
+        """Release the work tree, and the relay if it is owned. Sessions stay open."""
         self._changing.close()
+        if self._owned:
+            self._relay.close()
 
     def _recover_words(self, state: HookSession, event: Mapping[str, Any]) -> None:
-        """Record what the human said in an event that was missed: it is at hand, and said once."""
+        """Record the human's words in a missed event: they are available, and said only once."""
         with contextlib.suppress(InvalidValueError):
             known = read_event(event)
             if known is not None and known.name == "UserPromptSubmit" and known.by_human:
@@ -156,7 +169,7 @@ class HookRecorder:
                 try:
                     self._finish(session, event)
                 except (CallError, CallOutcomeError) as error:
-                    return regretted(str(error))  # it is on record; the model learns that it was not to be
+                    return regretted(str(error))  # it is recorded; the model learns that it was wrong
                 if (over := find_ended_task(event)) is not None:
                     self._finish_background(session, event, lambda _, going: going.task == over)
             case "SessionStart":
@@ -194,7 +207,7 @@ class HookRecorder:
             made = self._following.find_made(state, event)
         if made is None or not made.open:
             return
-        # Not under the lock: looking at a large work tree takes longer than writing, and others have calls to begin.
+        # Without the lock: looking at a large work tree is slow, and other calls must be able to begin.
         looked = _looked_for(event, made, asked)
         if asked is not None and looked is not asked:
             self._changing.forget([asked.id])
@@ -205,7 +218,7 @@ class HookRecorder:
             self._following.finish(state, event, made, replace(found, changes=changes), looked)
 
     def _finish_background(self, session: _Session, event: HookEvent, over: Callable[[str, Going], bool]) -> None:
-        """Write down what commands did after they returned, of those that are over by now."""
+        """Record what background commands did after they returned, for those that are over."""
         with session.lock:
             going = self._state(session, event.session).going
             ended = {name: going.pop(name) for name in [*going] if over(name, going[name])}
@@ -226,15 +239,15 @@ class HookRecorder:
     def _session(self, name: str) -> _Session:
         with self._lock:
             session = self._sessions.pop(name, None) or _Session()
-            self._sessions[name] = session  # the one that was asked for last stands last
+            self._sessions[name] = session  # the most recently used is last
             while len(self._sessions) > _MOST_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
         return session
 
     def _state(self, session: _Session, name: str) -> HookSession:
-        """Return where a session stands. Whoever calls has its lock."""
+        """Return the state of a session. The caller holds its lock."""
         if session.state is None:
-            self._relay.desk  # noqa: B018 - founds the ledger, or joins it
+            self._relay.desk  # noqa: B018 - creates the ledger or joins it
             with self._relay.store.view() as view:
                 session.state = remember_session(
                     view, name, mode=self._mode, place=self._relay.desk.files.root, lost=self._lost
@@ -259,27 +272,33 @@ class HookRecorder:
         return self._relay.desk.clock.now()
 
 
-def _looked_for(event: HookEvent, made: MadeCall, asked: MadeCall | None) -> MadeCall:
-    """Return for which call the files were looked at before: for the one that was asked about, if it was let be made.
+def open_recorder(
+    project: Path,
+    *,
+    enforce: bool,
+    relay: Relay | None = None,
+    ledger: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    create: bool = True,
+    by: str | None = None,
+) -> HookRecorder:
+    """Return a recorder for a project. Without a relay it opens the project's ledger, and closes it at the end."""
+    settings = find_settings(ledger, directory=project, environment=environment)
+    # Keys in files, because the next event of a session may be handled by another process. An empty policy, because
+    # the file is read for each event: if it is wrong, the model is told.
+    opened = relay or Relay.open(
+        settings.ledger, home=settings.home, keys_in_files=True, create=create, policy=Policy(), work_tree=project
+    )
+    mode = Mode.ENFORCED if enforce else Mode.OBSERVED
+    policy = DirectoryPolicy(project, settings.policy)
+    return HookRecorder(opened, project, mode=mode, by=by, policy=policy, owned=relay is None)
 
-    Of one that was to edit another file, that file was looked at; then the result says what was edited.
+
+def _looked_for(event: HookEvent, made: MadeCall, asked: MadeCall | None) -> MadeCall:
+    """Return the call for which the files were looked at before: the one that was asked about, if it was allowed.
+
+    If that call was to edit another file, only that file was looked at; then the result says what was edited.
     """
     if asked is None or asked.begun is None:
         return made
     return made if asked is not made and asked.path != event.path else asked
-
-
-def regretted(sentence: str) -> dict[str, Any]:
-    """Return what Claude Code is told of a call that did what it should not have done."""
-    return {"decision": "block", "reason": sentence}
-
-
-def denied(sentence: str) -> dict[str, Any]:
-    """Return what Claude Code is told when a call must not be made."""
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": sentence,
-        },
-    }

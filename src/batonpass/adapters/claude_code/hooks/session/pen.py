@@ -1,4 +1,4 @@
-"""Writing receipts about a session: what all of them have in common, and those about words and calls."""
+"""Records words and calls of a session; the base of everything that writes receipts about one."""
 
 import dataclasses
 import os
@@ -13,11 +13,12 @@ from batonpass.adapters.claude_code.hooks.events import HookEvent, task_of
 from batonpass.adapters.claude_code.hooks.rules.directory_policy import Ruled, wrong_file
 from batonpass.adapters.claude_code.hooks.rules.refusal import Refusal, find_refusal
 from batonpass.adapters.claude_code.hooks.rules.tool_actions import HookedCall, call_of, same_arguments
+from batonpass.adapters.claude_code.hooks.session.changed_files import ChangesFound
 from batonpass.adapters.claude_code.hooks.session.recovery import SAID, STATEMENT, UNLET
 from batonpass.adapters.claude_code.hooks.session.state import Going, HookSession, MadeCall, Track
 from batonpass.adapters.claude_code.importer.import_sources import PROGRAM, describe_recorded, series_of, session_id_of
 from batonpass.adapters.claude_code.importer.receipt_words import as_code, within_limit
-from batonpass.adapters.claude_code.transcripts.patches import EDITORS
+from batonpass.adapters.claude_code.tool_kinds import EDITORS
 from batonpass.errors import CallError, CallOutcomeError
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.calls.call_receipts import deny_call
@@ -26,7 +27,6 @@ from batonpass.handoff.calls.pending_call import Begun, Replayed
 from batonpass.handoff.files.background_commits import REST_OF
 from batonpass.handoff.files.edited_files import Watched
 from batonpass.handoff.files.protected_paths import RecorderProcess
-from batonpass.handoff.files.work_tree import SeenChanges
 from batonpass.handoff.grants.policy_tables import has_ended
 from batonpass.handoff.history.past_calls import read_runs
 from batonpass.handoff.runtime.desk import Desk
@@ -36,7 +36,7 @@ from batonpass.handoff.sessions.start import start_run
 from batonpass.handoff.taint.intake import take_in
 from batonpass.handoff.tools.json_values import keep_result
 from batonpass.model.base.content_names import ARGUMENTS, SOURCE
-from batonpass.model.base.ids import AgentId, CallId, ContentId, PrincipalId, StreamId
+from batonpass.model.base.ids import AgentId, CallId, PrincipalId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.label import Source
 from batonpass.model.bodies.body import Body, Carried, Part, RunGap, RunRecorded
@@ -49,23 +49,23 @@ if TYPE_CHECKING:
 
 _LARGEST: Final = 16 * 1024 * 1024
 
-# What was in the file before stands in the change; what was written, in the arguments. Once is enough.
+# Left out of results: the change contains the old text, and the arguments the new one.
 _TOLD_ELSEWHERE: Final = frozenset({"originalFile", "content", "oldString", "newString"})
 
 
 class Pen:
-    """Writes what happened in the sessions of one project. Calls and handoffs go the way that every door's go."""
+    """Records the sessions of one project. Calls and handoffs take the same path as those of every door."""
 
     def __init__(self, relay: Relay, project: Path, mode: Mode) -> None:
         self._relay = relay
         self._project = project
         self._mode = mode
         self._ruled = Ruled()
-        self.wrong: PolicyFileError | None = None  # what is wrong with the file of the directory
+        self.wrong: PolicyFileError | None = None  # the error in the policy file
 
     @property
     def desk(self) -> Desk:
-        """Return where receipts are made. What ends this process would end the record, so that is protected too."""
+        """Return the desk for receipts. This process is protected too: to end it would end the record."""
         desk = self._relay.desk
         if desk.protected.process is None:
             desk.protected = dataclasses.replace(
@@ -74,27 +74,27 @@ class Pen:
         return desk
 
     def follow(self, ruled: Ruled) -> None:
-        """Hold everything from now on to what the file of the directory says."""
+        """Apply a policy from now on."""
         self._ruled = ruled
         self.wrong = None
         if ruled.policy is not None:
             self.desk.gates = ruled.policy
 
     def enforces(self, track: Track) -> bool:
-        """Return whether what speaks against a call of a run stops it."""
+        """Return whether a refusal stops a call of this run."""
         return self.desk.gates.enforce or track.working.mode is Mode.ENFORCED
 
     def find_refusal(self, track: Track, event: HookEvent) -> Refusal | None:
-        """Return what the rules for its agent say against a call: for the type that was offered the work."""
+        """Return the refusal of a call by the rules for its agent, by the type that was offered the work."""
         if self.wrong is not None:
             return wrong_file(self.wrong)
         return find_refusal(event, self._ruled.rules, self._project, track.kind)
 
     def start(self, state: HookSession, by: PrincipalId, words: str | None, key: str | None) -> Track:
-        """Begin the root run of a session with the human's first words; None if nobody heard them.
+        """Start the root run of a session with the human's first words; None if they were missed.
 
-        It begins what the file grants, which is tried out where the session is only watched. Raises `PolicyFileError`
-        where it is enforced and nobody can read the file: without it, it would begin with no grant at all.
+        The run gets the grant from the file; in an observed session it is only tried. Raises `PolicyFileError` in an
+        enforced session with an invalid file, because the run would have no grant at all.
         """
         if self.wrong is not None:
             raise self.wrong
@@ -108,11 +108,11 @@ class Pen:
             session=session_id_of(state.session),
             mode=self._mode,
             contents=(self.source(state, key=key),),
-            # Of a session that began before anybody listened, nobody knows what reached it.
+            # If the session began before the recording, it is unknown what reached it.
             labelled=words is not None,
             grant=self._left_of_table(state, by),
         )
-        # Whoever has its key works on it: the next event may be another process's.
+        # No epoch: the next event may be handled by another process that has the key.
         holding.working = replace(holding.working, epoch=None)
         take_in(self.desk, holding, known)
         with self.desk.store.view() as view:
@@ -124,7 +124,7 @@ class Pen:
         return track
 
     def _left_of_table(self, state: HookSession, by: PrincipalId) -> Grant | None:
-        """Return what is left of the table of this session, if it goes on; None: the table holds as it is, or none."""
+        """Return the rest of the file's grant for a resumed session; None to use the file's grant as it is."""
         table = self.desk.gates.grants.get(AgentId(PROGRAM))
         if table is None or has_ended(table, self.desk.clock.now()):
             return None
@@ -133,7 +133,7 @@ class Pen:
             return less_used(view, table, earlier) if earlier else None
 
     def _known_from_outside(self, state: HookSession) -> tuple[Source, ...]:
-        """Return what came from outside to the last run of this very session: its model remembers all of it."""
+        """Return the external sources of this session's last run: its model still remembers them."""
         with self.desk.store.view() as view:
             last = next(iter(view.find_runs(series=series_of(state.session))), None)
             if last is None:
@@ -142,7 +142,7 @@ class Pen:
             return tuple(source for source in past.taint if source not in past.endorsed)
 
     def write_words(self, state: HookSession, track: Track, words: str, key: str | None) -> None:
-        """Write down what the human says later."""
+        """Record later words of the human."""
         content = self.desk.text(STATEMENT, within_limit(words))
         item = Carried(item=content.ref.id, digest=content.ref.digest, part=Part.INTENT)
         body = RunRecorded(run=track.id, by=track.working.run.principal, items=(item,))
@@ -151,7 +151,7 @@ class Pen:
             state.prompts[key] = words
 
     def write_said(self, state: HookSession, track: Track, words: str, prompt: str | None) -> None:
-        """Write down with which words the main conversation answered."""
+        """Record the answer of the main conversation."""
         body = RunRecorded(run=track.id, by=PrincipalId(f"agent:{PROGRAM}"), items=())
         source = self.source(state, key=None if prompt is None else f"stop/{prompt}")
         self.record(track, body, self.desk.text(SAID, within_limit(words)), source)
@@ -165,16 +165,16 @@ class Pen:
         after: Mapping[str, str] | None = None,
         *more: Content,
     ) -> MadeCall:
-        """Have a call judged and written down before it is made; `after`: it was made already, and that is odd of it.
+        """Have a call checked and recorded before it is made. With `after`, it was already made, and that is noted.
 
-        Raises `GrantError` and `CallError` for one that must not be made, once that is on record.
+        Raises `GrantError` or `CallError`, after recording it, for a call that must not be made.
         """
         call = self._call(event, self.find_refusal(track, event))
         late = after is not None
         source = self.source(state, key=event.call, late=late or None)
         begun = begin_call(self.desk, track.holding, call, beside=(source, *more), made=late, noted=after or {})
         if isinstance(begun, Replayed):
-            raise TypeError("a session that goes on repeats nothing")
+            raise TypeError("a resumed session never replays a call")
         before = state.calls.get(event.call)
         made = state.calls[event.call] = MadeCall(
             id=begun.call,
@@ -183,14 +183,14 @@ class Pen:
             begun=begun,
             asked=call.described,
             path=event.path,
-            denied=before.denied if late and before is not None else None,  # who asks again is refused again
+            denied=before.denied if late and before is not None else None,  # a repeated request is refused again
         )
         return made
 
     def request_rest(
         self, state: HookSession, track: Track, event: HookEvent, going: Going, after: Mapping[str, str]
     ) -> MadeCall:
-        """Write down the rest of a call that had returned; commits that came since then are its own."""
+        """Record the rest of a call that had returned; commits since then are its own."""
         made = self.request(state, track, event, after, self.desk.text(REST_OF, going.made.id))
         if made.begun is not None:
             watched = Watched(self.desk.files.root, {}, going.history)
@@ -198,45 +198,44 @@ class Pen:
         return made
 
     def take_in(self, track: Track, other: Track) -> None:
-        """Let what another run knows from outside reach a run that hears of it before it is over."""
+        """Taint a run with the external sources of another whose output it reads."""
         take_in(self.desk, track.holding, tuple(other.holding.taint.entered))
 
     def refuse(self, state: HookSession, track: Track, event: HookEvent, rule: str, sentence: str) -> None:
-        """Write down that a call was refused that never got as far as being judged: one that starts a sub-agent."""
+        """Record the refusal of a call that was not checked further: one that starts a sub-agent."""
         source = self.source(state, key=event.call)
         tool = self._call(event).declared.name
         deny_call(self.desk, track.holding, tool, event.input, rule=rule, reason=sentence, beside=(source,))
 
     def remember_refusal(self, state: HookSession, track: Track, event: HookEvent, sentence: str) -> None:
-        """Know that a call was refused: whoever is told of it twice gives the same answer."""
+        """Remember a refusal, so that a repeated event gets the same answer."""
         asked = self._call(event).described
         state.calls[event.call] = MadeCall(
             id=CallId(""), run=track.id, tool=event.tool, open=False, denied=sentence, asked=asked
         )
 
     def is_told_twice(self, made: MadeCall, event: HookEvent) -> bool:
-        """Return whether an event is about a call that is known: its name alone says nothing, the call does."""
+        """Return whether an event repeats a known call: the id alone does not prove it, the arguments do."""
         return made.tool == event.tool and made.asked in {None, self._call(event).described}
 
     def is_made_as_asked(self, made: MadeCall, event: HookEvent) -> bool:
-        """Return whether a call was made with the arguments with which it was asked for.
+        """Return whether a call was made with the arguments that were asked about.
 
-        A program fills in what it takes for granted, and spells paths from the root on: that is the same call. One that
-        says nothing of arguments says nothing against them, and what was erased cannot be compared.
+        The program fills in defaults and makes paths absolute: that is the same call. An event without arguments
+        contradicts nothing, and erased arguments cannot be compared.
         """
         if made.tool != event.tool:
             return False
-        asked = made.asked if made.kept is None else self._read_asked(made.kept)
+        asked = made.asked
+        if made.kept is not None:
+            with self.desk.store.view() as view:
+                asked = view.get_content(made.kept).body
         used = self._call(event).described
         if not event.input or asked is None or used == asked:
             return True
-        # The ledger keeps no secrets: what is compared with it is compared as it would be kept.
+        # The ledger contains no secrets, so the arguments are redacted before they are compared with it.
         kept = used if made.kept is None else self.desk.json(ARGUMENTS, used).body
         return same_arguments(asked, kept, event, self._project)
-
-    def _read_asked(self, content: ContentId) -> bytes | None:
-        with self.desk.store.view() as view:
-            return view.get_content(content).body
 
     def complete(
         self,
@@ -245,12 +244,11 @@ class Pen:
         event: HookEvent,
         result: object,
         *,
-        seen: SeenChanges,
-        notes: tuple[str, ...] = (),
+        seen: ChangesFound,
     ) -> None:
-        """Write down what a call returned, and what it changed.
+        """Record the result and the changes of a call.
 
-        Raises `CallError` and `CallOutcomeError`, once that is on record, where it should not have done that.
+        Raises `CallError` or `CallOutcomeError`, after recording it, if the call did what it must not.
         """
         try:
             finish_call(
@@ -260,10 +258,10 @@ class Pen:
                 self._call(event),
                 _told(made.tool, result),
                 seen=seen,
-                beside=(self.source(state, key=event.call, unseen=notes or None, task=task_of(result)),),
+                beside=(self.source(state, key=event.call, unseen=seen.notes or None, task=task_of(result)),),
             )
         except (CallError, CallOutcomeError):
-            made.open = False  # that is on record; what could not be recorded can be told again
+            made.open = False  # it is recorded; after any other error the event can be repeated
             raise
         made.open = False
 
@@ -275,45 +273,33 @@ class Pen:
         message: str,
         *,
         error: str,
-        seen: SeenChanges | None = None,
-        notes: tuple[str, ...] = (),
+        seen: ChangesFound | None = None,
+        made_at_all: bool = True,
     ) -> None:
-        """Write down how a call failed, and what it changed all the same."""
+        """Record how a call failed, and what it changed anyway; or that it was not made at all."""
         fail_call(
             self.desk,
             state.runs[made.run].holding,
             _begun(made),
             self._call(event),
             Fault(as_code(f"{PROGRAM}.{error}"), within_limit(message)),
-            seen=seen or SeenChanges(),
-            beside=(self.source(state, key=event.call, unseen=notes or None),),
+            made=made_at_all,
+            seen=seen or ChangesFound(),
+            beside=(self.source(state, key=event.call, unseen=(seen.notes if seen else ()) or None),),
         )
         made.open = False
 
     def write_late(self, state: HookSession, made: MadeCall, name: str, result: object, *, completed: bool) -> None:
-        """Write down what came of a call whose run was over by then: as evidence, beside it."""
+        """Record the outcome of a call whose run was already over, as evidence next to it."""
         body, media_type = keep_result(_told(made.tool, result))
         contents = (self.desk.result(body, media_type), self.source(state, key=name))
         keep_late(self.desk, state.runs[made.run].holding, _begun(made), *contents, completed=completed)
         made.open = False
 
-    def end_unmade(self, state: HookSession, made: MadeCall, event: HookEvent, instead: MadeCall) -> None:
-        """Write down that a call was not made as it was asked for, and which one was made in its place."""
-        fail_call(
-            self.desk,
-            state.runs[made.run].holding,
-            _begun(made),
-            self._call(event),
-            Fault(as_code(f"{PROGRAM}.made-otherwise"), f"call {instead.id} was made in its place"),
-            made=False,
-            beside=(self.source(state, key=event.call),),
-        )
-        made.open = False
-
     def write_unlet(self, state: HookSession, track: Track, name: str, words: str | None, reason: str) -> None:
-        """Write down the end of a sub-agent that nobody let begin: it has no run of its own that could end."""
+        """Record the end of a sub-agent that was not allowed to start: it has no run of its own."""
         if name in state.unlet:
-            return  # told twice
+            return  # a repeated event
         body = RunRecorded(run=track.id, by=PrincipalId(f"agent:{PROGRAM}"), items=())
         contents = [self.source(state, key=f"{UNLET}{name}"), self.desk.text("reason", within_limit(reason))]
         if words is not None and words.strip():
@@ -322,16 +308,16 @@ class Pen:
         state.unlet.add(name)
 
     def write_gap(self, state: HookSession, track: Track, reasons: list[str]) -> None:
-        """Write down that so many events were not recorded, and why."""
+        """Record how many events were missed, and why."""
         body = RunGap(run=track.id, calls=len(reasons))
         self.record(track, body, self.desk.text("reason", within_limit("\n".join(reasons))), self.source(state))
 
     def record(self, track: Track, body: Body, *contents: Content) -> None:
-        """Write one receipt into a run's stream."""
+        """Add a receipt to a run's stream."""
         self.desk.recording.record(track.working, body, contents)
 
     def source(self, state: HookSession, **facts: object) -> Content:
-        """Return what a receipt says about where it comes from."""
+        """Return the source of a receipt."""
         return self.desk.json(SOURCE, describe_recorded(state.session, **facts))
 
     def _call(self, event: HookEvent, refusal: Refusal | None = None) -> HookedCall:
@@ -345,7 +331,7 @@ def _begun(made: MadeCall) -> Begun:
 
 
 def _told(tool: str, result: object) -> object:
-    """Return what a call returned, without what its receipts say elsewhere, and without what is too large to keep."""
+    """Return the result of a call without parts that are recorded elsewhere, or its size if it is too large."""
     if tool in EDITORS and isinstance(result, dict):
         result = {name: value for name, value in result.items() if name not in _TOLD_ELSEWHERE}
     size = len(keep_result(result)[0])

@@ -1,4 +1,4 @@
-"""Finding out where a session stands, from the ledger alone: whoever recorded it until now may be gone."""
+"""Restores the state of a session from the ledger, because the process that recorded it may be gone."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,11 +40,11 @@ from batonpass.wire.codec import decode_receipt
 
 SAID: Final = "said"
 STATEMENT: Final = f"{Part.INTENT}.1"
-UNLET: Final = "unlet/"  # begins the name of what nobody let begin, and has ended
+UNLET: Final = "unlet/"  # prefix of the key of a sub-agent that was not allowed to start, and has ended
 
 _AT_ONCE: Final = 500
 _REST: Final = "/background"
-_REFUSED: Final = "it was refused before, and still is"  # where its reason was erased
+_REFUSED: Final = "it was refused before, and still is"  # if the reason was erased
 _UNDER_WAY: Final = frozenset({State.HELD, State.OFFERED, State.RUNNING})
 _DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 
@@ -52,7 +52,7 @@ _DELIVERED: Final = frozenset({State.COMPLETED, State.VERIFIED})
 def remember_session(
     view: LedgerView, session: str, *, mode: Mode, place: Path, lost: Collection[RunId] = ()
 ) -> HookSession:
-    """Return where a session stands: in its open root, if there is one that hooks began and that is not `lost`.
+    """Return the state of a session, from an open root that hooks started and that is not `lost`.
 
     `place` is the root of its repository.
     """
@@ -172,13 +172,13 @@ class _Remembering:
             id=call.id,
             run=call.run,
             tool=call.tool,
-            denied=None if before is None else before.denied,  # refused, and made all the same
+            denied=None if before is None else before.denied,  # refused, but made anyway
             begun=self._begun(call),
             kept=None if call.arguments is None else call.arguments.id,
         )
 
     def _take_going(self, receipt: Receipt, named: str, source: Mapping[str, Any]) -> None:
-        """Know of a command that another process saw return, and that may be at work still."""
+        """Restore a command that returned and may still be running."""
         body, made = receipt.body, self.state.calls[named]
         if isinstance(body, Ended) and GOES_ON in body.flags:
             task, ref = source.get("task"), receipt.content.get(HISTORY)

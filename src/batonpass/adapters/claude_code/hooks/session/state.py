@@ -1,4 +1,4 @@
-"""Where a session stands: its runs, calls and handoffs by the names that Claude Code gives them."""
+"""The state of a session: its runs, calls and handoffs, by the names that Claude Code gives them."""
 
 from collections.abc import Iterator
 
@@ -16,16 +16,16 @@ from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, RunI
 class Track(Struct, kw_only=True):
     """A run that is being recorded."""
 
-    holding: Holding  # what every door knows of a run that it works on
+    holding: Holding  # the state that every door keeps of a run
     agent: str | None = None  # None: the main conversation
-    kind: str | None = None  # the type of sub-agent that was asked for, if the call named one
-    link: str | None = None  # how it is known which call started it
-    candidates: int = 1  # how many calls could have
+    kind: str | None = None  # the type of sub-agent in the call, if it named one
+    link: str | None = None  # how its call is known
+    candidates: int = 1  # number of calls that may have started it
     open: bool = True
 
     @property
     def working(self) -> Working:
-        """Return what every receipt of the run repeats."""
+        """Return the facts that every receipt of the run repeats."""
         return self.holding.working
 
     @property
@@ -46,25 +46,25 @@ class MadeCall(Struct, kw_only=True):
     run: RunId
     tool: str
     open: bool = True
-    denied: str | None = None  # what the model was told, if it was refused
-    begun: Begun | None = None  # None if it was refused, and as far as anybody knows never made
-    asked: bytes | None = None  # tool and arguments as they were told; None: another process was told them
-    path: str | None = None  # the file that it was to edit, if it named one and this process was told
-    kept: ContentId | None = None  # where the ledger has the same, if another process was told them
+    denied: str | None = None  # the sentence for the model, if it was refused
+    begun: Begun | None = None  # None if it was refused and, as far as known, never made
+    asked: bytes | None = None  # tool and arguments of the request; None: another process got it
+    path: str | None = None  # the file that it was to edit, if this process got the request
+    kept: ContentId | None = None  # the content with the arguments, if another process got the request
 
     @property
     def is_only_refused(self) -> bool:
-        """Return whether it was refused, and nobody has said that it was made all the same."""
+        """Return whether it was refused, and no event says that it was made anyway."""
         return self.denied is not None and self.begun is None
 
 
 class Going(Struct, frozen=True, kw_only=True):
-    """A command that returned and may be at work still."""
+    """A command that returned and may still be running."""
 
     made: MadeCall
     event: HookEvent
-    history: HistoryHead | None  # where the repository stood when it returned
-    task: str | None = None  # how Claude Code names it, if it knows of it
+    history: HistoryHead | None  # the state of the repository when it returned
+    task: str | None = None  # Claude Code's id of the background task, if it has one
 
 
 class OfferedByCall(Struct, kw_only=True):
@@ -73,31 +73,31 @@ class OfferedByCall(Struct, kw_only=True):
     handoff: HandoffId
     parent: RunId
     to: AgentId
-    call: str | None  # None: nobody knows which call it was
-    kind: str | None  # the type of sub-agent, as the call names it
+    call: str | None  # None: the call is unknown
+    kind: str | None  # the type of sub-agent in the call
     child: RunId | None = None
     ended: bool = False
     completed: bool = False
-    held: str | None = None  # its task, if it had to wait for somebody
+    held: str | None = None  # its task, if it was held
 
     def fits(self, kind: str | None) -> bool:
-        """Return whether a sub-agent of this type could have been meant."""
+        """Return whether it may be for a sub-agent of this type."""
         return kind is None or self.kind in {None, kind}
 
 
 class HookSession(Struct, kw_only=True):
-    """One session, as far as it is recorded: all of it follows from the ledger."""
+    """The recorded state of one session. All of it can be restored from the ledger."""
 
     session: str
     root: Track | None = None
-    runs: dict[RunId, Track] = field(default_factory=dict)  # in the order in which they began
-    agents: dict[str, RunId] = field(default_factory=dict)  # the latest run of each sub-agent
+    runs: dict[RunId, Track] = field(default_factory=dict)  # in order of their start
+    agents: dict[str, RunId] = field(default_factory=dict)  # the latest run by sub-agent
     calls: dict[str, MadeCall] = field(default_factory=dict)
-    offers: dict[HandoffId, OfferedByCall] = field(default_factory=dict)  # in the order in which they were made
-    prompts: dict[str, str] = field(default_factory=dict)  # the human's words by what names them
+    offers: dict[HandoffId, OfferedByCall] = field(default_factory=dict)  # in order
+    prompts: dict[str, str] = field(default_factory=dict)  # the human's words by key
     said: str | None = None  # the last words of the main conversation
-    going: dict[str, Going] = field(default_factory=dict)  # by the name of the call
-    unlet: set[str] = field(default_factory=set)  # sub-agents and calls that nobody let begin, and that have ended
+    going: dict[str, Going] = field(default_factory=dict)  # by the id of the call
+    unlet: set[str] = field(default_factory=set)  # sub-agents and calls that were not allowed to start, and have ended
 
     def run_of(self, agent: str | None) -> Track | None:
         """Return the open run of a sub-agent, or of the main conversation."""
@@ -107,7 +107,7 @@ class HookSession(Struct, kw_only=True):
         return track if track is not None and track.open else None
 
     def add(self, track: Track) -> None:
-        """Know a run from now on."""
+        """Add a run."""
         self.runs[track.id] = track
         if track.working.run.parent is None:
             self.root = track
@@ -115,19 +115,19 @@ class HookSession(Struct, kw_only=True):
             self.agents[track.agent] = track.id
 
     def offer_of(self, call: str) -> OfferedByCall | None:
-        """Return the handoff that a call offered last."""
+        """Return the latest handoff that a call offered."""
         return next((offer for offer in reversed(self.offers.values()) if offer.call == call), None)
 
     def open_offers(self, kind: str | None = None) -> Iterator[OfferedByCall]:
-        """Yield the handoffs to a type of sub-agent that nobody has taken, the earliest first."""
+        """Yield the handoffs to a type of sub-agent that nobody has taken, earliest first."""
         return (offer for offer in self.offers.values() if offer.child is None and not offer.ended and offer.fits(kind))
 
     def guessed_offers(self, kind: str | None) -> Iterator[OfferedByCall]:
-        """Yield the handoffs to a type that somebody took by a guess: they may be another's."""
+        """Yield the handoffs to a type that were taken by a guess: they may belong to another sub-agent."""
         for offer in self.offers.values():
             if offer.child is not None and not offer.ended and offer.fits(kind) and self.runs[offer.child].is_guessed:
                 yield offer
 
     def open_calls(self, run: RunId) -> dict[str, MadeCall]:
-        """Return the calls of a run that have no outcome."""
+        """Return the calls of a run without an outcome."""
         return {name: made for name, made in self.calls.items() if made.open and made.run == run}

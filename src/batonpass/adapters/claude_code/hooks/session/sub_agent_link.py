@@ -1,38 +1,36 @@
-"""Which call started a sub-agent. Two of one type at once look alike: what is not certain is said to be inferred."""
+"""Finds the call that started a sub-agent. Two of one type look alike, so an uncertain link is marked as inferred."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from batonpass.adapters.claude_code.hooks.events import HookEvent
 from batonpass.adapters.claude_code.hooks.session.state import HookSession, OfferedByCall
+from batonpass.adapters.claude_code.transcripts import transcript
 from batonpass.adapters.claude_code.transcripts.transcript_values import LinkedBy
 
 UNKNOWN: Final = "unknown"
 
-_LARGEST_META: Final = 1024 * 1024
-
 
 class Meta(Struct, frozen=True, kw_only=True):
-    """What the file beside a sub-agent's transcript says."""
+    """The content of the file next to a sub-agent's transcript."""
 
     call: str
-    parent: str | None  # the sub-agent that started it; None: the main conversation did
+    parent: str | None  # the sub-agent that started it; None: the main conversation
 
 
 class OfferLink(Struct, frozen=True, kw_only=True):
     """The offer that a sub-agent took, and how that is known."""
 
-    offered: OfferedByCall | None  # None: the call that started it was not seen
+    offered: OfferedByCall | None  # None: its call was not seen
     how: str
     candidates: int = 1
     meta: Meta | None = None
 
 
 def find_link(state: HookSession, event: HookEvent) -> OfferLink:
-    """Return which offer a sub-agent took, from what is known at its first call or its end."""
+    """Return the offer that a sub-agent took, from the facts at its first call or its end."""
     meta = read_meta(event)
     if meta is not None:
         offered = state.offer_of(meta.call)
@@ -41,27 +39,22 @@ def find_link(state: HookSession, event: HookEvent) -> OfferLink:
     waiting = list(state.open_offers(event.agent_type))
     if not waiting:
         return OfferLink(offered=None, how=UNKNOWN)
-    # What somebody took by a guess may be ours, and what is left may be theirs: it is one guess for all of them.
+    # An offer that another took by a guess may be this one's, and the reverse: all of them count as candidates.
     guessed = sum(1 for _ in state.guessed_offers(event.agent_type))
     return OfferLink(offered=waiting[0], how=LinkedBy.INFERRED, candidates=len(waiting) + guessed)
 
 
 def read_meta(event: HookEvent) -> Meta | None:
-    """Return what the file beside a sub-agent's transcript says; None if it is not there, or not yet."""
+    """Return the content of the file next to a sub-agent's transcript; None if it does not exist (yet)."""
     path = transcript_of(event, event.agent)
     if path is None or event.agent is None:
         return None
     try:
-        with path.with_name(f"{path.stem}.meta.json").open("rb") as file:
-            found: Any = msgspec.json.decode(file.read(_LARGEST_META))
-    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+        found = transcript.read_meta(path)
+    except transcript.NO_META:
         return None
-    match found:
-        case {"toolUseId": str(call)}:
-            parent = found.get("parentAgentId")
-            return Meta(call=call, parent=parent if isinstance(parent, str) else None)
-        case _:
-            return None
+    parent = found.get("parentAgentId")
+    return Meta(call=found["toolUseId"], parent=parent if isinstance(parent, str) else None) if found else None
 
 
 def transcript_of(event: HookEvent, agent: str | None) -> Path | None:

@@ -1,4 +1,4 @@
-"""What an editor says that it wrote, where the file on disk has become something else meanwhile."""
+"""An editor's own account of its change, for a file that somebody else changed at the same time."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,14 +12,15 @@ from batonpass.attribution.worktree.tree_difference import Difference
 
 
 class ToldEdit(Struct, frozen=True):
-    """The bytes that an editor began with and those that it left; None where there was no file."""
+    """The bytes before and after an edit, as the editor reports them; None for no file."""
 
     before: bytes | None
     after: bytes
 
     def difference(self, seen: Difference) -> Difference:
-        """Return its own part of what lies between two sights of the file."""
-        # It tells of texts, whose line ends are not the file's: then no bytes that ever were have their digests.
+        """Return the editor's own part of the difference between two sights of the file."""
+        # The editor reports text with normalised line ends. If the file has others, the digests would be of bytes that
+        # never existed.
         exact = b"\r" not in (seen.before or b"") and b"\r" not in (seen.after or b"")
         return replace(
             seen,
@@ -31,9 +32,9 @@ class ToldEdit(Struct, frozen=True):
 
 
 def told_edit(tool: str, given: Mapping[str, Any], result: object, seen: Difference) -> ToldEdit | None:
-    """Return what an editor did by its own account, if the file is now something else; None if it is all its work.
+    """Return the editor's own account if the file is now different; None if all of the change is its work.
 
-    Where it does not say what it did, all that became of the file counts as its work.
+    If the editor gives no account, all of the change counts as its work.
     """
     if seen.too_large or seen.after is None:
         return None
@@ -43,14 +44,14 @@ def told_edit(tool: str, given: Mapping[str, Any], result: object, seen: Differe
         return None
     told = list(_accounts(tool, given, result, None if seen.before is None else before))
     sides = lines_of(before), lines_of(after)
-    # Both sides: somebody may also have saved the file between our look at it and the editor's.
+    # Compare both sides: somebody may also have saved the file between our look and the editor's.
     if not told or any((_lines(one.before or b""), _lines(one.after)) == sides for one in told):
         return None
     return told[0]
 
 
 def _accounts(tool: str, given: Mapping[str, Any], result: object, before: str | None) -> Iterator[ToldEdit]:
-    """Yield what its result tells, then what it was asked to do: either may be left out, by some versions."""
+    """Yield the edit according to the result, then according to the arguments; some versions leave one out."""
     patch = read_patch(tool, result)
     if patch is not None and patch.after is not None and (patch.hunks or tool == "Write"):
         began = None if patch.created else before if patch.before is None else patch.before

@@ -1,4 +1,4 @@
-"""JSON with comments, as editors have it: read with the place of every value, so that one can be changed alone."""
+"""Reads JSON with comments and the position of every value, so that one value can be changed alone."""
 
 import json
 import re
@@ -10,10 +10,11 @@ from msgspec import Struct, field
 _BLANK: Final = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR: Final = re.compile(r"[^\s,\]}/]+")
 _STRING: Final = json.JSONDecoder()
+_INDENT: Final = re.compile(r"\n([ \t]+)\S")
 
 
 class Node(Struct, frozen=True):
-    """A value, where it stands in its text, and the values in it, if it is an object."""
+    """A value with its position in the text, and its members if it is an object."""
 
     value: Any
     start: int
@@ -21,7 +22,7 @@ class Node(Struct, frozen=True):
     members: Mapping[str, "Node"] = field(default_factory=dict)
 
     def find(self, *names: str) -> "Node | None":
-        """Return what names lead to."""
+        """Return the value that a path of names leads to."""
         node: Node | None = self
         for name in names:
             node = None if node is None else node.members.get(name)
@@ -29,11 +30,17 @@ class Node(Struct, frozen=True):
 
 
 def read(text: str) -> Node:
-    """Return what a text holds. Raises `ValueError` if that is nothing, or a key stands twice."""
+    """Return the value in a text. Raises `ValueError` if it is not JSON or has a duplicate key."""
     node = _value(text, _skip(text, 0))
     if (rest := _skip(text, node.end)) != len(text):
-        raise _error(text, rest, "something follows after the end")
+        raise _error(text, rest, "there is text after the end")
     return node
+
+
+def layout_of(text: str) -> tuple[str, str]:
+    """Return the indentation and the newline that a text uses."""
+    found = _INDENT.search(text)
+    return found[1] if found else "  ", "\r\n" if "\r\n" in text else "\n"
 
 
 def _value(text: str, at: int) -> Node:
@@ -49,14 +56,14 @@ def _value(text: str, at: int) -> Node:
             try:
                 return Node(json.loads(found[0] if found else ""), at, found.end() if found else at)
             except ValueError:
-                raise _error(text, at, "there is no value") from None
+                raise _error(text, at, "a value is missing") from None
 
 
 def _string(text: str, at: int) -> Node:
     try:
         value, end = _STRING.raw_decode(text, at)
     except ValueError:
-        raise _error(text, at, "this text does not end") from None
+        raise _error(text, at, "a string is not closed") from None
     return Node(value, at, end)
 
 
@@ -68,7 +75,7 @@ def _object(text: str, start: int) -> Node:
             raise _error(text, at, "a key in quotes is missing")
         key = _string(text, at)
         if key.value in members:
-            raise _error(text, at, f"the key {key.value!r} stands twice")
+            raise _error(text, at, f"the key {key.value!r} is there twice")
         at = _skip(text, key.end)
         if text[at : at + 1] != ":":
             raise _error(text, at, "a colon is missing")
