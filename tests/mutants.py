@@ -9,7 +9,6 @@ import ast
 import copy
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import os
 import random
 import sys
@@ -89,10 +88,12 @@ class Broken(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         """Claim the one module."""
         del path, target
-        is_package = self._path.name == "__init__.py"
-        return (
-            importlib.util.spec_from_loader(fullname, self, is_package=is_package) if fullname == self._name else None
-        )
+        if fullname != self._name:
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, self, origin=str(self._path))
+        if self._path.name == "__init__.py":
+            spec.submodule_search_locations = [str(self._path.parent.resolve())]
+        return spec
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the mutant."""
