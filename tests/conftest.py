@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
+from tests.counted import Counting, counted_last
 from tests.memory import use_memory
+from tests.ready_ledger import copy_ledgers
 from tests.sharing import Sharing, longest_first, schedule
 
 pytest_plugins = ["tests.postgres_server"]
@@ -29,19 +31,30 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing
     return schedule(config, log)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let coverage be measured where it counts, which takes half as long as with `--cov`."""
+    parser.addoption("--counted", action="store_true", help="measure the coverage of the tests that count for it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure where tests run: in each of several processes, or in this one."""
+    runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+    if config.getoption("counted") and runs_tests:
+        config.pluginmanager.register(Counting())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let a test have new ledgers as copies, unless it is about how they are made."""
+    copy_ledgers(item.path)
+
+
 @pytest.hookimpl(trylast=True)  # once they are in random order
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let what takes longest begin first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let what takes longest begin first, and what is measured come last."""
+    if config.getoption("counted"):
+        counted_last(items)
     longest_first(items)
-
-
-# They go whole ways through the product, whose lines the other tests cover one by one. To count them again takes more
-# than twice as long as to run them.
-WHOLE_WAYS = ("acceptance", "attribution", "bench", "claude_code", "doors", "mcp")
-
-
-def _goes_whole_ways(path: Path) -> bool:
-    return path.relative_to(Path(__file__).parent).parts[0] in WHOLE_WAYS
 
 
 @cache
@@ -51,16 +64,11 @@ def _says_slow(path: Path) -> bool:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files of which nothing is asked for: each process would import all of them."""
-    asked = config.getoption("markexpr")
-    if asked not in {"slow", "slow or uncovered"} or not collection_path.name.startswith("test_"):
-        return None
-    wanted = _says_slow(collection_path) or (asked != "slow" and _goes_whole_ways(collection_path))
-    return None if wanted else True
+    is_left_out = config.getoption("markexpr") == "slow" and collection_path.name.startswith("test_")
+    return True if is_left_out and not _says_slow(collection_path) else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what is not counted; and refuse a slow test of a file without the word: it would be left out above."""
+    """Refuse a slow test of a file without the word: it would be left out above."""
     if item.get_closest_marker("slow") is not None and not _says_slow(item.path):
         raise pytest.UsageError(f"{item.nodeid} is slow, and its file does not say so")
-    if _goes_whole_ways(item.path):
-        item.add_marker(pytest.mark.uncovered)

@@ -99,7 +99,8 @@ class Server:
     def database(self, template: str = "template0") -> Iterator[str]:
         """Make a database, lend its name, and remove it with all sessions that are left in it."""
         name = f"ledger_{next(self._names)}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER {USER}")
+        # A file is copied with a third less work than pages are logged one by one.
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER {USER} STRATEGY = FILE_COPY")
         yield name
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 

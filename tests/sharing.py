@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING, Final
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import SupportsIndex
+
     import pytest
     from xdist.remote import Producer
+    from xdist.workermanage import WorkerController
 
 # By the beginning of their names. The first that fits counts; what fits none goes wherever there is room: the ledger
 # of the mutations is made quickly, and what is done to it takes long.
@@ -44,8 +48,39 @@ def longest_first(items: "list[pytest.Item]") -> None:
     items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG)))
 
 
+class _Numbered(list[str]):
+    """The ids of all tests, each of which knows its number."""
+
+    def __init__(self, names: "Sequence[str]") -> None:
+        super().__init__(names)
+        self._numbers = {name: number for number, name in enumerate(names)}
+
+    def index(self, value: str, *_: "SupportsIndex") -> int:
+        return self._numbers[value]
+
+
 class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # its package has no types
-    """Gives each test to whoever is free, and those that belong together to one."""
+    """Gives each test to whoever is free, and those that belong together to one.
+
+    After every test, pytest-xdist goes through all that a process was ever given to count what it has left, and
+    searches the list of all tests for the next one. With thousands of groups of one test that takes eight seconds. Here
+    a finished group is forgotten, and a test knows its number.
+    """
+
+    def add_node_collection(self, node: "WorkerController", collection: "Sequence[str]") -> None:
+        """Remember which tests a process has found."""
+        super().add_node_collection(node, collection)
+        if node in self.registered_collections:
+            self.registered_collections[node] = _Numbered(collection)
+
+    def mark_test_complete(self, node: "WorkerController", item_index: int, duration: float = 0) -> None:
+        """Give the process more to do, and forget the group if this was the last of it."""
+        given = self.assigned_work[node]
+        group = self._split_scope(self.registered_collections[node][item_index])
+        unit = given[group]
+        super().mark_test_complete(node, item_index, duration)
+        if all(unit.values()):
+            given.pop(group, None)
 
     def _split_scope(self, nodeid: str) -> str:
         return next((group for group in TOGETHER if nodeid.startswith(group)), nodeid)

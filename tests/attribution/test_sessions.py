@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.attribution.seeds import SEEDS
 from tests.attribution.sessions import Verdicts, play
+from tests.seeds import SEEDS
 
 SHARE = 0.97
 

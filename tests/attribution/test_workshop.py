@@ -9,8 +9,8 @@ import pytest
 
 from batonpass.attribution.git.file_git import Repository
 from tests.attribution.repository import ENVIRONMENT, Score, score_files
-from tests.attribution.seeds import SEEDS
 from tests.attribution.workshop import DOINGS, Workshop, visit
+from tests.seeds import SEEDS
 
 FEW = range(3)
 MANY = range(SEEDS)

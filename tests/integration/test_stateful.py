@@ -36,6 +36,7 @@ from batonpass.model.baton.items import Decision, OpenQuestion
 from batonpass.model.ledger.run import RunState
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
+from tests.seeds import SEEDS
 
 ANA: Final = "user:ana"
 AGENTS: Final = ("drafter", "editor", "tester")
@@ -323,7 +324,7 @@ def allowing(*also: type[Exception]) -> Iterator[None]:
 
 TestHandoffs = pytest.mark.slow(Handoffs.TestCase)
 TestHandoffs.settings = settings(
-    max_examples=120,
+    max_examples=6 * SEEDS,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

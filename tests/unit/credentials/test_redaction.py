@@ -3,6 +3,7 @@
 import json
 import shlex
 from base64 import b64encode
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
@@ -177,22 +178,29 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("name", ["arguments", "result", "message", "target", "refusal"])
-def test_a_secret_in_this_shape_is_taken_out(shape: str, name: str) -> None:
+def test_a_secret_in_every_shape_is_taken_out(name: str) -> None:
     """In a text, in a document, in a document within a document, and once more what is left is the same."""
-    redactor, text = Redactor(), shape.format(SECRET)
+    found = {shape: wrong for shape, text in SHAPES.items() if (wrong := list(left_in(name, text.format(SECRET))))}
+
+    assert {} == found
+
+
+def left_in(name: str, text: str) -> Iterator[str]:
+    """Yield what is wrong with a text and with documents that hold it, once they are redacted."""
+    redactor = Redactor()
     clean = redactor.text(name, text)
     once = json.dumps({"tool": "x", "arguments": {"text": text, "many": [text]}})
     twice = json.dumps({"tool": "x", "arguments": {"body": once}})
-
-    assert SECRET not in clean
-    assert GONE in clean
-    assert clean == redactor.text(name, clean)
+    if SECRET in clean or GONE not in clean:
+        yield f"the text: {clean}"
+    if clean != (again := redactor.text(name, clean)):
+        yield f"the text, once more: {again}"
     for document in (once, twice):
         cleaned = redactor.document(name, document.encode())
         json.loads(cleaned)
-        assert SECRET.encode() not in cleaned
+        if SECRET.encode() in cleaned:
+            yield f"a document: {cleaned!r}"
 
 
 LISTS: dict[str, tuple[list[str], str]] = {

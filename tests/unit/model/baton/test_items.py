@@ -137,12 +137,6 @@ WRONG: Final[dict[type, dict[str, tuple[Any, ...]]]] = {
         "none": ("constraint", ("a", "a"), ("Not a code",), [7]),
     },
 }
-CASES: Final = [
-    pytest.param(kind, name, wrong, id=f"the {name} of a {kind.__name__} cannot be {wrong!r}")
-    for kind, table in WRONG.items()
-    for name, wrongs in table.items()
-    for wrong in wrongs
-]
 
 
 def test_there_is_an_example_and_a_row_of_every_kind() -> None:
@@ -159,13 +153,23 @@ def test_no_field_goes_unchecked(kind: type[Any]) -> None:
     assert [] == [field.name for field in fields(kind) if getattr(example, field.name) == field.default]
 
 
-@pytest.mark.parametrize(("kind", "name", "wrong"), CASES)
-def test_an_invalid_field_is_refused_by_name(kind: type[Any], name: str, wrong: object) -> None:
+@pytest.mark.parametrize("kind", VALUE_TYPES, ids=lambda kind: f"every wrong field of {kind.__name__}")
+def test_an_invalid_field_is_refused_by_name(kind: type[Any]) -> None:
     """The error is ours and names the field, whatever was given."""
-    with pytest.raises(InvalidValueError) as refused:
-        replace(BY_TYPE[kind], **{name: wrong})
+    named = [(name, wrong, refused(kind, name, wrong)) for name, wrongs in WRONG[kind].items() for wrong in wrongs]
 
-    assert name == refused.value.field
+    assert [] == [row for row in named if row[0] != row[2]]
+
+
+def refused(kind: type[Any], name: str, wrong: object) -> str:
+    """Return which field is named when an item is made with something wrong in one."""
+    try:
+        replace(BY_TYPE[kind], **{name: wrong})
+    except InvalidValueError as error:
+        return error.field
+    except Exception as error:  # noqa: BLE001 - shown by the assertion
+        return f"{type(error).__name__}: {error}"
+    return "accepted"
 
 
 @pytest.mark.parametrize("value", ITEMS, ids=lambda value: f"{type(value).__name__}, frozen")

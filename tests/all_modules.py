@@ -1,0 +1,10 @@
+"""Imports every module of the product for `coverage run`: tests are measured only after they have imported it."""
+
+import importlib
+import pkgutil
+
+import batonpass
+
+for module in pkgutil.walk_packages(batonpass.__path__, "batonpass."):
+    if not module.name.endswith(".__main__"):
+        importlib.import_module(module.name)

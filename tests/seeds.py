@@ -1,0 +1,6 @@
+"""How much is left to chance: `make test-seeds` plays a hundred generated sessions and workshops, and so on."""
+
+import os
+from typing import Final
+
+SEEDS: Final = int(os.environ.get("BATONPASS_SEEDS", "20"))
