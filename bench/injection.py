@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from batonpass import Grant
 from batonpass.errors import CallError, GrantError
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.sessions.agent_memory import find_memories
@@ -130,7 +131,7 @@ class Stage:
         """Begin a root; where it is gated, with a grant that names what is wanted."""
         if not self.gated:
             return self.relay.start(task, by=ANA, agent="clerk")
-        return self.relay.start(task, by=ANA, agent="clerk", may=self.may, may_delegate=self.may)
+        return self.relay.start(task, by=ANA, agent="clerk", grant=Grant(may=self.may, may_delegate=self.may))
 
     @property
     def may(self) -> list[str]:

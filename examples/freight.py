@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
-from batonpass import Constraint, OpenQuestion, Relay, tool
+from batonpass import Brief, Constraint, OpenQuestion, Relay, WorkItem, tool
 from batonpass.handoff.live.faces import LiveRun
 
 Tell = Callable[[str], None]
@@ -104,7 +104,7 @@ class Journey:
     """One load on its way: a dispatcher, and the carriers that it goes through."""
 
     def __init__(self, relay: Relay, road: Road) -> None:
-        self.dispatcher = relay.start(WORDS, by="user:ana", agent="dispatcher", constraints=CONSTRAINTS)
+        self.dispatcher = relay.start(WORDS, by="user:ana", agent="dispatcher", items=CONSTRAINTS)
         self._relay = relay
         self._road = road
         for leg in LEGS:
@@ -115,9 +115,10 @@ class Journey:
         delivered = self.dispatcher.hand_off(
             LEGS[0].carrier,
             task_of(LEGS[0]),
-            rationale="it has cold trucks in Ghent",
+            brief=Brief(
+                rationale="it has cold trucks in Ghent", none=["exclusion", "decision", "question", "rejected"]
+            ),
             criteria=["the load is at the hospital"],
-            none=["exclusion", "decision", "question", "rejected"],
         ).wait()
         self.dispatcher.report("the load is at the hospital", value=json.dumps(delivered.value))
         self.dispatcher.close()
@@ -157,9 +158,8 @@ class Journey:
             run.hand_off(
                 following.carrier,
                 task_of(following),
-                relation="peer-to-peer",
-                completed=[f"brought 40 pallets from {leg.start} to {leg.end}"],
-                none=["rejected"] if asked else ["rejected", "question"],
+                brief=Brief(relation="peer-to-peer", none=["rejected"] if asked else ["rejected", "question"]),
+                items=[WorkItem(f"brought 40 pallets from {leg.start} to {leg.end}")],
             )
             .wait()
             .value

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
@@ -27,8 +27,6 @@ from batonpass.model.base.ids import (
     require_principal,
 )
 from batonpass.model.base.kinds import Mode
-from batonpass.model.baton.items import Constraint, Exclusion
-from batonpass.model.grants.limits import Limits
 from batonpass.model.ledger.key import Key, RunKeys
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.seal import Seal
@@ -48,8 +46,10 @@ if TYPE_CHECKING:
     from batonpass.handoff.runtime.run_state import Holding
     from batonpass.handoff.sessions.condition_checks import Check
     from batonpass.handoff.taint.left_files import LeftFile
+    from batonpass.handoff.transfer.offer_request import GivenItem
     from batonpass.ledger.act_receipts import Recording
     from batonpass.model.baton.card import Card
+    from batonpass.model.grants.grant_request import GrantRequest
     from batonpass.policy.policy_table import AnyPolicy
 
 # The use cases are two thirds of the package. Each act loads its own when it is first done: whoever opens a ledger to
@@ -235,39 +235,36 @@ class Relay:
         *,
         by: str,
         agent: str = "lead",
-        constraints: Iterable[Constraint | str] = (),
-        exclusions: Iterable[Exclusion | str] = (),
+        items: "Iterable[GivenItem]" = (),
         continues: str | None = None,
         series: str | None = None,
         session: SessionId | None = None,
         mode: Mode | str | None = None,
         may: Sequence[str] = (),
-        may_delegate: Sequence[str] = (),
-        limits: Limits | str | None = None,
-        until: datetime | None = None,
-        max_depth: int | None = None,
+        grant: "GrantRequest | None" = None,
     ) -> "LiveRun":
         """Begin a root run for what a human wants, in their own words.
 
-        With `continues`, or the last of a `series`, decisions, open questions and verified results come along. `may` is
-        what it may use, `may_delegate` what it may pass on: then it is enforced, or if its mode is `observed`, told.
+        `items` are what they say besides, such as constraints and exclusions. With `continues`, or the last of a
+        `series`, decisions, open questions and verified results come along. `may` is what it may use, and `grant` says
+        more: what it may delegate, limits, an end. With either it is enforced, or if its mode is `observed`, told.
         """
-        from batonpass.handoff.grants.terms import grant_for  # noqa: PLC0415 - as above
         from batonpass.handoff.sessions.start import start_run  # noqa: PLC0415 - as above
-        from batonpass.handoff.transfer.offer_request import items_of  # noqa: PLC0415 - as above
+        from batonpass.handoff.transfer.offer_request import given_items  # noqa: PLC0415 - as above
+        from batonpass.model.grants.grant_request import grant_asked  # noqa: PLC0415 - as above
 
-        said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
+        asked = grant_asked(may, grant)
         holding = start_run(
             self.desk,
             intent,
             by=by,
             agent=agent,
-            said=said,
+            said=given_items(items),
             continues=None if continues is None else self._run(continues),
             series=series,
             session=session,
             mode=None if mode is None else as_member("mode", mode, Mode),
-            grant=grant_for(may, may_delegate, limits, until, max_depth),
+            grant=None if asked is None else asked.at(self._clock.now()),
         )
         return self._open(holding)
 
@@ -290,8 +287,7 @@ class Relay:
         by: str,
         intent: str | None = None,
         agent: str | None = None,
-        constraints: Iterable[Constraint | str] = (),
-        exclusions: Iterable[Exclusion | str] = (),
+        items: "Iterable[GivenItem]" = (),
     ) -> "LiveRun":
         """Begin a root run where a session stopped: by its id or the end of it, a root's, a series' name, or the last.
 
@@ -299,9 +295,9 @@ class Relay:
         `NotFoundError` or `AmbiguousIdError`.
         """
         from batonpass.handoff.sessions.resume import resume_session  # noqa: PLC0415 - as above
-        from batonpass.handoff.transfer.offer_request import items_of  # noqa: PLC0415 - as above
+        from batonpass.handoff.transfer.offer_request import given_items  # noqa: PLC0415 - as above
 
-        said = (*items_of(Constraint, constraints), *items_of(Exclusion, exclusions))
+        said = given_items(items)
         return self._open(resume_session(self.desk, session, by=by, intent=intent, agent=agent, said=said))
 
     def handoff(self, handoff: str | Lease) -> "LiveHandoff":

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import CallProtectedError, GrantDeniedError, KeyRefusedError, VerificationError
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.tools.declaration import tool
@@ -49,7 +50,7 @@ class TestOwnApproval:
     def held(self, relay: Relay) -> LiveHandoff:
         """Return a handoff that is held at a call."""
         deploy = tool("deploy", reversible=False, target="place", action="deploy")(lambda place: place)
-        lead = relay.start("Ship it", by=ANA, may_delegate=["deploy:*"])
+        lead = relay.start("Ship it", by=ANA, grant=Grant(may_delegate=["deploy:*"]))
         handoff = lead.hand_off("shipper", "Ship", may=["deploy:*"], run=lambda run: run.call(deploy, "prod"))
         assert State.HELD is handoff.wait().state
         return handoff

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
+from batonpass import Grant
 from batonpass.audit.bundle import verify_bundle
 from batonpass.errors import (
     CertificateError,
@@ -68,10 +69,9 @@ class Hand:
         self.lead = self.relay.start(
             "Fix it",
             by=ANA,
-            may=["read:**"],
-            may_delegate=["write:src/**"],
-            limits="at most 9 calls",
-            until=self.clock.now() + HOUR,
+            grant=Grant(
+                may=["read:**"], may_delegate=["write:src/**"], limits="at most 9 calls", until=self.clock.now() + HOUR
+            ),
         )
         self.holding = self.lead._holding
         self.desk = self.relay.desk
@@ -524,7 +524,9 @@ def test_honest_calls_say_with_which_arguments_they_were_judged(places: Places) 
     """A path is judged as where it leads, wherever it was written from; what no permit asks for is left out."""
     relay, disk = places.relay(), Disk()
     lead = relay.start(
-        "Fix it", by=ANA, may=["write:src/** where path under src; at most 3 calls"], limits="at most 5 calls"
+        "Fix it",
+        by=ANA,
+        grant=Grant(may=["write:src/** where path under src; at most 3 calls"], limits="at most 5 calls"),
     )
     lead.call(disk.write, "src/./a.py", "words")
     (asked,) = receipts(relay, Kind.TOOL_REQUESTED)
@@ -548,7 +550,7 @@ def test_what_was_erased_is_not_judged(hand: Hand) -> None:
 def test_a_grant_that_is_tried_out_refuses_nothing(places: Places) -> None:
     """Where a root says that its grant stops nobody, calls outside of it and offers beyond it are no findings."""
     relay, disk = places.relay(), Disk()
-    lead = relay.start("Fix it", by=ANA, may=["read:**"], may_delegate=["write:src/**"], mode="observed")
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may=["read:**"], may_delegate=["write:src/**"]), mode="observed")
     lead.call(disk.write, "etc/passwd", "")
     for may in (["write:src/**"], ["write:**"]):
         with lead.hand_off("editor", "Edit", may=may) as editor:
@@ -561,7 +563,7 @@ def test_a_grant_that_is_tried_out_refuses_nothing(places: Places) -> None:
 def test_a_bundle_is_judged_like_the_ledger(places: Places) -> None:
     """A tree that was handed on is clean with its words, and without them, where nothing can be said of grants."""
     relay, disk = places.relay(), Disk()
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"])
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]))
     with lead.hand_off("editor", "Edit", may=["write:src/**"]) as editor:
         editor.call(disk.write, "src/a.py", "")
     lead.close()

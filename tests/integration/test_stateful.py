@@ -32,7 +32,7 @@ from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import Settlement
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.items import Decision, OpenQuestion
+from batonpass.model.baton.items import Constraint, Decision, OpenQuestion
 from batonpass.model.ledger.run import RunState
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
@@ -121,7 +121,7 @@ class Handoffs(RuleBasedStateMachine):
     def start(self, number: int) -> LiveRun:
         """Start a root."""
         self.roots += 1
-        return self.hold(self.relay(number).start("start", by=ANA, constraints=["be careful"]))
+        return self.hold(self.relay(number).start("start", by=ANA, items=[Constraint("be careful")]))
 
     @rule(
         target=handoffs,
@@ -143,7 +143,7 @@ class Handoffs(RuleBasedStateMachine):
                 carrier=carrier,
                 hold=how["hold"],
                 deadline=ENDED if how["overdue"] else None,
-                open_questions=questions,
+                items=questions,
             )
         except REFUSED:
             return multiple()

@@ -5,10 +5,14 @@ from decimal import Decimal
 from typing import assert_type
 
 from batonpass import (
+    Brief,
     Budget,
     Claim,
     Constraint,
     Decision,
+    Exclusion,
+    Grant,
+    Handling,
     HandoffPolicy,
     OpenQuestion,
     Program,
@@ -48,7 +52,7 @@ def runner(run: LiveRun) -> Report:
     return Report(result="done", open_questions=(OpenQuestion("is it?"),), confidence=700)
 
 
-with start("Fix invoice rounding", by="user:ana", constraints=["never touch the API"]) as lead:
+with start("Fix invoice rounding", by="user:ana", items=[Constraint("never touch the API")]) as lead:
     lead.record(Decision("round half-even", why="tax office"), RejectedPath("truncate"), Claim("x", key="a", value="1"))
     waiting: tuple[HandoffId, ...] = lead.say("and be quick", by="user:ana")
     with lead.hand_off("editor", "Make total() round half-even", may=["write:src/**"]) as editor:
@@ -57,11 +61,23 @@ with start("Fix invoice rounding", by="user:ana", constraints=["never touch the 
     handoff = lead.hand_off(
         "reviewer",
         "Review src/invoice.py",
-        relation=Relation.PEER_TO_PEER,
+        grant=Grant(may=["read:**"], may_delegate=["read:src/**"], limits="at most 5 calls", until="2h", max_depth=2),
+        criteria=["every line was read"],
+        brief=Brief(rationale="two see more", budget=Budget(calls=10), relation=Relation.PEER_TO_PEER, inputs=["a"]),
+        items=[
+            Constraint(key="lines", operator="<=", value="300", binds_to="result:lines"),
+            Exclusion("the tests"),
+            OpenQuestion("is it done?", blocking=True),
+        ],
+        deadline="10m",
         carrier=Carrier.WORKER,
-        budget=Budget(calls=10),
-        constraints=[Constraint(key="lines", operator="<=", value="300", binds_to="result:lines")],
-        answer=lambda question: None if "?" in question else "yes",
+        hold=True,
+        handling=Handling(
+            key="review 1",
+            carry=[],
+            policy=HandoffPolicy(max_depth=3),
+            answer=lambda question: None if "?" in question else "yes",
+        ),
     )
     assert_type(handoff, LiveHandoff)
     result = handoff.wait(timedelta(seconds=1))

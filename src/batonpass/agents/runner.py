@@ -16,11 +16,12 @@ from batonpass.agents.own_tools import GRANT, MEMORY, READING
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
 from batonpass.briefing.reports import gaps_of
+from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.model.base.ids import session_named
 from batonpass.model.base.kinds import Outcome
 from batonpass.model.baton.card import Card
-from batonpass.model.baton.items import Constraint, Exclusion
 from batonpass.model.grants.effective_grant import EffectiveGrant
+from batonpass.model.grants.grant_request import grant_unless_nothing
 from batonpass.model.grants.limits import Limits
 from batonpass.relay import Relay
 
@@ -53,8 +54,7 @@ class AgentRunner:
         *,
         session_id: str | None = None,
         by: str | None = None,
-        constraints: Iterable[Constraint | str] = (),
-        exclusions: Iterable[Exclusion | str] = (),
+        items: Iterable[GivenItem] = (),
         limits: Limits | str | None = None,
     ) -> RunResult:
         """Answer a user: their words are the intent of a new root run, which travels to everybody further down.
@@ -74,13 +74,10 @@ class AgentRunner:
             user_input,
             by=by or self._config.principal,
             agent=agent_def.name,
-            constraints=constraints,
-            exclusions=exclusions,
+            items=items,
             session=session,
             series=session,
-            may=tuple(agent_def.may),
-            may_delegate=tuple(agent_def.may_delegate),
-            limits=limits,
+            grant=grant_unless_nothing(tuple(agent_def.may), tuple(agent_def.may_delegate), limits),
         )
         try:
             if earlier is not None and earlier.tainted:

@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import CallSuspendedError, ConstraintViolatedError, StoreError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import CallId
@@ -60,7 +61,7 @@ def limited(postgres: Server, postgres_url: str, tmp_path: Path) -> Iterator[str
 def test_a_relay_does_all_of_its_work(limited: str, tmp_path: Path) -> None:
     """It records, counts, holds, decides, keeps results, works on what waits, sequences, seals and verifies."""
     with Relay.open(limited, home=tmp_path) as relay:
-        lead = relay.start("Fix it", by=ANA, may=["*:**"], may_delegate=["*:**"], limits="at most 2 calls")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may=["*:**"], may_delegate=["*:**"], limits="at most 2 calls"))
         for _ in range(2):
             lead.call(look_up, "rates")
         lead.call(write, "a")

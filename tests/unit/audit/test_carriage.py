@@ -11,7 +11,7 @@ from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.transfer.attempt_receipts import Acceptance
 from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, new_content_id, new_handoff_id
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.items import Constraint
+from batonpass.model.baton.items import Constraint, Exclusion
 from batonpass.model.bodies.body import Carried, HandoffInitiated, Part, RunRelaxed
 from batonpass.model.ledger.content import new_content
 from batonpass.relay import Relay
@@ -36,7 +36,7 @@ def prove(relay: Relay, handoff: HandoffId) -> Carriage:
 
 
 def a_lead(relay: Relay) -> LiveRun:
-    return relay.start(INTENT, by="user:ana", constraints=[API], exclusions=[PAYROLL])
+    return relay.start(INTENT, by="user:ana", items=[Constraint(API), Exclusion(PAYROLL)])
 
 
 def fail_once(handoff: LiveHandoff, *, then: str | None = None) -> None:
@@ -54,7 +54,7 @@ def descend(lead: LiveRun, hops: int) -> Iterator[LiveHandoff]:
     for hop in range(1, hops + 1):
         handoff = run.hand_off(f"agent-{hop}", f"step {hop}")
         if hop == 3:
-            sibling = run.hand_off("sibling", "meanwhile", constraints=["only in this branch"]).accept()
+            sibling = run.hand_off("sibling", "meanwhile", items=[Constraint("only in this branch")]).accept()
             sibling.record(Constraint("and this one as well"))
             sibling.hand_off("nephew", "further").accept()
         if hop % 5 == 0 or hop == 7:
@@ -188,7 +188,7 @@ def test_words_of_another_tree_are_not_recorded_here(relay: Relay) -> None:
 
 def test_what_is_added_on_the_way_says_where(relay: Relay) -> None:
     """A constraint said with an offer, and one that a run recorded, bind everybody further down."""
-    planner = a_lead(relay).hand_off("planner", "plan", constraints=["below 100 lines"]).accept()
+    planner = a_lead(relay).hand_off("planner", "plan", items=[Constraint("below 100 lines")]).accept()
     planner.record(Constraint("no new dependency"))
     drafter = planner.hand_off("drafter", "draft").accept()
     carriage = prove(relay, drafter.hand_off("editor", "edit").id)
@@ -240,7 +240,7 @@ def test_relaxing_without_authority_is_found(relay: Relay) -> None:
 
 def test_an_author_may_relax_its_own(relay: Relay) -> None:
     """A constraint that an agent said with an offer may be taken away by that agent."""
-    planner = a_lead(relay).hand_off("planner", "plan", constraints=["below 100 lines"]).accept()
+    planner = a_lead(relay).hand_off("planner", "plan", items=[Constraint("below 100 lines")]).accept()
     own = next(item for item in planner.notes if item.by == "agent:lead")
     planner.relax(own, by="agent:lead", reason="it does not fit")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+from batonpass import Grant
 from batonpass.accounts.blame.other_blame import blame_effect
 from batonpass.accounts.handoff.account import read_account
 from batonpass.accounts.trail.receipt_lines import tell
@@ -49,7 +50,7 @@ def relay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
 
 def editor_of(relay: Relay) -> LiveRun:
     """Return a run under a grant, with a parent that delegates it."""
-    lead = relay.start("Ship it", by=ANA, may_delegate=["call:order", "run:*", "write:src/**"])
+    lead = relay.start("Ship it", by=ANA, grant=Grant(may_delegate=["call:order", "run:*", "write:src/**"]))
     return lead.hand_off("editor", "Order", may=["call:order", "run:sh", "write:src/a.py"]).accept()
 
 

@@ -33,7 +33,7 @@ def place() -> Place:
 @pytest.fixture
 def lead(place: Place) -> LiveRun:
     """Return a root that is held to its grant."""
-    return place.relay().start("Find what is off", by=ANA, constraints=[SIGMA], mode=Mode.ENFORCED)
+    return place.relay().start("Find what is off", by=ANA, items=[SIGMA], mode=Mode.ENFORCED)
 
 
 ENDS = {

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from batonpass import Constraint
 from batonpass.cli.handoff import approval as handoff_deciding
 from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.handoff.live.faces import LiveRun
@@ -37,7 +38,7 @@ def relay(desk: Desk) -> Iterator[Relay]:
 
 @pytest.fixture
 def lead(relay: Relay) -> LiveRun:
-    return relay.start("Fix", by="user:ana", constraints=["never on Fridays"])
+    return relay.start("Fix", by="user:ana", items=[Constraint("never on Fridays")])
 
 
 def test_an_approval_is_unproven(desk: Desk, lead: LiveRun) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.cli.handoff import person_acts
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.lifecycle import Carrier, State
@@ -31,7 +32,7 @@ def lead(relay: Relay) -> LiveRun:
 
 
 def delivered(lead: LiveRun, *, verify_by: tuple[str, ...] = ()) -> None:
-    with lead.hand_off("editor", "Edit", verify_by=verify_by) as editor:
+    with lead.hand_off("editor", "Edit", brief=Brief(verify_by=verify_by)) as editor:
         editor.report("done")
 
 
@@ -225,7 +226,7 @@ def test_without_a_command_somebody_has_to_judge(desk: Desk, lead: LiveRun) -> N
 
 def test_no_command_runs_for_nothing(desk: Desk, lead: LiveRun, tmp_path: Path) -> None:
     """A command is not run on a handoff that delivered nothing."""
-    lead.hand_off("editor", "Edit", verify_by=["touch", str(tmp_path / "ran")])
+    lead.hand_off("editor", "Edit", brief=Brief(verify_by=["touch", str(tmp_path / "ran")]))
     done = desk.run("handoff", "verify", "editor", "--yes")
 
     assert (1, False) == (done.exit_code, (tmp_path / "ran").exists())

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Constraint
 from batonpass.relay import Relay
 from batonpass.testing.plain_acts import plainly
 from tests.unit.accounts.trees import HOSTILE
@@ -123,7 +124,7 @@ def test_nothing_there(desk: Desk, relay: Relay) -> None:
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE.keys())
 def test_the_terminal_obeys_nobody(desk: Desk, relay: Relay, words: str) -> None:
     """Whatever was written, in every form."""
-    lead = relay.start(words, by="user:ana", constraints=[words])
+    lead = relay.start(words, by="user:ana", items=[Constraint(words)])
     handoff = lead.hand_off("editor", words, hold=True)
     handoff.approve(by="user:ana", reason=words)
     run = handoff.accept()

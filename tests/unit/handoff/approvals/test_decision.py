@@ -5,6 +5,7 @@ from hashlib import sha256
 import pytest
 from msgspec.structs import replace
 
+from batonpass import Brief, Constraint, Exclusion
 from batonpass.errors import (
     CallDecidedError,
     CallDeniedError,
@@ -465,10 +466,8 @@ def test_material_names_everything_once() -> None:
         "Tell everybody",
         hold=True,
         may=["mail:**"],
-        expects=["outbox"],
-        rationale="they wait",
-        constraints=["no attachments"],
-        exclusions=["the press"],
+        brief=Brief(expects=["outbox"], rationale="they wait"),
+        items=[Constraint("no attachments"), Exclusion("the press")],
     )
     text = handoff.material().text
 

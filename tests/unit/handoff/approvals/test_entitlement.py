@@ -9,6 +9,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import CallId, PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Gate
+from batonpass.model.grants.grant_request import grant_unless_nothing
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.policy.approver_scope import ApproverScope
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
@@ -98,7 +99,7 @@ def test_of_which_agents() -> None:
 def test_a_handoff_is_all_that_it_grants(may: list[str], may_delegate: list[str], within: bool) -> None:  # noqa: FBT001
     """What it may use and pass on has to lie within the scope; what is bounded by nothing lies within none."""
     desk = a_desk(a_policy(ben=SMALL, eve=ApproverScope()))
-    handoff = desk.lead.hand_off("payer", "Pay", hold=True, may=may, may_delegate=may_delegate)
+    handoff = desk.lead.hand_off("payer", "Pay", hold=True, grant=grant_unless_nothing(may, may_delegate))
     if within:
         handoff.approve(by=BEN)
     else:

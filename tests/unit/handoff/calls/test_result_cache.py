@@ -304,7 +304,7 @@ class TestAttempts:
         lead.record(bound)
         lead.call(service.pull, "q1")
         (body,) = bodies(relay, "tool.cached")
-        enforced = relay.start("begin", by=ANA, mode=Mode.ENFORCED, constraints=[bound])
+        enforced = relay.start("begin", by=ANA, mode=Mode.ENFORCED, items=[bound])
 
         assert ("would_deny.constraint",) == body.flags
         with pytest.raises(ConstraintViolatedError):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
@@ -44,7 +45,7 @@ def relay(places: Places) -> Relay:
 @pytest.fixture
 def lead(relay: Relay) -> LiveRun:
     """Return a root that may write, and hands on."""
-    return relay.start("Fix it", by=ANA, may=MAY, may_delegate=MAY)
+    return relay.start("Fix it", by=ANA, grant=Grant(may=MAY, may_delegate=MAY))
 
 
 def scribble(place: Path, name: str = "src/a.py", text: str = "scribbled\n") -> None:

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
+from batonpass import Brief, Grant
 from batonpass.aio import AsyncRelay
 from batonpass.errors import ConstraintViolatedError, GrantDeniedError
 from batonpass.handoff.grants.effective_grant import Holder, read_grant, read_grant_of
@@ -77,7 +78,7 @@ class TestLeft:
 
     def test_what_is_left_is_what_can_still_be_done(self, relay: Relay, disk: Disk) -> None:
         """Each call takes one; at nothing left, the next is refused, and not before."""
-        lead = relay.start("Fix it", by=ANA, may=["write:**"], limits="at most 3 calls")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may=["write:**"], limits="at most 3 calls"))
         seen = []
         for number in range(3):
             seen.append(left(lead.grant)["calls"])
@@ -89,7 +90,7 @@ class TestLeft:
 
     def test_others_use_a_shared_limit_up(self, relay: Relay, disk: Disk) -> None:
         """A sibling's call is missing here; the read value says under whose grant it is shared."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], limits="at most 5 calls")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], limits="at most 5 calls"))
         one, other = (lead.hand_off(name, "Edit", may=["write:**"]).accept() for name in ("one", "other"))
         other.call(disk.write, "a.md", "")
         (limit,) = one.grant.limits
@@ -98,9 +99,13 @@ class TestLeft:
 
     def test_the_narrowest_of_several_limits_is_told(self, relay: Relay, disk: Disk) -> None:
         """A child's own limit, its parent's and its budget: that which stops it first, and whose it is."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], limits="at most 9 calls, 100 tokens")
+        lead = relay.start(
+            "Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], limits="at most 9 calls, 100 tokens")
+        )
         budget = Budget(calls=2)
-        editor = lead.hand_off("editor", "Edit", may=["write:**"], limits="at most 4 calls", budget=budget).accept()
+        editor = lead.hand_off(
+            "editor", "Edit", grant=Grant(may=["write:**"], limits="at most 4 calls"), brief=Brief(budget=budget)
+        ).accept()
         editor.call(disk.write, "a.md", "")
 
         assert [("calls", 1, "editor", True), ("tokens", 100, "lead", False)] == [
@@ -119,7 +124,7 @@ class TestLeft:
 
     def test_a_permit_further_up_that_is_nearly_used_up_counts(self, relay: Relay, disk: Disk) -> None:
         """Two children share what their lead may delegate three times: what one used the other no longer has."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**; at most 3 calls"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**; at most 3 calls"]))
         one, other = (lead.hand_off(name, "Edit", may=["write:docs/**"]).accept() for name in ("one", "other"))
         for name in ("a", "b"):
             other.call(disk.write, f"docs/{name}.md", "")
@@ -135,7 +140,7 @@ class TestLeft:
         clock = FrozenClock()
         relay = places.relay(clock=clock)
         buy = tool("buy", cost=lambda _: Decimal("0.75"))(lambda: None)
-        lead = relay.start("Buy", by=ANA, may=["call:buy"], limits="at most 2.5 spend, 60 seconds")
+        lead = relay.start("Buy", by=ANA, grant=Grant(may=["call:buy"], limits="at most 2.5 spend, 60 seconds"))
         lead.call(buy)
         clock.tick(timedelta(seconds=20))
 
@@ -144,7 +149,7 @@ class TestLeft:
     def test_two_processes_count_together(self, places: Places, disk: Disk) -> None:
         """What another process used is seen here."""
         relay = places.relay()
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], limits="at most 8 calls")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], limits="at most 8 calls"))
         runs = [lead.hand_off(name, "Edit", may=["write:**"]).accept() for name in ("one", "other")]
         at_once(*(lambda run=run: run.call(disk.write, f"{run.agent}.md", "") for run in runs))
 
@@ -156,8 +161,10 @@ class TestChain:
 
     def test_the_chain_goes_from_the_principal_down(self, relay: Relay) -> None:
         """Who by whom, with what each may use and pass on."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
-        editor = lead.hand_off("editor", "Edit", may=["write:src/**"], may_delegate=["write:src/a/**"]).accept()
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
+        editor = lead.hand_off(
+            "editor", "Edit", grant=Grant(may=["write:src/**"], may_delegate=["write:src/a/**"])
+        ).accept()
         typist = editor.hand_off("typist", "Type", may=["write:src/a/b.py"]).accept()
         grant = typist.grant
 
@@ -178,14 +185,16 @@ class TestChain:
         """The earliest end, and the fewest hops that may still follow."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], max_depth=2, until=clock.now() + HOUR)
+        lead = relay.start(
+            "Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], until=clock.now() + HOUR, max_depth=2)
+        )
         editor = lead.hand_off("editor", "Edit", may=["write:**"]).accept()
 
         assert (2, 1, clock.now() + HOUR) == (lead.grant.depth_left, editor.grant.depth_left, editor.grant.until)
 
     def test_a_grant_that_was_widened_is_told_as_it_holds(self, relay: Relay) -> None:
         """What a hop gave that it did not have has no effect, so nobody is told that they may."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]))
         editor = lead.hand_off("editor", "Edit", may=["write:src/**"]).accept()
         bounds = editor._holding.bounds
         above, own = bounds.chain
@@ -203,7 +212,7 @@ class TestChain:
 
     def test_a_card_cuts_what_its_agent_is_told(self, relay: Relay, disk: Disk) -> None:
         """The ceiling of a card that came later holds each call, and is told."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
         editor = lead.hand_off("editor", "Edit", may=["write:**"]).accept()
         relay.introduce(Card(agent=AgentId("editor"), ceiling=("write:docs/**",)))
 
@@ -226,7 +235,9 @@ class TestStanding:
     def test_a_grant_that_has_ended_gives_nothing(self, places: Places) -> None:
         """The permits are gone, and it is said why."""
         clock = FrozenClock()
-        lead = places.relay(clock=clock).start("Fix it", by=ANA, may=["write:**"], until=clock.now() + HOUR)
+        lead = places.relay(clock=clock).start(
+            "Fix it", by=ANA, grant=Grant(may=["write:**"], until=clock.now() + HOUR)
+        )
         assert GrantStanding.IN_FORCE == lead.grant.standing
         clock.tick(HOUR)
 
@@ -243,7 +254,7 @@ class TestStanding:
 
     def test_what_is_revoked_above_is_revoked_here(self, relay: Relay) -> None:
         """The step at which it broke is marked, and nothing may be done."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
         editor = lead.hand_off("editor", "Edit", may=["write:**"]).accept()
         relay.revoke_grant(lead.id, by=ANA, reason="enough")
         grant = editor.grant
@@ -265,7 +276,7 @@ def test_an_async_run_is_told_the_same() -> None:
     async def main() -> EffectiveGrant:
         async with (
             AsyncRelay.open("memory:") as relay,
-            relay.start("Fix it", by=ANA, may=["write:**"], limits="at most 3 calls") as lead,
+            relay.start("Fix it", by=ANA, grant=Grant(may=["write:**"], limits="at most 3 calls")) as lead,
         ):
             return await lead.grant
 
@@ -275,8 +286,8 @@ def test_an_async_run_is_told_the_same() -> None:
 
 def test_from_receipts_alone_it_is_the_same(relay: Relay, disk: Disk) -> None:
     """Whoever only reads the ledger says what the run itself is told; before anybody took it, what they would be."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], limits="at most 5 calls")
-    handoff = lead.hand_off("editor", "Edit", may=["write:src/**"], budget=Budget(calls=3))
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], limits="at most 5 calls"))
+    handoff = lead.hand_off("editor", "Edit", may=["write:src/**"], brief=Brief(budget=Budget(calls=3)))
     with relay.store.view() as view:
         before = read_grant_of(view, view.get_handoff(handoff.id), lead.grant.at)
     editor = handoff.accept()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from batonpass import Brief
 from batonpass.errors import (
     CallHeldError,
     CallInDoubtError,
@@ -304,7 +305,7 @@ class TestWhatWouldStopACall:
     def strict(self, relay: Relay, mode: Mode) -> LiveRun:
         """Return a root that must not go above three sigma."""
         limit = Constraint(key="sigma", operator="<=", value="3", binds_to="call:find.sigma")
-        return relay.start("find them", by=ANA, constraints=[limit], mode=mode)
+        return relay.start("find them", by=ANA, items=[limit], mode=mode)
 
     def outcome(self, relay: Relay) -> list[object]:
         """Return what was flagged and what was denied."""
@@ -338,7 +339,7 @@ class TestWhatWouldStopACall:
         """One call more than the offer allows, or one after its time or its money is spent."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
-        handoff = relay.start("begin", by=ANA, mode=mode).hand_off("worker", "count", budget=budget)
+        handoff = relay.start("begin", by=ANA, mode=mode).hand_off("worker", "count", brief=Brief(budget=budget))
         if handoff.state is State.HELD:
             handoff.approve(by=ANA)  # enforced, money of its own has to be confirmed first
         run = handoff.accept()

@@ -102,7 +102,7 @@ class TestResuming:
     def test_of_a_root_that_wrote_on_only_what_is_new_is_read(self, places: Places) -> None:
         """A threshold that was said anew in between does not come back in its old form."""
         first = decided(places.relay())
-        second = places.relay().resume_session(first.id, by=ANA, constraints=[FOUR])
+        second = places.relay().resume_session(first.id, by=ANA, items=[FOUR])
         first.close()
         second.close()
         third = places.relay().resume_session(first.id, by=ANA)

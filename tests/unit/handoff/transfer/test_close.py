@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from batonpass import Brief
 from batonpass.errors import ConstraintViolatedError, IllegalTransitionError, StreamClosedError, UnverifiedError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
@@ -114,7 +115,7 @@ def test_a_refused_close_leaves_the_run_open(places: Places) -> None:
 def test_what_must_have_changed_and_did_not_is_flagged(lead: LiveRun, relay: Relay) -> None:
     """A result that left an expected target untouched says so; patterns and kept calls count."""
     for number, targets in enumerate([["src/a.py", "docs/x.md"], ["src/a.py"], []]):
-        with lead.hand_off("worker", f"task {number}", expects=["src/*.py", "docs/**"]) as child:
+        with lead.hand_off("worker", f"task {number}", brief=Brief(expects=["src/*.py", "docs/**"])) as child:
             for target in targets:
                 child.call(write, target)
 
@@ -127,7 +128,7 @@ def test_what_must_have_changed_and_did_not_is_flagged(lead: LiveRun, relay: Rel
 def test_a_result_that_breaks_a_constraint(relay: Relay, mode: Mode) -> None:
     """An enforced run does not close with it; an observed one does, and it is flagged."""
     limit = Constraint(key="total", operator=">=", value="0", binds_to="result:total")
-    lead = relay.start("begin", by=ANA, constraints=[limit], mode=mode)
+    lead = relay.start("begin", by=ANA, items=[limit], mode=mode)
     handoff = lead.hand_off("worker", "count", run=lambda _: {"total": -1})
     result = handoff.wait()
 
@@ -141,7 +142,7 @@ def test_a_result_that_breaks_a_constraint(relay: Relay, mode: Mode) -> None:
 def test_a_root_is_held_to_what_was_asked_of_it(relay: Relay, mode: Mode) -> None:
     """What it reports is checked like what anybody else reports: enforced it stays open, observed it is flagged."""
     limit = Constraint(key="total", operator=">=", value="0", binds_to="result:total")
-    lead = relay.start("begin", by=ANA, constraints=[limit], mode=mode)
+    lead = relay.start("begin", by=ANA, items=[limit], mode=mode)
     lead.report("counted", value='{"total": -1}')
     if mode is Mode.ENFORCED:
         with pytest.raises(ConstraintViolatedError):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.accounts.why.why import explain
 from batonpass.errors import (
     CallDecidedError,
@@ -182,7 +183,7 @@ def test_a_rule_denies_a_handoff_as_the_specification_says() -> None:
 def test_a_handoff_with_a_budget_of_its_own_is_confirmed() -> None:
     """Enforced it waits for its lead; observed it is only flagged."""
     with a_relay(ENFORCED) as relay, relay.start("Ship it", by=ANA) as lead:
-        handoff = lead.hand_off("helper", "Look", budget=Budget(cost=3), criteria=["seen"])
+        handoff = lead.hand_off("helper", "Look", brief=Brief(budget=Budget(cost=3)), criteria=["seen"])
         (offer,) = bodies(relay, "handoff.initiated")
         assert (State.HELD, "tier.budgeted-delegation", Gate.CONFIRM) == (handoff.state, offer.rule, offer.gate)
         with pytest.raises(HandoffHeldError):
@@ -190,7 +191,7 @@ def test_a_handoff_with_a_budget_of_its_own_is_confirmed() -> None:
         handoff.approve(by="agent:lead")
         assert State.OFFERED is handoff.state
     with a_relay(Policy()) as relay, relay.start("Ship it", by=ANA) as lead:
-        observed = lead.hand_off("helper", "Look", budget=Budget(cost=3), criteria=["seen"])
+        observed = lead.hand_off("helper", "Look", brief=Brief(budget=Budget(cost=3)), criteria=["seen"])
 
         assert (State.OFFERED, ("would_hold.tier.budgeted-delegation",)) == (
             observed.state,
@@ -211,7 +212,7 @@ def test_a_refused_handoff_is_on_record() -> None:
             bodies(relay, "handoff.initiated"),
         )
         assert "method.lead-to-worker" == refused.value.rule
-        assert State.OFFERED is lead.hand_off("helper", "Look", verify_by=["true"]).state
+        assert State.OFFERED is lead.hand_off("helper", "Look", brief=Brief(verify_by=["true"])).state
 
 
 def test_a_long_chain_needs_a_person() -> None:
@@ -282,7 +283,7 @@ def test_why_names_the_rule_and_the_policy() -> None:
     with a_relay(ENFORCED) as relay, relay.start("Ship it", by=ANA) as lead:
         handoff = lead.hand_off("shipper", "Ship it", run=work)
         handoff.wait()
-        money = lead.hand_off("helper", "Look", budget=Budget(cost=3))
+        money = lead.hand_off("helper", "Look", brief=Brief(budget=Budget(cost=3)))
         with relay.store.view() as view:
             call, offer, run = (
                 explain(view, given) for given in (bodies(relay, "tool.held")[0].call, money.id, lead.id)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from batonpass import Brief, Decision
 from batonpass.errors import IllegalTransitionError, InvalidValueError, NotFoundError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import CallId
@@ -16,7 +17,7 @@ def boom(_: object) -> None:
 
 def test_a_retry_begins_no_run_by_itself(lead: LiveRun, relay: Relay) -> None:
     """The handoff waits for its next attempt with the same baton; its parent is not asked."""
-    handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER, rationale="r")
+    handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER, brief=Brief(rationale="r"))
     handoff.run(boom, lease=relay.claim(holder="w", lease_for=LONG))
     before = handoff.baton()
     again = handoff.retry(reason="once more")
@@ -28,7 +29,7 @@ def test_a_retry_begins_no_run_by_itself(lead: LiveRun, relay: Relay) -> None:
 def test_another_agent_takes_the_same_baton(lead: LiveRun, relay: Relay) -> None:
     """Its calls, its items and its task are those of the first."""
     done: list[str] = []
-    handoff = lead.hand_off("worker", "one", decisions=["d"])
+    handoff = lead.hand_off("worker", "one", items=[Decision("d")])
     first = handoff.accept()
     first.call(done.append, "a")
     first.fail(ValueError("boom"))

@@ -16,6 +16,7 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import WorkItem
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
+from tests.offers import grouped
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, bodies, kinds, receipts, words
 
 
@@ -25,7 +26,7 @@ def python(program: str) -> list[str]:
 
 def delivered(lead: LiveRun, task: str = "make it so", **how: Any) -> LiveHandoff:  # noqa: ANN401 - whatever an offer has
     """Return a handoff that was completed."""
-    handoff = lead.hand_off("editor", task, **how)
+    handoff = lead.hand_off("editor", task, **grouped(**how))
     with handoff as child:
         child.report("done")
     return handoff
