@@ -128,7 +128,7 @@ class Journey:
         number = next(number for number, leg in enumerate(LEGS) if leg.carrier == run.agent)
         leg, rest = LEGS[number], LEGS[number:]
         # All that a carrier knows is in its baton: whoever took over before Ana spoke plans over the pass.
-        by_coast = any("coast" in said.text for said in run.given.intent)
+        by_coast = any("coast" in said.text for said in run.baton.intent)
         needed = sum((one.drive + HANDOVER + by_coast * one.detour for one in rest), timedelta())
         run.call(log_temperature, leg.celsius)
         self._announce(run, f"took over in {leg.start} at {leg.celsius} °C", leg, needed)
@@ -153,7 +153,7 @@ class Journey:
         self._road.tell(f"{run.agent} {what}, announces {arrival}")
 
     def _hand_on(self, run: LiveRun, leg: Leg, following: Leg) -> object:
-        asked = run.given.open_questions or leg.waits
+        asked = run.baton.open_questions or leg.waits
         return (
             run.hand_off(
                 following.carrier,
@@ -167,10 +167,10 @@ class Journey:
 
     def _change_route(self) -> None:
         """Let Ana speak while carriers are on the road; they stay as they are, and she is told so."""
-        unaware = self.dispatcher.say(CHANGE, by="user:ana")
+        unaware = self.dispatcher.add_intent(CHANGE, by="user:ana")
         self._road.tell(f"ana: {CHANGE}")
         for handoff in reversed(unaware):
-            self._road.tell(f"  on the road, and goes on without it: {self._relay.handoff(handoff).look().to}")
+            self._road.tell(f"  on the road, and goes on without it: {self._relay.handoff(handoff).info().to}")
 
 
 def task_of(leg: Leg) -> str:

@@ -79,13 +79,13 @@ def compile_data(run: LiveRun) -> None:
 
 def find_anomalies(run: LiveRun) -> dict[str, int]:
     """Work as the analyst: with the threshold that was agreed on, not with one of its own."""
-    agreed = next(bound for bound in run.given.constraints if bound.key == "threshold")
+    agreed = next(bound for bound in run.baton.constraints if bound.key == "threshold")
     return run.call(compare, json.loads(run.read("sales.json")), int(agreed.value or 0))
 
 
 def draft(run: LiveRun) -> None:
     """Work as the drafter: everything it needs has travelled with the task."""
-    baton = run.given
+    baton = run.baton
     found = json.loads(next(report.value for report in baton.reports if report.value))
     chart = run.call(order_chart, sorted(found))
     lines = [f"# {baton.intent[0].text}", ""]

@@ -124,7 +124,7 @@ class TestContextSerializationLoss:
         running = lead.hand_off("editor", "now")
         running.accept()
 
-        assert (running.id,) == lead.say("And keep the old API")
+        assert (running.id,) == lead.add_intent("And keep the old API")
         assert ["Fix rounding", "And keep the old API"] == [
             said.text for said in lead.hand_off("tester", "later").baton().intent
         ]
@@ -205,7 +205,7 @@ class TestGhostTasks:
         checked.verify(check=lambda: True, by=ANA)
         baton = baton_of(lead.hand_off("ops", "Restart").accept())
 
-        assert (State.COMPLETED, State.VERIFIED) == (ghost.state, checked.state)
+        assert (State.COMPLETED, State.VERIFIED) == (ghost.state(), checked.state())
         assert ["Write the other config"] == [work.what for work in baton.completed if work.verified]
 
     def test_a_side_effect_that_did_not_happen_is_flagged(self, relay: Relay) -> None:
@@ -235,7 +235,7 @@ class TestGhostTasks:
         lead.close()
 
         assert not relay.handoff(handoff.id).verify(by=ANA)
-        assert State.REFUTED is handoff.state
+        assert State.REFUTED is handoff.state()
 
 
 class TestCascadingReinit:

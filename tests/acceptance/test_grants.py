@@ -213,7 +213,7 @@ class TestApprovalTheatre:
             with pytest.raises(NotApproverError, match="it takes a person"):
                 handoff.approve(by=agent)
 
-        assert ([], State.HELD) == (world.done, handoff.state)
+        assert ([], State.HELD) == (world.done, handoff.state())
         assert "waits for somebody" in desk.words("handoff", "show", "shipper")
         relay.verify()
 

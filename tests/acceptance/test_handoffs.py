@@ -213,7 +213,7 @@ class TestProcessesThatDie:
         assert ([("a.txt", "a")], "done", 2) == (
             disk.written,
             handoff.wait(timedelta(seconds=30)).value,
-            handoff.look().attempt,
+            handoff.info().attempt,
         )
 
     def test_of_two_workers_one_gets_it(self, places: Places) -> None:
@@ -286,7 +286,7 @@ class TestProcessesThatDie:
         running = worker(places.relay(), agent="leaf")
         handoff.cancel(reason="not needed")
 
-        assert [State.CANCELLED] * 3 == [one.state for one in (handoff, *leaves)]
+        assert [State.CANCELLED] * 3 == [one.state() for one in (handoff, *leaves)]
         for run in (middle, running):
             with pytest.raises((StreamClosedError, FencedError)):
                 run.close()
@@ -326,7 +326,7 @@ def test_a_question_is_asked_once_and_its_answer_is_countersigned(places: Places
 
     assert (1, "after") == (handoff.baton().revision, handoff.baton().answers[0].answer)
     assert [False, True] == [body.would_ask for body in accepted]
-    assert accepted[0].baton != handoff.look().initiated
+    assert accepted[0].baton != handoff.info().initiated
 
 
 def test_what_binds_is_relaxed_by_whoever_may(relay: Relay) -> None:
@@ -354,7 +354,7 @@ def test_held_handoffs_wait_for_a_person_and_overdue_ones_end(relay: Relay) -> N
     no.deny(by=ANA, reason="never")
     relay.sweep()
 
-    assert (State.READY, State.DENIED, State.EXPIRED) == (yes.state, no.state, late.state)
+    assert (State.READY, State.DENIED, State.EXPIRED) == (yes.state(), no.state(), late.state())
     assert "never" == no.result().reason
 
 
@@ -381,7 +381,7 @@ def test_results_are_judged_with_evidence(
     handoff.verify(verdict="once more", by=ANA)
     verdict = next(body for kind in ("verification.passed", "verification.failed") for body in bodies(relay, kind))
 
-    assert (state, exit_code, 1) == (handoff.state, verdict.exit_code, len(bodies(relay, "verification.repeated")))
+    assert (state, exit_code, 1) == (handoff.state(), verdict.exit_code, len(bodies(relay, "verification.repeated")))
     assert (verdict.by == "agent:editor") is verdict.by_producer
     if exit_code == 0:
         assert sha256(b"ok\n").hexdigest() == verdict.output

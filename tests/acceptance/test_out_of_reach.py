@@ -59,7 +59,7 @@ class TestOwnApproval:
         """On the same ledger and with its keys, in Ana's name: refused, and it still waits."""
         done = batonpass_in(tree, "handoff", "approve", held.id[-6:], "--by", ANA, "--yes")
 
-        assert (1, True, State.HELD) == (done.returncode, "[handoff.unproven]" in done.stderr, held.state)
+        assert (1, True, State.HELD) == (done.returncode, "[handoff.unproven]" in done.stderr, held.state())
 
     @pytest.mark.parametrize(
         ("words", "code"),
@@ -74,7 +74,7 @@ class TestOwnApproval:
         """Whatever name the command line is given, nothing proves it."""
         done = Desk(tree).run("handoff", "approve", held.id[-6:], "--by", *words)
 
-        assert (1, True, State.HELD) == (done.exit_code, f"[{code}]" in done.stderr, held.state)
+        assert (1, True, State.HELD) == (done.exit_code, f"[{code}]" in done.stderr, held.state())
 
     def test_not_with_a_key_of_its_own(self, relay: Relay, held: LiveHandoff) -> None:
         """A key that nobody enrolled signs nothing, and no key of the ledger's machine is one."""
@@ -82,7 +82,7 @@ class TestOwnApproval:
             with pytest.raises(KeyRefusedError):
                 held.approve(by=Approver(ANA, signer))
 
-        assert State.HELD is held.state
+        assert State.HELD is held.state()
 
     def test_not_with_the_relays_key(self, relay: Relay, held: LiveHandoff) -> None:
         """Whoever has it can write that Ana approved: the call is still not made, and verification tells."""

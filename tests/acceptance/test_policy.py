@@ -98,9 +98,9 @@ def test_what_is_held_survives_the_death_of_its_process(tmp_path: Path) -> None:
         waiting.approve(by=ANA, reason="it is time")
         again = lead.hand_off("shipper", "Ship it", criteria=["it answers"], run=ship)
 
-        assert (waiting.id, "deployed prod", 2) == (again.id, again.wait().value, again.look().attempt)
+        assert (waiting.id, "deployed prod", 2) == (again.id, again.wait().value, again.info().attempt)
         relay.handoff(known[held].id).approve(by=ANA)  # type: ignore[index]
-        assert State.OFFERED is relay.handoff(known[held].id).state  # type: ignore[index]
+        assert State.OFFERED is relay.handoff(known[held].id).state()  # type: ignore[index]
         lead.close()
         relay.verify()
 
@@ -160,7 +160,7 @@ def test_lead_to_worker_says_why_and_may_be_declined(lead: LiveRun, tmp_path: Pa
     handoff.decline("what is it?")
 
     assert {"rationale", "constraint"} <= set(missing)
-    assert (("would_deny.method.lead-to-worker",), State.DECLINED) == (flags, handoff.state)
+    assert (("would_deny.method.lead-to-worker",), State.DECLINED) == (flags, handoff.state())
 
 
 def test_peer_to_peer_brings_outputs_and_provenance(lead: LiveRun, tmp_path: Path) -> None:

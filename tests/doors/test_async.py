@@ -62,7 +62,7 @@ class OpenedAsyncRun(Opened):
     async def _hand_off(self, task: Delegate) -> None:
         run = await self._open()
         handoff = await run.hand_off(task.to, task.task, brief=Brief(rationale=task.rationale), may=task.may)
-        if await handoff.state is State.HELD:
+        if await handoff.state() is State.HELD:
             await handoff.accept()
 
     def interrupt(self, act: Act) -> None:

@@ -48,7 +48,7 @@ class OpenedRun(Opened):
         """Hand a task off, and take it here."""
         try:
             handoff = self._open().hand_off(task.to, task.task, brief=Brief(rationale=task.rationale), may=task.may)
-            if handoff.state is State.HELD:
+            if handoff.state() is State.HELD:
                 handoff.accept()
         except BatonpassError as error:
             return raised(error)

@@ -54,7 +54,7 @@ def runner(run: LiveRun) -> Report:
 
 with start("Fix invoice rounding", by="user:ana", items=[Constraint("never touch the API")]) as lead:
     lead.record(Decision("round half-even", why="tax office"), RejectedPath("truncate"), Claim("x", key="a", value="1"))
-    waiting: tuple[HandoffId, ...] = lead.say("and be quick", by="user:ana")
+    waiting: tuple[HandoffId, ...] = lead.add_intent("and be quick", by="user:ana")
     with lead.hand_off("editor", "Make total() round half-even", may=["write:src/**"]) as editor:
         assert_type(editor, LiveRun)
         editor.report("done", open_questions=["negative totals untested"])

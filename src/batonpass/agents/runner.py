@@ -81,12 +81,12 @@ class AgentRunner:
         )
         try:
             if earlier is not None and earlier.tainted:
-                await root.take_in(earlier.run)
+                await root.note_untrusted(earlier.run)
             messages = None if earlier is None else earlier.messages
             answer = await self._answer(relay, root, agent_def, prompt=user_input, messages=messages)
             if session is not None:
                 await root.checkpoint(answer.messages)
-            root.give(answer.report)
+            root.report(answer.report)
             await root.close()
         except asyncio.CancelledError:
             await root.close(Outcome.CANCELLED)
@@ -112,7 +112,7 @@ class AgentRunner:
             answer = await self._answer(relay, run, agent_def, prompt=prompt, messages=prepared.messages)
             # What a model did not say is not filled in: it is named, and the result counts as what it is.
             gaps = tuple(f"gap.{part}" for part in gaps_of(answer.report))
-            run.give(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
+            run.report(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
 
         return work
 
@@ -129,12 +129,12 @@ class AgentRunner:
 
         history = read_history(messages)
         # An attempt goes on where the last one stopped: it was told its task already.
-        resumes = bool(history) and run.baton is not None
+        resumes = bool(history) and run.parent is not None
         return await ask(
             Current(run, relay.store),
             agent_def,
             self._client.model(agent_def.model),
-            tools=self._tools(run, agent_def, await run.grant),
+            tools=self._tools(run, agent_def, await run.grant()),
             config=self._config,
             prompt=None if resumes else prompt,
             history=history,
@@ -142,7 +142,7 @@ class AgentRunner:
 
     def _tools(self, run: AsyncRun, agent_def: AgentDefinition, grant: EffectiveGrant) -> dict[str, ToolDefinition]:
         tools = self._executor.tools_of(agent_def.tools)
-        if run.baton is not None:
+        if run.parent is not None:
             tools |= READING
         if grant.is_bound:
             tools |= GRANT

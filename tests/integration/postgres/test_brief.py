@@ -168,7 +168,7 @@ def test_what_happens_between_a_claim_and_its_acceptance_counts(relay: Relay) ->
     with pytest.raises(HandoffEndedError):
         relay.handoff(lease).accept(lease=lease)
 
-    assert State.CANCELLED is relay.handoff(lease).state
+    assert State.CANCELLED is relay.handoff(lease).state()
 
 
 def test_an_erased_word_is_not_told(relay: Relay, store: PostgresStore) -> None:

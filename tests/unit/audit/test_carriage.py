@@ -251,7 +251,7 @@ def test_what_is_said_meanwhile_travels_and_says_where_it_came_from(relay: Relay
     """A statement that the human makes to the lead reaches the grandchild that is handed off afterwards."""
     lead = a_lead(relay)
     planner = lead.hand_off("planner", "plan").accept()
-    lead.say("Credit notes too")
+    lead.add_intent("Credit notes too")
     carriage = prove(relay, planner.hand_off("drafter", "draft").id)
 
     said = carriage.arrived[-1]
@@ -264,7 +264,7 @@ def test_what_is_said_later_is_listed_and_not_lost(relay: Relay) -> None:
     """A handoff cannot carry what nobody had said; it is named all the same."""
     lead = a_lead(relay)
     handoff = lead.hand_off("planner", "plan")
-    lead.say("Credit notes too")
+    lead.add_intent("Credit notes too")
     carriage = prove(relay, handoff.id)
 
     assert (True, [b"Credit notes too"], [False]) == (

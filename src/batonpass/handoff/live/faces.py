@@ -52,8 +52,13 @@ from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.brief_request import BriefRequest
 from batonpass.model.baton.items import (
+    Assumption,
+    Claim,
+    Decision,
     Item,
     ItemValue,
+    OpenQuestion,
+    RejectedPath,
     Report,
     WorkItem,
 )
@@ -113,13 +118,12 @@ class LiveHandoff:
     def __repr__(self) -> str:
         return f"<Handoff {self.id}>"
 
-    @property
     def state(self) -> State:
         """Return where it is now."""
-        return self.look().state
+        return self.info().state
 
-    def look(self) -> Handoff:
-        """Return the handoff as it stands now."""
+    def info(self) -> Handoff:
+        """Return the handoff as it stands now: to whom, its state, the attempt, the deadline."""
         with self._desk.store.view() as view:
             return view.get_handoff(self.id)
 
@@ -210,7 +214,7 @@ class LiveHandoff:
             time.sleep(pause)
             if (settled := self._find_settled()) is not None:
                 return settled
-        raise TimeoutError(f"{self.id} is {self.state} after {timeout}")
+        raise TimeoutError(f"{self.id} is {self.state()} after {timeout}")
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
         """Ask whoever handed off one closed question before acting."""
@@ -365,14 +369,14 @@ class LiveHandoff:
 
     def _choose(self, runner: Runner | None) -> Runner:
         """Return who is to work on it: who was given, else who is known here for its agent."""
-        chosen = runner or self._runner or self._runners.get(self.look().to)
+        chosen = runner or self._runner or self._runners.get(self.info().to)
         if chosen is None:
-            raise InvalidValueError("runner", f"nobody here runs {self.look().to}; register it, or pass run=")
+            raise InvalidValueError("runner", f"nobody here runs {self.info().to}; register it, or pass run=")
         return chosen
 
     def _find_own(self) -> Runner | None:
         """Return who is to work on it here while somebody waits for it; None if that is not ours to do."""
-        known = self.look()
+        known = self.info()
         ours = known.carrier is Carrier.CALLER and known.state not in DELIVERED
         return (self._runner or self._runners.get(known.to)) if ours else None
 
@@ -430,7 +434,7 @@ class LiveRun(RunCalls):
         """Write items down; they travel with everything that is handed off from now on."""
         return record_items(self._desk, self._holding, items, by=by)
 
-    def say(self, text: str, *, by: str | None = None) -> tuple[HandoffId, ...]:
+    def add_intent(self, text: str, *, by: str | None = None) -> tuple[HandoffId, ...]:
         """Write down what the human says now; return the running handoffs that do not know of it."""
         return state_intent(self._desk, self._holding, text, by=by)[1]
 
@@ -495,7 +499,6 @@ class LiveRun(RunCalls):
         """
         return save_session(self._desk, self._holding)
 
-    @property
     def grant(self) -> EffectiveGrant:
         """Return what this run may do now: its permits, what is left of each limit, until when, and who granted it.
 
@@ -514,8 +517,8 @@ class LiveRun(RunCalls):
         """Return what came to it from outside, and nobody endorsed."""
         return tuple(self._holding.taint.entered)
 
-    def take_in(self, *sources: Source) -> None:
-        """Write down that content from outside reached it some other way than by a call, a baton or a result."""
+    def note_untrusted(self, *sources: Source) -> None:
+        """Record that content from outside reached this run by another way than a call, a baton or a result."""
         take_in(self._desk, self._holding, sources)
 
     def endorse(self, what: Item | Source, *, by: str, reason: str) -> None:
@@ -601,27 +604,55 @@ class LiveRun(RunCalls):
     def _open(self, holding: Holding) -> "LiveRun":
         return LiveRun(self._desk, holding, self._runners)
 
-    def report(self, result: str = "", **parts: Any) -> None:  # noqa: ANN401 - the parts of a Report
-        """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is."""
-        self.give(Report(result=result, **parts))
+    def report(
+        self,
+        result: str | Report = "",
+        *,
+        value: str | None = None,
+        completed: Iterable[WorkItem | str] = (),
+        open_questions: Iterable[OpenQuestion | str] = (),
+        rejected_paths: Iterable[RejectedPath | str] = (),
+        decisions: Iterable[Decision | str] = (),
+        assumptions: Iterable[Assumption | str] = (),
+        claims: Iterable[Claim | str] = (),
+        confidence: int | None = None,
+        none: Sequence[str] = (),
+        flags: Sequence[str] = (),
+    ) -> None:
+        """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is.
 
-    def give(self, report: Report, *, flags: Sequence[str] = ()) -> None:
-        """Say what comes of the task, as a report made elsewhere; `flags` say in codes what is wrong with it.
-
-        Raises `InvalidValueError` if its value is none.
+        Or pass a `Report` that was made elsewhere. `flags` say in codes what is wrong with it. Raises
+        `InvalidValueError`, also for a `value` that is no JSON, and for parts beside a `Report`.
         """
-        if report.value is not None:
+        parts: dict[str, Any] = {
+            "value": value,
+            "completed": completed,
+            "open_questions": open_questions,
+            "rejected_paths": rejected_paths,
+            "decisions": decisions,
+            "assumptions": assumptions,
+            "claims": claims,
+            "confidence": confidence,
+            "none": none,
+        }
+        if not isinstance(result, Report):
+            made = Report(result=result, **parts)
+        elif given := [name for name, part in parts.items() if part not in (None, ())]:
+            raise InvalidValueError("report", f"has its parts already; {', '.join(given)} cannot be said beside it")
+        else:
+            made = result
+        if made.value is not None:
             try:
-                json.loads(report.value)
+                json.loads(made.value)
             except ValueError as error:
                 raise InvalidValueError("value", f"is not JSON: {error}") from None
         found = tuple(flags)
         require_codes("flags", found)
-        self._holding.report, self._holding.flags = report, found
+        self._holding.report, self._holding.flags = made, found
 
     @property
-    def said(self) -> Report | None:
-        """Return what was reported so far."""
+    def reported(self) -> Report | None:
+        """Return what was reported so far; None if nothing was."""
         return self._holding.report
 
     def close(self, outcome: Outcome = Outcome.COMPLETED) -> None:

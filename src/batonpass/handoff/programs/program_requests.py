@@ -275,12 +275,12 @@ class Serving:
         return _told(result)
 
     def _tell_grant(self, _: _AskGrant) -> object:
-        return tell_grant(self._run.grant)
+        return tell_grant(self._run.grant())
 
     def _report(self, asked: _Report) -> object:
         parts = {name: part for name, part in asdict(asked).items() if name != "value"}
         value = None if asked.value is None else json.dumps(asked.value, allow_nan=False, ensure_ascii=False)
-        self._run.give(Report(value=value, **parts))
+        self._run.report(Report(value=value, **parts))
         self.reported = True
         return {}
 

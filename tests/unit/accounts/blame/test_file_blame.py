@@ -61,10 +61,10 @@ def test_the_humans_words_are_those_of_that_moment(shop: Shop) -> None:
     """What was said later does not explain what was done before; what a root does after it, it does."""
     lead = shop.relay.start("First", by=ANA)
     shop.edits(lead)
-    lead.say("Second")
+    lead.add_intent("Second")
     shop.edits(lead, "b.py", "b\n", task="Shout again")
     lead.call(write_file, "c.py", "c\n")
-    lead.say("Third")
+    lead.add_intent("Third")
 
     assert ["First", "Second", "Second"] == [
         maker.said.words if maker.said else None

@@ -30,7 +30,7 @@ def test_a_run_is_told_in_the_order_of_its_stream(place: Place) -> None:
     lead.call(find, 3)
     with lead.hand_off("editor", "Round half-even\nand test it") as editor:
         editor.report("done")
-    lead.say("and be quick")
+    lead.add_intent("and be quick")
     lead.checkpoint([])
     lead.close()
 

@@ -96,7 +96,7 @@ def a_tree(place: Place, words: str) -> Trail:
     """Let everybody say the same, wherever something can be said."""
     lead = place.relay().start(words, by=ANA, items=[Constraint(words), Exclusion(words)])
     lead.record(Decision(words, why=words))
-    lead.say(words)
+    lead.add_intent(words)
     handoff = lead.hand_off("editor", words, brief=Brief(rationale=words), hold=True)
     handoff.approve(by=ANA, reason=words)
     run = handoff.accept()

@@ -226,7 +226,7 @@ def pay() -> None:
 def test_a_budget_that_is_used_up(place: Place, lead: LiveRun, budget: Budget, spent: str) -> None:
     """What of it is used up is counted again, and who set it is named."""
     handoff = lead.hand_off("buyer", "Buy", brief=Brief(budget=budget))
-    if handoff.state == "held":
+    if handoff.state() == "held":
         handoff.approve(by="agent:lead")  # money of its own has to be confirmed first
     run = handoff.accept()
     run.call(pay)

@@ -141,14 +141,14 @@ def test_what_was_added_relaxed_and_said_later_is_shown(desk: Desk, relay: Relay
     """Everything that differs from hop to hop says where, and by whom."""
     lead = relay.start("Fix", by="user:ana", items=[Constraint("never touch the API")])
     planner = lead.hand_off("planner", "Plan", items=[Constraint("below 100 lines")]).accept()
-    lead.say("Credit notes too")
+    lead.add_intent("Credit notes too")
     planner.relax(
         next(item for item in planner.notes if item.by == "user:ana" and item.part is Part.CONSTRAINT),
         by="user:ana",
         reason="it is ours now",
     )
     planner.hand_off("editor", "Edit")
-    lead.say("And quickly")
+    lead.add_intent("And quickly")
     lines = proof(desk)
 
     assert ("+1 constraint", "+1 statement -1 constraint relaxed") == (

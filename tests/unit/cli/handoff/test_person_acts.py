@@ -161,7 +161,7 @@ def test_another_agent_gets_the_same_baton(desk: Desk, relay: Relay) -> None:
     told = tell(relay)
     done = desk.run("handoff", "replace", "drafter", "expert", "--reason", "it knows better", "--skip", "send_mail")
 
-    assert ("expert", State.OFFERED) == (told.drafter.look().to, told.drafter.state)
+    assert ("expert", State.OFFERED) == (told.drafter.info().to, told.drafter.state())
     assert re.fullmatch(r"expert only · kept 2 calls, \S+\n", done.stdout)
 
 
@@ -286,7 +286,7 @@ def test_whatever_waits_can_be_withdrawn(
         handoff.ask(question)
     done = desk.run("handoff", "cancel", "editor", "--reason", "enough")
 
-    assert (0, expected) == (done.exit_code, handoff.state)
+    assert (0, expected) == (done.exit_code, handoff.state())
 
 
 def test_withdrawing_reaches_the_children(desk: Desk, lead: LiveRun) -> None:
@@ -294,7 +294,7 @@ def test_withdrawing_reaches_the_children(desk: Desk, lead: LiveRun) -> None:
     child = lead.hand_off("editor", "Edit").accept().hand_off("helper", "Help")
     desk.words("handoff", "cancel", "editor", "--reason", "enough")
 
-    assert State.CANCELLED == child.state
+    assert State.CANCELLED == child.state()
 
 
 def test_a_person_may_decline_for_an_agent(desk: Desk, lead: LiveRun) -> None:

@@ -59,7 +59,7 @@ def test_a_proven_approval_is_signed_and_verifies(what: str) -> None:
     handoff = held(desk, what)
     shown = handoff.material()
     with desk.store.view() as view:
-        hold = find_hold(view, handoff.look())
+        hold = find_hold(view, handoff.info())
     handoff.approve(by=desk.ana, reason="fine", shown=shown, looked_ms=1200)
     (approved,) = bodies(desk.relay, "handoff.approved")
     with desk.store.view() as view:
@@ -72,7 +72,7 @@ def test_a_proven_approval_is_signed_and_verifies(what: str) -> None:
         approved.looked_ms,
         proven,
     )
-    assert State.OFFERED is handoff.state
+    assert State.OFFERED is handoff.state()
     desk.relay.verify()
 
 
@@ -97,9 +97,9 @@ def test_where_a_proof_is_asked_for_nothing_else_will_do(what: str) -> None:
 
     with pytest.raises(UnprovenError, match="batonpass approver add user:ana"):
         handoff.approve(by=ANA, shown=handoff.material(), looked_ms=1)
-    assert (State.HELD, []) == (handoff.state, bodies(desk.relay, "handoff.approved"))
+    assert (State.HELD, []) == (handoff.state(), bodies(desk.relay, "handoff.approved"))
     handoff.deny(by=ANA, reason="no")
-    assert State.DENIED is handoff.state
+    assert State.DENIED is handoff.state()
     desk.relay.verify()
 
 
@@ -331,11 +331,11 @@ def test_what_was_shown_must_be_what_waits() -> None:
     handoff.approve(by=desk.ana)
     places = iter(["staging"])
     handoff.run(lambda run: run.call(deploy, next(places)))
-    assert State.HELD is handoff.state
+    assert State.HELD is handoff.state()
 
     with pytest.raises(HoldChangedError):
         handoff.approve(by=desk.ana, shown=read)
-    assert State.HELD is handoff.state
+    assert State.HELD is handoff.state()
 
 
 def test_what_does_not_wait_is_not_decided_about() -> None:
@@ -367,7 +367,7 @@ def test_a_signer_that_answers_with_anything_is_found_out() -> None:
 
     with pytest.raises(KeyRefusedError, match="not what was decided"):
         handoff.approve(by=Approver(BEN, Broken(signer.seed)))
-    assert State.HELD is handoff.state
+    assert State.HELD is handoff.state()
 
 
 def test_an_approver_shows_no_secret() -> None:

@@ -107,7 +107,7 @@ def test_a_handoff_is_all_that_it_grants(may: list[str], may_delegate: list[str]
             handoff.approve(by=BEN)
         handoff.approve(by=EVE)
 
-    assert State.OFFERED is handoff.state
+    assert State.OFFERED is handoff.state()
 
 
 def test_to_confirm_needs_no_table() -> None:

@@ -38,7 +38,7 @@ def waits(desk: Desk, what: str) -> LiveHandoff | LiveCall:
 def goes_on(desk: Desk, waiting: LiveHandoff | LiveCall) -> bool:
     """Return whether what waited can be begun or made now."""
     if isinstance(waiting, LiveHandoff):
-        return waiting.state is State.OFFERED
+        return waiting.state() is State.OFFERED
     try:
         return "deployed prod" == desk.lead.call(deploy, "prod")
     except CallSuspendedError:
@@ -107,7 +107,7 @@ def test_one_person_denies(what: str) -> None:
     waiting.deny(by=eve, reason="no")
 
     if isinstance(waiting, LiveHandoff):
-        assert State.DENIED is waiting.state
+        assert State.DENIED is waiting.state()
     else:
         with pytest.raises(CallDecidedError):
             waiting.approve(by=eve)

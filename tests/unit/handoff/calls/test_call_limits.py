@@ -52,7 +52,7 @@ def test_money_is_counted_as_that_of_calls(relay: Relay) -> None:
     with pytest.raises(ConstraintViolatedError, match=r"at most 0\.03 spend"):
         child.require_room()
 
-    assert (True, False) == (child.counts("spend"), child.counts("tokens"))
+    assert (True, False) == (child.is_limited("spend"), child.is_limited("tokens"))
 
 
 def test_whoever_is_only_watched_goes_on(relay: Relay) -> None:

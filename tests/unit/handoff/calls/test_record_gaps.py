@@ -123,7 +123,7 @@ def test_a_doubt_that_a_gap_left_is_put_before_whoever_goes_on(store: Outage, le
 ACTS: dict[str, Callable[[LiveRun], object]] = {
     "a call": lambda run: run.call(len, "a"),
     "a note": lambda run: run.record(Decision("so")),
-    "what the human says": lambda run: run.say("wait"),
+    "what the human says": lambda run: run.add_intent("wait"),
     "an artifact": lambda run: run.attach("a.txt", "a"),
     "a checkpoint": lambda run: run.checkpoint([]),
     "an offer": lambda run: run.hand_off("worker", "it"),

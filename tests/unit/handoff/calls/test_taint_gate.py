@@ -380,7 +380,7 @@ def test_an_endorsed_run_goes_on(places: Places) -> None:
     with lead.hand_off("worker", "Fix it") as child:
         tainted(child, world)
         (call,) = child.taint
-        relay.handoff(child.given.handoff).endorse(call, by=ANA, reason="our own site")
+        relay.handoff(child.baton.handoff).endorse(call, by=ANA, reason="our own site")
         child.call(world.pay, ACCOUNT, 1)
 
     assert ([f"pay {ACCOUNT} 1"], ()) == (world.done, child.taint)

@@ -88,7 +88,7 @@ def test_what_is_revoked_is_not_renewed(places: Places, relay: Relay, clock: Fro
     assert certified(run) is None
     run.report("half of it")
     run.close()
-    assert State.COMPLETED is relay.handoff(lease.handoff).state
+    assert State.COMPLETED is relay.handoff(lease.handoff).state()
 
 
 def test_what_has_ended_is_not_renewed(relay: Relay, clock: FrozenClock) -> None:

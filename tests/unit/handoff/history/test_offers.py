@@ -105,7 +105,7 @@ def test_an_item_that_was_changed_in_the_store_is_broken_and_not_read(in_memory:
 
 def test_what_is_no_offer_is_not_read_as_one(lead: LiveRun, relay: Relay) -> None:
     """A handoff row that points at another receipt is refused with the way to find out more."""
-    handoff = lead.hand_off("editor", "make it so").look()
+    handoff = lead.hand_off("editor", "make it so").info()
 
     with relay.store.view() as view, pytest.raises(InvalidValueError, match="does not begin with an offer"):
         read_offer(view, replace(handoff, seq=1))
@@ -113,7 +113,7 @@ def test_what_is_no_offer_is_not_read_as_one(lead: LiveRun, relay: Relay) -> Non
 
 def test_there_is_no_report_before_there_is_an_attempt(lead: LiveRun, relay: Relay) -> None:
     """Nobody has worked, so nobody has said anything."""
-    handoff = lead.hand_off("editor", "make it so").look()
+    handoff = lead.hand_off("editor", "make it so").info()
 
     with relay.store.view() as view:
         assert None is read_report(view, handoff)

@@ -184,7 +184,7 @@ def test_a_finished_handoff_only_replays(lead: LiveRun, handoff: LiveHandoff, wo
         with pytest.raises(CallReplayError, match="never called mail"):
             replayed.call(world.mail, "eve")
 
-    assert (["bob"], 1) == (world.done, handoff.look().attempt)
+    assert (["bob"], 1) == (world.done, handoff.info().attempt)
 
 
 def test_a_call_with_an_object_that_says_nothing_of_itself_is_recognised(
@@ -340,7 +340,7 @@ class TestWhatWouldStopACall:
         clock = FrozenClock()
         relay = places.relay(clock=clock)
         handoff = relay.start("begin", by=ANA, mode=mode).hand_off("worker", "count", brief=Brief(budget=budget))
-        if handoff.state is State.HELD:
+        if handoff.state() is State.HELD:
             handoff.approve(by=ANA)  # enforced, money of its own has to be confirmed first
         run = handoff.accept()
 

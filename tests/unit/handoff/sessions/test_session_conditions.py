@@ -46,8 +46,8 @@ class TestConditions:
             "(it was decided because: they were agreed)"
         )
 
-        assert ([], [OpenQuestion(text)]) == (list(child.given.decisions), list(child.given.open_questions))
-        assert [(ASKING, OpenQuestion(text))] == [(item.by, item.value) for item in child.given.of(Part.QUESTION)]
+        assert ([], [OpenQuestion(text)]) == (list(child.baton.decisions), list(child.baton.open_questions))
+        assert [(ASKING, OpenQuestion(text))] == [(item.by, item.value) for item in child.baton.of(Part.QUESTION)]
         assert bodies(relay, "session.resumed")[0].revisit == (lead.notes[-1].id,)
 
     def test_it_comes_back_once_however_often_the_session_is_resumed(self, relay: Relay) -> None:

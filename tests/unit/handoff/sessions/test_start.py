@@ -88,7 +88,7 @@ class TestGoingOn:
         assert 1 == len(bodies(relay, "handoff.late"))
         taken_up[0].close()
 
-        assert State.COMPLETED is handoff.state
+        assert State.COMPLETED is handoff.state()
 
     def test_what_it_knew_is_known(self, places: Places) -> None:
         """Its notes, what was relaxed, its artifacts and what its children gave back are there again."""

@@ -260,7 +260,7 @@ def test_what_was_endorsed_above_taints_nobody_further_down() -> None:
     with started() as (_, lead, __):
         lead.endorse(lead.attach("mail", PAGE, untrusted=True), by=ANA, reason="my own mail")
         with lead.hand_off("one", "Go") as one, one.hand_off("two", "Go on") as two:
-            assert (1, (), ()) == (len(two.given.untrusted), one.taint, two.taint)
+            assert (1, (), ()) == (len(two.baton.untrusted), one.taint, two.taint)
 
 
 def test_a_result_from_another_process_taints_whoever_waits_for_it(places: Places) -> None:
@@ -290,7 +290,7 @@ def test_whoever_may_not_read_it_is_not_handed_it() -> None:
             clerk.call(payroll)
             clerk.report("read")
         assert ("agent:clerk", "agent:lead") == lead.label.readers
-        states = [lead.hand_off(to, "Go on", criteria=["done"]).state for to in ("clerk", "auditor")]
+        states = [lead.hand_off(to, "Go on", criteria=["done"]).state() for to in ("clerk", "auditor")]
 
         assert ([State.OFFERED, State.HELD], [None, None, "readers"]) == (
             states,

@@ -185,16 +185,16 @@ def test_a_handoff_with_a_budget_of_its_own_is_confirmed() -> None:
     with a_relay(ENFORCED) as relay, relay.start("Ship it", by=ANA) as lead:
         handoff = lead.hand_off("helper", "Look", brief=Brief(budget=Budget(cost=3)), criteria=["seen"])
         (offer,) = bodies(relay, "handoff.initiated")
-        assert (State.HELD, "tier.budgeted-delegation", Gate.CONFIRM) == (handoff.state, offer.rule, offer.gate)
+        assert (State.HELD, "tier.budgeted-delegation", Gate.CONFIRM) == (handoff.state(), offer.rule, offer.gate)
         with pytest.raises(HandoffHeldError):
             handoff.accept()
         handoff.approve(by="agent:lead")
-        assert State.OFFERED is handoff.state
+        assert State.OFFERED is handoff.state()
     with a_relay(Policy()) as relay, relay.start("Ship it", by=ANA) as lead:
         observed = lead.hand_off("helper", "Look", brief=Brief(budget=Budget(cost=3)), criteria=["seen"])
 
         assert (State.OFFERED, ("would_hold.tier.budgeted-delegation",)) == (
-            observed.state,
+            observed.state(),
             bodies(relay, "handoff.initiated")[0].flags,
         )
 
@@ -212,7 +212,7 @@ def test_a_refused_handoff_is_on_record() -> None:
             bodies(relay, "handoff.initiated"),
         )
         assert "method.lead-to-worker" == refused.value.rule
-        assert State.OFFERED is lead.hand_off("helper", "Look", brief=Brief(verify_by=["true"])).state
+        assert State.OFFERED is lead.hand_off("helper", "Look", brief=Brief(verify_by=["true"])).state()
 
 
 def test_a_long_chain_needs_a_person() -> None:
@@ -220,12 +220,12 @@ def test_a_long_chain_needs_a_person() -> None:
     relay = a_relay(Policy(enforce=True, renew_every=2))
     with relay, relay.start("Dig", by=ANA) as lead, lead.hand_off("one", "dig") as one:
         deeper = one.hand_off("two", "dig deeper")
-        assert State.HELD is deeper.state
+        assert State.HELD is deeper.state()
         with pytest.raises(NotApproverError):
             deeper.approve(by="agent:one")
         deeper.approve(by=ANA)
         with deeper as two:
-            assert State.OFFERED is two.hand_off("three", "and deeper").state
+            assert State.OFFERED is two.hand_off("three", "and deeper").state()
 
 
 @pytest.mark.parametrize("carrier", Carrier)
@@ -238,10 +238,10 @@ def test_a_time_limit_denies(carrier: Carrier) -> None:
         handoff = lead.hand_off("shipper", "Ship it", carrier=carrier)
         lease = relay.claim(holder="w", lease_for=LONG) if carrier is Carrier.WORKER else None
         handoff.run(work, lease=lease)
-        assert (0, State.HELD, State.HELD) == (relay.sweep(), by_hand.state, handoff.state)
+        assert (0, State.HELD, State.HELD) == (relay.sweep(), by_hand.state(), handoff.state())
         clock.tick(timedelta(hours=1))
 
-        assert (2, State.DENIED, State.DENIED) == (relay.sweep(), by_hand.state, handoff.state)
+        assert (2, State.DENIED, State.DENIED) == (relay.sweep(), by_hand.state(), handoff.state())
         assert {"service:time-limit"} == {body.by for body in bodies(relay, "handoff.denied")}
         assert 0 == relay.sweep()
 

@@ -53,7 +53,7 @@ def test_an_offer_is_one_receipt(lead: LiveRun, relay: Relay) -> None:
 )
 def test_where_a_handoff_begins(lead: LiveRun, carrier: Carrier, state: State, *, hold: bool) -> None:
     """Its carrier decides where it waits; either may start held."""
-    assert state is lead.hand_off("editor", "make it so", carrier=carrier, hold=hold).state
+    assert state is lead.hand_off("editor", "make it so", carrier=carrier, hold=hold).state()
 
 
 @pytest.mark.parametrize("deadline", [timedelta(minutes=10), "10m"], ids=["as a duration", "as a text"])
@@ -62,7 +62,7 @@ def test_a_deadline_may_be_how_long_it_is_until_then(lead: LiveRun, deadline: ti
     before = datetime.now(UTC)
     first = lead.hand_off("editor", "make it so", deadline=deadline)
     again = lead.hand_off("editor", "make it so", deadline=deadline)
-    found = first.look().deadline
+    found = first.info().deadline
 
     assert found is not None
     assert before + timedelta(minutes=10) <= found <= datetime.now(UTC) + timedelta(minutes=10)
@@ -142,7 +142,7 @@ def test_a_key_is_free_again_once_nothing_of_it_will_ever_run(lead: LiveRun, rel
             relay.sweep()
     second = lead.hand_off("editor", "make it so", handling=Handling(key="k"))
 
-    assert (State.OFFERED, True) == (second.state, first.id != second.id)
+    assert (State.OFFERED, True) == (second.state(), first.id != second.id)
 
 
 def test_threads_that_offer_the_same_key_get_one_handoff(lead: LiveRun, relay: Relay) -> None:
@@ -219,7 +219,7 @@ def test_what_nobody_verified_is_said_once(lead: LiveRun, relay: Relay) -> None:
     lead.hand_off("editor", "three")
 
     assert [(), (first.id,), ()] == [body.unverified for body in bodies(relay, "handoff.initiated")]
-    assert second.state is State.OFFERED
+    assert second.state() is State.OFFERED
 
 
 def test_an_offer_knows_what_others_said_and_judged_meanwhile(places: Places) -> None:
@@ -233,10 +233,10 @@ def test_an_offer_knows_what_others_said_and_judged_meanwhile(places: Places) ->
         with handoff as child:
             child.report("done")
     there.handoff(first.id).verify(by=ANA, verdict="I looked")
-    elsewhere.say("to the cent", by=ANA)
+    elsewhere.add_intent("to the cent", by=ANA)
     third = lead.hand_off("editor", "three")
 
-    assert elsewhere.id == waits.look().run
+    assert elsewhere.id == waits.info().run
     assert ["Add it up", "to the cent"] == [said.text for said in third.baton().intent]
     assert (second.id,) == bodies(here, "handoff.initiated")[-1].unverified
 
