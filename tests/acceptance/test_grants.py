@@ -24,7 +24,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.handoff.transfer.attempt_receipts import Acceptance
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 from tests.acceptance import racing
 from tests.children import FORKS
@@ -141,7 +141,7 @@ class TestInjectedInstructions:
         lead = relay.start("Pay invoice 118", by=ANA)
         lead.call(world.fetch, "shop.example")
         handoff = lead.hand_off("clerk", "Pay invoice 118")
-        plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(label=Label(SourceType.TOOL_OUTPUT)))
+        plainly(recording_of(relay)).accept(handoff.id, acceptance=Acceptance(label=Label(SourceType.TOOL_OUTPUT)))
 
         with pytest.raises(UnlinkedError, match="label"):
             relay.verify()

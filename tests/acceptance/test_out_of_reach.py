@@ -14,7 +14,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import HandoffApproved
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.signing.approver_key import Approver
 from batonpass.signing.ed25519 import Ed25519Signer
 from tests.integration.cli.shell import batonpass_in
@@ -42,8 +42,8 @@ class TestOwnApproval:
         """Return a relay whose policy takes nobody's word for it; Ana's key is enrolled, and not on this machine."""
         (tree / "batonpass.toml").write_text("[policy]\nenforce = true\nproven = true\n", encoding="utf-8")
         with Desk(tree).relay() as relay:
-            relay.recording  # noqa: B018 - the first use founds the ledger
-            relay.enroll_approver(ANA, Ed25519Signer.generate().public_key)
+            recording_of(relay)
+            relay.admin.enroll_approver(ANA, Ed25519Signer.generate().public_key)
             yield relay
 
     @pytest.fixture
@@ -86,7 +86,7 @@ class TestOwnApproval:
 
     def test_not_with_the_relays_key(self, relay: Relay, held: LiveHandoff) -> None:
         """Whoever has it can write that Ana approved: the call is still not made, and verification tells."""
-        relay.recording.act(held.id, lambda known, _: HandoffApproved(handoff=known.id, by=ANA))
+        recording_of(relay).act(held.id, lambda known, _: HandoffApproved(handoff=known.id, by=ANA))
 
         assert State.HELD is held.wait().state
         with pytest.raises(VerificationError):

@@ -48,7 +48,7 @@ from batonpass.model.grants.limits import Limits
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.key import Signer
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.plain_acts import plainly
@@ -74,7 +74,7 @@ class Hand:
             ),
         )
         self.holding = self.lead._holding
-        self.desk = self.relay.desk
+        self.desk = desk_of(self.relay)
 
     @property
     def signer(self) -> Signer:
@@ -250,11 +250,11 @@ def _kept_none(hand: Hand) -> None:
 def _revoked_relay(hand: Hand) -> None:
     """Sign terms with a key of another relay that was revoked before."""
     other = Relay(hand.relay.store, clock=hand.clock)
-    hand.relay.enroll(*other.identity())
+    hand.relay.admin.enroll(*other.admin.identity())
     stolen = other._membership._keyring.relay()
     membership = hand.relay._membership
     known = {key.id: key for key in membership.keys()}  # noqa: SIM118 - no dictionary
-    hand.relay.revoke(known[stolen.signer.key], reason="stolen")
+    hand.relay.admin.revoke(known[stolen.signer.key], reason="stolen")
     hand.given(by=stolen.signer)
 
 
@@ -480,7 +480,7 @@ def test_two_relays_have_two_clocks(hand: Hand, later: int, found: bool) -> None
     """A call by one relay and a revocation by another may stand in either order, if they are of one moment."""
     working = hand.working()
     other = Relay(hand.relay.store, clock=hand.clock)
-    hand.relay.enroll(*other.identity())
+    hand.relay.admin.enroll(*other.admin.identity())
     other.revoke_grant(hand.lead.id, by=ANA, reason="no")
     hand.clock.tick(timedelta(seconds=later))
     hand.request(working)
@@ -515,7 +515,7 @@ def test_arguments_that_are_gone_are_not_guessed(hand: Hand, judged: object, era
     _conditioned(judged)(hand)
     if erase:
         (asked,) = receipts(hand.relay, Kind.TOOL_REQUESTED)
-        hand.relay.erase([asked.content[JUDGED].id], by=ANA, reason="it named a customer")
+        hand.relay.admin.erase([asked.content[JUDGED].id], by=ANA, reason="it named a customer")
 
     assert 1 == hand.relay.verify().unjudged
 
@@ -542,7 +542,7 @@ def test_what_was_erased_is_not_judged(hand: Hand) -> None:
     with pytest.raises(UngrantedError):
         hand.relay.verify()
     (offered,) = receipts(hand.relay, Kind.HANDOFF_INITIATED)
-    hand.relay.erase([offered.content[TERMS].id], by=ANA, reason="they named a customer")
+    hand.relay.admin.erase([offered.content[TERMS].id], by=ANA, reason="they named a customer")
 
     assert 1 == hand.relay.verify().erased
 
@@ -567,7 +567,7 @@ def test_a_bundle_is_judged_like_the_ledger(places: Places) -> None:
     with lead.hand_off("editor", "Edit", may=["write:src/**"]) as editor:
         editor.call(disk.write, "src/a.py", "")
     lead.close()
-    found = [verify_bundle(list(relay.export(lead.id, with_content=kept_))) for kept_ in (True, False)]
+    found = [verify_bundle(list(relay.admin.export(lead.id, with_content=kept_))) for kept_ in (True, False)]
 
     assert [1, 1] == [evidence.handoffs for evidence in found]
     relay.close()

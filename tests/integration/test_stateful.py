@@ -35,7 +35,7 @@ from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.items import Constraint, Decision, OpenQuestion
 from batonpass.model.ledger.run import RunState
 from batonpass.model.policy.handoff_policy import HandoffPolicy
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 
 ANA: Final = "user:ana"
 AGENTS: Final = ("drafter", "editor", "tester")
@@ -187,7 +187,7 @@ class Handoffs(RuleBasedStateMachine):
         name = f"{run._holding.scope} {which}"
         if (id(run), which) in self.called:
             return  # the program makes each call once, however often it has to try
-        if not any(run._desk is relay.desk for relay in self.relays):
+        if not any(run._desk is desk_of(relay) for relay in self.relays):
             return  # its process is gone; a live one that cannot record would go on without, as it was not told to stop
 
         @tool("act", target="name")
@@ -281,7 +281,7 @@ class Handoffs(RuleBasedStateMachine):
         if not known:
             return multiple()
         run = known[which % len(known)]
-        if (id(self.relay(number).desk), run) in self.held:
+        if (id(desk_of(self.relay(number))), run) in self.held:
             return multiple()  # a process does not resume what it has in its hands
         return self.hold(self.relay(number).resume(run))
 

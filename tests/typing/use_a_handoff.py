@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import assert_type
 
 from batonpass import (
+    AsyncRelay,
     Brief,
     Budget,
     Claim,
@@ -19,6 +20,7 @@ from batonpass import (
     RejectedPath,
     Relay,
     Report,
+    Seal,
     Worker,
     current_call,
     start,
@@ -83,8 +85,21 @@ with start("Fix invoice rounding", by="user:ana", items=[Constraint("never touch
     result = handoff.wait(timedelta(seconds=1))
     assert_type(result, Result)
     assert_type(result.state, State)
+    assert_type(handoff.state(), State)
     if not handoff.verify(command=["true"]):
         handoff.retry(reason="once more")
+
+
+async def awaited() -> None:
+    """Do the same with the asynchronous face: every method is awaited, and no property."""
+    async with AsyncRelay.open("memory:") as relay, relay.start("Fix it", by="user:ana", may=["read:**"]) as lead:
+        handoff = await lead.hand_off("editor", "Round it", grant=Grant(may=["read:**"], until=timedelta(hours=2)))
+        assert_type(await handoff.state(), State)
+        assert_type(lead.task, str)
+        lead.report("done", open_questions=["negative totals untested"], confidence=700)
+        lead.report(Report(result="done"), flags=["report.plain"])
+        assert_type(await relay.admin.seal(), Seal)
+
 
 relay = Relay.open("memory:", policy=HandoffPolicy(require={Relation.LEAD_TO_WORKER: ("criteria",)}))
 relay.register("editor", runner)

@@ -166,7 +166,7 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[Tr
     from batonpass.adapters.claude_code.importer.transcript_import import import_transcripts  # noqa: PLC0415 - as above
     from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts  # noqa: PLC0415 - as above
     from batonpass.adapters.claude_code.transcripts.transcript_search import mentioning, total_size  # noqa: PLC0415 - as above
-    from batonpass.relay import Relay  # noqa: PLC0415 - as above
+    from batonpass.relay import Relay, recording_of  # noqa: PLC0415 - as above
 
     project = Path.cwd().resolve() if path is None else project_of(path)
     found = list(find_transcripts(project))
@@ -189,7 +189,7 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[Tr
             url = f"{SQLITE}{home / 'ledger.db'}"
         relay = stack.enter_context(Relay.open(url, home=home))
         imported = import_transcripts(relay, project, only=is_wanted, progress=progress)
-        _ = relay.recording  # founds the ledger, if there was nothing to import: an empty one answers, too
+        _ = recording_of(relay)  # founds the ledger, if there was nothing to import: an empty one answers, too
         yield TranscriptLedger(
             relay=relay,
             project=project,

@@ -16,7 +16,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Body
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.signing.approver_key import Cost, make_approver
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -45,7 +45,7 @@ class Place:
         self.config = folder / "config"
         (self.folder / "batonpass.toml").write_text(PROVEN, encoding="utf-8")
         with self.relay() as relay:
-            relay.recording  # noqa: B018 - the first use founds the ledger
+            recording_of(relay)
 
     @property
     def keys(self) -> Path:
@@ -69,7 +69,7 @@ class Place:
         """Make a key for Ana that is cheap to open, and enrol it."""
         made = make_approver(self.keys, ANA, PASSPHRASE, cost=CHEAP)
         with self.relay() as relay:
-            relay.enroll_approver(ANA, made.public_key)
+            relay.admin.enroll_approver(ANA, made.public_key)
 
     def verify(self) -> None:
         """Verify all of the ledger."""

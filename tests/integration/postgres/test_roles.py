@@ -80,7 +80,7 @@ def test_a_relay_does_all_of_its_work(limited: str, tmp_path: Path) -> None:
         payer.call(pay, 7)
         relay.revoke_grant(lead.id, by=ANA, reason="done")
         lead.close()
-        relay.seal()
+        relay.admin.seal()
 
         assert relay.verify() is not None
 
@@ -120,7 +120,7 @@ def test_a_relay_erases_nothing_and_enrols_nobody(limited: str, tmp_path: Path) 
         with relay.store.view() as view:
             content = next(view.find_ids("content", ""))
         with pytest.raises(StoreError):
-            relay.erase([content], by=ANA, reason="asked to")  # type: ignore[list-item]  # it is an id of a content
+            relay.admin.erase([content], by=ANA, reason="asked to")  # type: ignore[list-item]  # it is an id of a content
         with pytest.raises(StoreError):
-            relay.rotate()
+            relay.admin.rotate()
         lead.close()

@@ -52,7 +52,7 @@ def test_a_tree_is_recorded_as_by_the_synchronous_face() -> None:
                 )
             evidence = await relay.verify()
             assert (2, 1) == (evidence.runs, evidence.handoffs)
-            assert 0 < len(list(await relay.export(lead.id)))
+            assert 0 < len(list(await relay.admin.export(lead.id)))
 
     run_async(main)
 
@@ -218,7 +218,7 @@ def test_waiting_ends_when_the_time_is_up() -> None:
             handoff = await lead.hand_off("nobody", "Do it", carrier=Carrier.WORKER)
             with pytest.raises(TimeoutError, match="is ready after"):
                 await handoff.wait(timedelta(milliseconds=5))
-            assert State.READY == await handoff.state
+            assert State.READY == await handoff.state()
 
     run_async(main)
 

@@ -14,7 +14,7 @@ from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.items import Constraint, Exclusion
 from batonpass.model.bodies.body import Carried, HandoffInitiated, Part, RunRelaxed
 from batonpass.model.ledger.content import new_content
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import plainly
 
@@ -83,7 +83,7 @@ def forge(relay: Relay, run: LiveRun, carries: tuple[Carried, ...]) -> HandoffId
         state=State.OFFERED,
         carries=carries,
     )
-    relay.recording.record(run._holding.working, body, (new_content("task", "forged", NOON),))
+    recording_of(relay).record(run._holding.working, body, (new_content("task", "forged", NOON),))
     return handoff
 
 
@@ -232,7 +232,7 @@ def test_relaxing_without_authority_is_found(relay: Relay) -> None:
     planner = a_lead(relay).hand_off("planner", "plan").accept()
     constraint = next(item for item in planner.notes if item.part is Part.CONSTRAINT)
     body = RunRelaxed(run=planner.id, item=constraint.id, by=PrincipalId("agent:planner"))
-    relay.recording.record(planner._holding.working, body)
+    recording_of(relay).record(planner._holding.working, body)
     carriage = prove(relay, forge(relay, planner, carried_by(relay, planner, without=Part.CONSTRAINT)))
 
     assert [(CarriageFault.NOT_ENTITLED, 2, Part.CONSTRAINT)] == faults(carriage)
@@ -277,7 +277,7 @@ def test_what_is_said_later_is_listed_and_not_lost(relay: Relay) -> None:
 def test_erased_words_leave_the_proof(relay: Relay) -> None:
     """Ids and digests prove the way of words that were erased since."""
     *_, last = descend(a_lead(relay), 3)
-    relay.erase([prove(relay, last.id).items[0].ref.item], by="user:ana", reason="privacy")
+    relay.admin.erase([prove(relay, last.id).items[0].ref.item], by="user:ana", reason="privacy")
     carriage = prove(relay, last.id)
 
     assert (True, CarriedWords.ERASED, None, True) == (
@@ -332,7 +332,7 @@ def test_an_answer_is_a_revision_of_the_same_baton(relay: Relay) -> None:
 def test_an_acceptance_of_another_baton_is_found(relay: Relay) -> None:
     """A receiver that signed for something else did not receive this."""
     handoff = a_lead(relay).hand_off("planner", "plan")
-    plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
+    plainly(recording_of(relay)).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
 
     assert [(CarriageFault.OTHER_BATON, 1, None)] == faults(prove(relay, handoff.id))
 
@@ -340,7 +340,7 @@ def test_an_acceptance_of_another_baton_is_found(relay: Relay) -> None:
 def test_an_acceptance_may_countersign_nothing(relay: Relay) -> None:
     """An acceptance that names no baton is not countersigned, which is said and is no finding."""
     handoff = a_lead(relay).hand_off("planner", "plan")
-    plainly(relay.recording).accept(handoff.id)
+    plainly(recording_of(relay)).accept(handoff.id)
     carriage = prove(relay, handoff.id)
 
     assert (True, False, 1) == (carriage.whole, carriage.hops[0].countersigned, carriage.hops[0].attempt)

@@ -10,7 +10,7 @@ from batonpass import Grant
 from batonpass.errors import OutsideGrantError
 from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import Kind
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from tests.unit.accounts.trees import find, tried
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk, tell
@@ -91,7 +91,7 @@ def test_a_relay_receipt_has_no_hops(desk: Desk, relay: Relay) -> None:
 @pytest.mark.parametrize("given", ["nobody", "last"])
 def test_nothing_there(desk: Desk, relay: Relay, given: str) -> None:
     """Exit code 1, and what was looked for."""
-    assert relay.recording is not None
+    assert recording_of(relay) is not None
     done = desk.run("why", given)
 
     assert (1, True) == (done.exit_code, done.stderr.startswith("batonpass: no call"))

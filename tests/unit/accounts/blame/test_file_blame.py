@@ -263,7 +263,7 @@ def test_erased_words_are_said_to_be_erased(shop: Shop) -> None:
     shop.edits(lead)
     task = shop.maker().task
     assert task is not None
-    shop.relay.erase([task.ref.id], by=ANA, reason="they asked")
+    shop.relay.admin.erase([task.ref.id], by=ANA, reason="they asked")
     erased = shop.maker().task
 
     assert ("erased", True) == (erased and str(erased.found), shop.maker().proof.holds)
@@ -275,7 +275,7 @@ def test_an_erased_change_explains_nothing(shop: Shop) -> None:
     shop.edits(lead)
     with shop.viewed() as view:
         (touched,) = view.find_touches("a.py")
-    shop.relay.erase([touched.content], by=ANA, reason="they asked")
+    shop.relay.admin.erase([touched.content], by=ANA, reason="they asked")
 
     assert HowKnown.UNEXPLAINED is shop.line(2).known
 

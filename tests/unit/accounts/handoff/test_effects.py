@@ -94,7 +94,7 @@ class TestBlame:
         """Erased words are said to be gone; that there was an effect, and of which kind, stays."""
         editor_of(relay).call(order, 1)
         (done,) = receipts(relay, Kind.TOOL_COMPLETED)
-        relay.erase([done.content["effect.1"].id], by=ANA, reason="asked to")
+        relay.admin.erase([done.content["effect.1"].id], by=ANA, reason="asked to")
         with relay.store.view() as view:
             blame = blame_effect(view, done.id)
 

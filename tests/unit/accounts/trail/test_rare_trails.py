@@ -15,6 +15,7 @@ from batonpass.model.base.kinds import Settlement
 from batonpass.model.baton.items import Artifact, Claim, Constraint, RejectedPath, Report
 from batonpass.model.bodies.body import Changed, RunGap, ToolCompleted
 from batonpass.records.text import Found
+from batonpass.relay import recording_of
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import plainly
 from batonpass.wire.documents import encode_item, encode_report
@@ -36,7 +37,7 @@ def pay() -> None:
 def test_gaps_costs_and_changed_files(place: Place) -> None:
     """What could not be written, what a call cost, and how many files it changed."""
     lead = place.relay().start("x", by=ANA)
-    recording, working = place.relay().recording, lead._holding.working
+    recording, working = recording_of(place.relay()), lead._holding.working
     recording.record(working, RunGap(run=lead.id, calls=2))
     lead.call(pay)
     call = plainly(recording).request(working, "edit", "{}")

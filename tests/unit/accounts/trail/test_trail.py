@@ -199,7 +199,7 @@ def test_erased_words_are_said_to_be_erased(place: Place) -> None:
         for told in place.trail(lead.id).runs[lead.id].events
         if isinstance(told, Happened) and isinstance(told.body, HandoffInitiated)
     )
-    relay.erase([offered.words["task"].content], by=ANA, reason="they asked")
+    relay.admin.erase([offered.words["task"].content], by=ANA, reason="they asked")
 
     task = place.trail(lead.id).handoffs[handoff.id].task
 

@@ -14,6 +14,7 @@ from batonpass.model.base.ids import ContentId, ReceiptId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import Claim, Constraint, Decision, OpenQuestion
 from batonpass.model.bodies.body import Body, Kind, UnknownBody
+from batonpass.relay import recording_of
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import plainly
 from tests.unit.accounts.trees import (
@@ -141,7 +142,7 @@ def test_a_chain_of_a_thousand_hops_is_told(place: Place) -> None:
     """Nothing recurses; from some depth on a number says how deep it is."""
     relay = place.relay()
     lead = run = relay.start("x", by=ANA)
-    recording = plainly(relay.recording)
+    recording = plainly(recording_of(relay))
     working = run._holding.working
     for hop in range(DEEP):
         working = recording.accept(recording.offer(working, f"agent-{hop}", "next"))

@@ -12,6 +12,7 @@ from batonpass.model.baton.baton import Budget
 from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import Kind, ToolDenied
 from batonpass.model.ledger.content import new_content
+from batonpass.relay import recording_of
 from batonpass.testing.clock import NOON
 from tests.unit.accounts.trees import (
     ANA,
@@ -107,7 +108,7 @@ def test_an_author_may_relax_its_own(place: Place) -> None:
     lead.relax(item, by="agent:lead", reason="too strict")
 
     before = last(place, Kind.RUN_RELAXED).answer
-    place.relay().erase([item.id], by=ANA, reason="they asked")
+    place.relay().admin.erase([item.id], by=ANA, reason="they asked")
     after = last(place, Kind.RUN_RELAXED).answer
 
     assert ("who had set it", "whose right to do so is not recorded") == (before.split(", ")[1], after.split(", ")[1])
@@ -119,7 +120,7 @@ def test_without_the_arguments_nobody_can_tell(place: Place, lead: LiveRun) -> N
     tried(lambda: finder.call(find, 4))
     (call,) = calls_of(place.trail(lead.id), finder)
     assert call.arguments is not None
-    place.relay().erase([call.arguments.content], by=ANA, reason="they asked")
+    place.relay().admin.erase([call.arguments.content], by=ANA, reason="they asked")
 
     said = "threshold <= 3 sigma does not hold: 'threshold' is 4; keep to it, or have it relaxed by whoever set it"
     assert f"denied: {said}" == last(place, Kind.TOOL_DENIED).sentence
@@ -129,7 +130,7 @@ def test_a_rule_of_a_newer_version_is_named(place: Place) -> None:
     """What this version cannot work out, it says so."""
     lead = place.relay().start("x", by=ANA)
     body = ToolDenied(run=lead.id, call=new_call_id(NOON), tool="send", rule="scope")
-    place.relay().recording.record(lead._holding.working, body)
+    recording_of(place.relay()).record(lead._holding.working, body)
 
     why = place.why(body.call)
 
@@ -141,7 +142,7 @@ def test_the_sentence_of_a_refusal_is_told(place: Place) -> None:
     lead = place.relay().start("x", by=ANA)
     body = ToolDenied(run=lead.id, call=new_call_id(NOON), tool="Bash", rule="user")
     message = new_content("message", "the user does not want it\nnow", NOON)
-    place.relay().recording.record(lead._holding.working, body, (message,))
+    recording_of(place.relay()).record(lead._holding.working, body, (message,))
 
     why = place.why(body.call)
 

@@ -16,7 +16,7 @@ from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.items import Constraint, Decision, Exclusion
 from batonpass.model.bodies.body import HandoffInitiated, Part
 from batonpass.model.ledger.content import new_content
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import plainly
 from tests.unit.cli.desk import Desk, record_in
@@ -57,7 +57,7 @@ def forge_loss(relay: Relay, run: LiveRun) -> None:
         state=State.OFFERED,
         carries=tuple(item for item in carried if item.part is not Part.CONSTRAINT),
     )
-    relay.recording.record(run._holding.working, body, (new_content("task", "forged", NOON),))
+    recording_of(relay).record(run._holding.working, body, (new_content("task", "forged", NOON),))
 
 
 def proof(desk: Desk) -> list[str]:
@@ -124,7 +124,7 @@ def test_programs_get_the_finding(desk: Desk, relay: Relay) -> None:
 def test_a_baton_that_nobody_signed_for_is_named(desk: Desk, relay: Relay) -> None:
     """A receiver that accepted something else is a finding of its own."""
     handoff = relay.start("Fix", by="user:ana").hand_off("editor", "Edit")
-    plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
+    plainly(recording_of(relay)).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
     done = desk.run("handoff", "show", "editor", "--proof")
 
     assert (1, True) == (done.exit_code, "editor accepted another baton than was offered at hop 1" in done.stdout)

@@ -13,7 +13,7 @@ from batonpass.errors import AmbiguousIdError, NotFoundError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.baton.items import OpenQuestion
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 from tests.unit.cli.desk import Desk, record_in
 from tests.unit.cli.handoffs import a_desk, leave_in_doubt, look_at_screen, read_file, send_mail, tell, write_file
@@ -268,8 +268,8 @@ def test_a_late_outcome_is_evidence(desk: Desk, relay: Relay) -> None:
 def test_a_lapsed_attempt_and_a_worker_are_shown(desk: Desk, relay: Relay) -> None:
     """Who carries a handoff, and that a worker was gone, is said."""
     handoff = relay.start("Fix", by="user:ana").hand_off("editor", "Edit", carrier=Carrier.WORKER)
-    plainly(relay.recording).accept(handoff.id)
-    plainly(relay.recording).lapse(handoff.id)
+    plainly(recording_of(relay)).accept(handoff.id)
+    plainly(recording_of(relay)).lapse(handoff.id)
     shown = desk.words("handoff", "show", "editor")
 
     assert ["carried by a worker · lead-to-worker · observed"] == section(shown, "how")

@@ -149,7 +149,7 @@ def test_a_permit_whose_words_were_erased_is_not_made_up(desk: Desk, relay: Rela
         editor.call(write, "src/a.py")
     call = desk.answer("handoff", "show", "editor")["scope"]["used"][0]
     (requested,) = receipts(relay, Kind.TOOL_REQUESTED)
-    relay.erase([requested.content["permit"].id], by=ANA, reason="asked to")
+    relay.admin.erase([requested.content["permit"].id], by=ANA, reason="asked to")
 
     assert "write:src/**" == call["permit"]
     assert ["write_file src/a.py"] == shown(desk)[0]

@@ -11,7 +11,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.ledger.act_receipts import Recording
 from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.baton.items import Assumption, Claim, Constraint, Decision, Exclusion, OpenQuestion
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from tests.unit.accounts.trees import HOSTILE
 from tests.unit.cli.desk import ANA, Desk
 from tests.unit.cli.handoff.test_hostile_handoffs import obeyed
@@ -71,7 +71,7 @@ class TestList:
 
     def test_there_are_none_yet(self, desk: Desk, relay: Relay) -> None:
         """That is no error, and is said on stderr."""
-        assert isinstance(relay.recording, Recording)  # it founds the ledger
+        assert isinstance(recording_of(relay), Recording)  # it founds the ledger
         done = desk.run("session", "list")
 
         assert (0, "", "no sessions yet\n") == (done.exit_code, done.stdout, done.stderr)

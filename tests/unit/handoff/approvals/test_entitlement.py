@@ -13,6 +13,7 @@ from batonpass.model.grants.grant_request import grant_unless_nothing
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.policy.approver_scope import ApproverScope
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
+from batonpass.relay import desk_of
 from tests.unit.handoff.approvers import ANA, BEN, Desk, a_desk, an_approver
 from tests.unit.handoff.places import bodies, receipts
 
@@ -70,7 +71,7 @@ def test_who_has_no_table_may_approve_nothing() -> None:
     large = waits(desk, "of an attempt", 5000)
     with pytest.raises(OutOfScopeError, match=r"user:ana may not .*; nobody may, by batonpass.toml"):
         large.approve(by=ANA)
-    desk.relay.desk.gates = Policy(enforce=True, proven=False)
+    desk_of(desk.relay).gates = Policy(enforce=True, proven=False)
     large.approve(by=ANA)
 
     assert State.COMPLETED is large.wait().state  # type: ignore[union-attr]
@@ -130,6 +131,6 @@ def test_erased_words_lie_within_no_scope() -> None:
     handoff = desk.lead.hand_off("payer", "Pay", run=work)
     handoff.wait()
     (receipt,) = receipts(desk.relay, "tool.held")
-    desk.relay.erase([receipt.content["arguments"].id], by=ANA, reason="asked to")
+    desk.relay.admin.erase([receipt.content["arguments"].id], by=ANA, reason="asked to")
     with pytest.raises(OutOfScopeError, match="the record does not say"):
         handoff.approve(by=BEN)

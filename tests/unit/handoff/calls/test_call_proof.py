@@ -134,7 +134,7 @@ class TestSeveralRelays:
         """Terms by one relay and a certificate by another: the token has the root key's word on both."""
         a_lead(relay).hand_off("worker", "Edit", may=["write:src/**"], carrier=Carrier.WORKER)
         other = Relay(relay.store)
-        relay.enroll(*other.identity())
+        relay.admin.enroll(*other.admin.identity())
         run = worker(other)
 
         assert run.id == a_server(relay).verify_call(run.prove(CALL, audience=DISK), CALL).run
@@ -142,7 +142,7 @@ class TestSeveralRelays:
     def test_after_a_rotation(self, relay: Relay) -> None:
         """What the old key granted is proven still, by a certificate of the new one."""
         lead = a_lead(relay)
-        relay.rotate()
+        relay.admin.rotate()
 
         assert lead.id == a_server(relay).verify_call(lead.prove(CALL, audience=DISK), CALL).run
 
@@ -150,10 +150,10 @@ class TestSeveralRelays:
         """The root key gives it again where it is; elsewhere nothing can be proven."""
         a_lead(relay).hand_off("worker", "Edit", may=["write:src/**"], carrier=Carrier.WORKER)
         other = Relay(relay.store)
-        relay.enroll(*other.identity())
+        relay.admin.enroll(*other.admin.identity())
         run = worker(other, LONG)
         words = [receipt.content["enrolment"].id for receipt in receipts(relay, Kind.RELAY_ENROLLED)]
-        relay.erase(words, by=ANA, reason="by mistake")
+        relay.admin.erase(words, by=ANA, reason="by mistake")
         with pytest.raises(KeyMissingError):
             run.prove(CALL, audience=DISK)
 

@@ -24,7 +24,7 @@ from batonpass.model.baton.items import Decision
 from batonpass.model.bodies.body import Kind
 from batonpass.model.grants.grant import Terms
 from batonpass.model.grants.scope_text import read_scope
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.store.memory import MemoryStore
 from batonpass.testing.clock import FrozenClock
 from batonpass.wire.token import decode_part, encode_part
@@ -163,7 +163,7 @@ class TestTermsInTheStore:
         contents: dict[Any, Any] = relay.store._tables.contents  # type: ignore[attr-defined]
         kept = contents[started.content["terms"].id]
         terms = decode_part(kept.body, Terms)
-        wide = sign(replace(terms.said, may=read_scope(["write:**"])), relay.desk.issuer._signer)
+        wide = sign(replace(terms.said, may=read_scope(["write:**"])), desk_of(relay).issuer._signer)
         contents[kept.id] = replace(kept, body=encode_part(wide))
 
         with pytest.raises(GrantIntegrityError):

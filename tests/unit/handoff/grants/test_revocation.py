@@ -71,7 +71,7 @@ class TestRevoking:
         with relay.store.view() as view:
             verifier = Verifier(view.info().root_key, audience="mail", revocations=True)
 
-        assert (started.terms,) == verifier.use_revocations(relay.revocations()).terms
+        assert (started.terms,) == verifier.use_revocations(relay.admin.revocations()).terms
 
     def test_the_list_is_fetched_again_and_again(self, places: Places) -> None:
         """Whatever the clock did in between, a list signed anew counts, and one with something new takes its place."""
@@ -87,6 +87,6 @@ class TestRevoking:
             server_clock.tick(timedelta(minutes=5))
             if step in {10, -20}:
                 relay.revoke_grant(handoffs.pop().id, by=ANA, reason="no")
-            numbers.append(verifier.use_revocations(relay.revocations(good_for=2 * HOUR)).number)
+            numbers.append(verifier.use_revocations(relay.admin.revocations(good_for=2 * HOUR)).number)
 
         assert [1, 2, 3, 3] == numbers

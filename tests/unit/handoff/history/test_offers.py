@@ -58,7 +58,7 @@ def test_erased_words_leave_the_rest(lead: LiveRun, relay: Relay) -> None:
         content(relay, "run.recorded", "decision.1"),
         content(relay, "run.started", "intent"),
     ]
-    relay.erase(erased, by=ANA, reason="private")
+    relay.admin.erase(erased, by=ANA, reason="private")
     baton = handoff.baton()
 
     assert (GONE, None, (), ()) == (baton.task, baton.brief.rationale, baton.decisions, baton.intent)
@@ -70,7 +70,7 @@ def test_an_erased_report_is_no_report(lead: LiveRun, relay: Relay) -> None:
     handoff = lead.hand_off("editor", "make it so")
     with handoff as child:
         child.report("secret")
-    relay.erase([content(relay, "handoff.completed", "report")], by=ANA, reason="private")
+    relay.admin.erase([content(relay, "handoff.completed", "report")], by=ANA, reason="private")
 
     assert (State.COMPLETED, None) == (handoff.result().state, handoff.result().report)
     assert relay.start("next", by=ANA, continues=lead.id).id

@@ -132,7 +132,7 @@ def test_a_finished_run_hands_off_nothing_new(lead: LiveRun) -> None:
 def test_runs_that_are_open_survive_a_new_key(relay: Relay, lead: LiveRun) -> None:
     """A relay that rotates its key goes on with what it has in its hands."""
     child = lead.hand_off("worker", "one").accept()
-    relay.rotate()
+    relay.admin.rotate()
     child.call(len, "a")
     child.close()
     lead.close()

@@ -265,7 +265,7 @@ def test_a_result_that_was_erased_is_not_made_up(
     """The next attempt neither gets it nor does it again."""
     run = handoff.accept()
     run.call(world.mail, "bob")
-    relay.erase([receipts(relay, "tool.completed")[0].content["result"].id], by=ANA, reason="private")
+    relay.admin.erase([receipts(relay, "tool.completed")[0].content["result"].id], by=ANA, reason="private")
 
     with pytest.raises(ContentErasedError):
         again(lead, handoff, run).call(world.mail, "bob")

@@ -308,7 +308,7 @@ class TestLeaving:
         """It is said that something was there."""
         lead = relay.start("begin", by=ANA)
         (item,) = lead.record(Decision("secret"))
-        relay.erase([item.id], by=ANA, reason="asked to")
+        relay.admin.erase([item.id], by=ANA, reason="asked to")
         run = relay.resume_session(lead.id, by=ANA)
 
         assert ((), [Fate.ERASED]) == (run.notes, [one.why for one in run.session.dropped])

@@ -72,7 +72,7 @@ class TestResuming:
     def test_words_that_were_erased_have_to_be_said(self, relay: Relay) -> None:
         """Nobody goes on with an intent that is gone."""
         lead = decided(relay)
-        relay.erase([receipts(relay, "run.started")[0].content["intent"].id], by=ANA, reason="asked to")
+        relay.admin.erase([receipts(relay, "run.started")[0].content["intent"].id], by=ANA, reason="asked to")
 
         with pytest.raises(InvalidValueError, match="was erased"):
             relay.resume_session(lead.id, by=ANA)

@@ -14,7 +14,7 @@ from batonpass.model.base.kinds import Mode, Outcome
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.items import Constraint
 from batonpass.model.policy.handoff_policy import HandoffPolicy
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, at_once, bodies, kinds, receipts, words
 
 write = tool("write", target="path")(lambda path: path)
@@ -159,7 +159,7 @@ def test_cancelling_what_is_over_changes_nothing(lead: LiveRun, relay: Relay) ->
     handoff = lead.hand_off("worker", "one")
     with handoff as child:
         child.report("done")
-    withdraw(relay.desk, handoff.id, by=ANA, reason="too late")
+    withdraw(desk_of(relay), handoff.id, by=ANA, reason="too late")
     with pytest.raises(IllegalTransitionError):
         handoff.cancel(reason="too late")
 

@@ -179,7 +179,7 @@ def test_a_message_like_a_library_is_only_pointed_to(relay: Relay, lead: LiveRun
 def test_an_erased_place_is_said_to_be_erased(relay: Relay, lead: LiveRun) -> None:
     """The pointer stays, the ledger verifies, and nobody learns the path any more."""
     lead.hand_off("editor", "Fix it", brief=Brief(reasoning=PLACE))
-    relay.erase([offers(relay)[0].content["reasoning"].id], by="user:ana", reason="asked for")
+    relay.admin.erase([offers(relay)[0].content["reasoning"].id], by="user:ana", reason="asked for")
     reasoning = read(relay)
 
     assert reasoning is not None

@@ -161,7 +161,7 @@ class TestClocks:
             relays[0].sweep()
         for relay in relays[1:]:
             lead = relay.resume(lead.id)
-            lead.add_intent(f"said on {relay.identity()[0]}")
+            lead.add_intent(f"said on {relay.admin.identity()[0]}")
         last = claimed(relays[0], LONG)
 
         assert ([1], 3, [1, 2, 3]) == (done, last.messages(), [run.attempt for run in last.earlier.attempts])

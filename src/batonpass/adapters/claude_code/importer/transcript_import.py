@@ -19,7 +19,7 @@ from batonpass.adapters.claude_code.transcripts.transcript_places import Transcr
 from batonpass.adapters.claude_code.transcripts.transcript_values import SkippedLine
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.ids import PrincipalId, RunId, require_principal
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of, recording_of
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -141,9 +141,9 @@ class _Import:
         *,
         files: Sequence[Path],
     ) -> None:
-        batch = Batch(self._relay.recording)
+        batch = Batch(recording_of(self._relay))
         drafts = SessionDrafts(
-            self._relay.desk,
+            desk_of(self._relay),
             batch,
             conversation,
             by=self._by,

@@ -36,7 +36,7 @@ from batonpass.errors import (
 )
 from batonpass.model.base.ids import PrincipalId, RunId, require_principal
 from batonpass.model.base.kinds import Mode
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.store.home import HOME_NAME
 
 # Sessions that are not over are kept in mind; of more than so many, the ledger is asked again.
@@ -234,10 +234,10 @@ class HookRecorder:
     def _state(self, session: _Session, name: str) -> HookSession:
         """Return where a session stands. Whoever calls has its lock."""
         if session.state is None:
-            self._relay.desk  # noqa: B018 - founds the ledger, or joins it
+            desk_of(self._relay)
             with self._relay.store.view() as view:
                 session.state = remember_session(
-                    view, name, mode=self._mode, place=self._relay.desk.files.root, lost=self._lost
+                    view, name, mode=self._mode, place=desk_of(self._relay).files.root, lost=self._lost
                 )
             self._changing.resume([made for made in session.state.calls.values() if made.open], self._now())
         if self._missed and session.state.root is not None:
@@ -256,7 +256,7 @@ class HookRecorder:
             session.state = None
 
     def _now(self) -> datetime:
-        return self._relay.desk.clock.now()
+        return desk_of(self._relay).clock.now()
 
 
 def _looked_for(event: HookEvent, made: MadeCall, asked: MadeCall | None) -> MadeCall:
