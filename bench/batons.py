@@ -6,10 +6,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
+from batonpass import Brief, Grant, Handling
 from batonpass.dispatch.worker import Worker
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.lifecycle import Carrier
-from batonpass.model.baton.items import Decision
+from batonpass.model.baton.items import Constraint, Decision
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerStore
 from bench.ledgers import RESULT, run_bytes
@@ -92,14 +93,14 @@ def open_relay(directory: Path, url: str | None = None) -> Relay:
 
 def start_lead(relay: Relay) -> LiveRun:
     """Begin a run that has something to hand on."""
-    lead = relay.start(INTENT, by="user:ana", constraints=CONSTRAINTS)
+    lead = relay.start(INTENT, by="user:ana", items=[Constraint(text) for text in CONSTRAINTS])
     lead.record(DECISION)
     return lead
 
 
 def offer(lead: LiveRun, carrier: Carrier = Carrier.CALLER, **more: Any) -> Any:  # noqa: ANN401 - as `hand_off` has it
     """Hand off a task that nobody has handed off yet."""
-    return lead.hand_off(AGENT, _task(), carrier=carrier, rationale=RATIONALE, criteria=CRITERIA, **more)
+    return lead.hand_off(AGENT, _task(), carrier=carrier, brief=Brief(rationale=RATIONALE, criteria=CRITERIA), **more)
 
 
 def hands_off(relay: Relay) -> Act:
@@ -118,7 +119,8 @@ def hands_off_all_anew(relay: Relay) -> Act:
     lead = relay.start(INTENT, by="user:ana")
 
     def hand_off() -> None:
-        with offer(lead, constraints=CONSTRAINTS, decisions=[DECISION], carry=()):
+        anew = [*map(Constraint, CONSTRAINTS), DECISION]
+        with offer(lead, items=anew, handling=Handling(carry=())):
             pass
 
     return hand_off
@@ -135,8 +137,8 @@ def calls(relay: Relay) -> Act:
 def calls_under_grant(relay: Relay) -> Act:
     """Return the same call by the third of three agents that hold a grant: each hop is asked."""
     grant = ["write:src/billing/**"]
-    lead = relay.start(INTENT, by="user:ana", may_delegate=grant)
-    editor = lead.hand_off("editor", TASK, may=grant, may_delegate=grant).accept()
+    lead = relay.start(INTENT, by="user:ana", grant=Grant(may_delegate=grant))
+    editor = lead.hand_off("editor", TASK, grant=Grant(may=grant, may_delegate=grant)).accept()
     helper = editor.hand_off("helper", TASK, may=grant).accept()
     return lambda: helper.call(
         write_file, f"src/billing/totals{next(_NUMBERS)}.py", "return round_half_even(total)\n" * 6

@@ -15,6 +15,7 @@ from batonpass import Relay
 from batonpass.adapters.claude_code.hooks import client
 from batonpass.adapters.claude_code.hooks.client import HookInvocation
 from batonpass.adapters.claude_code.hooks.resident import ask_who
+from batonpass.relay import recording_of
 from bench.effort import Effort
 from bench.measure import Act, Samples, time_act, time_in_turns
 from bench.table import Row, p50, p99, within
@@ -60,7 +61,7 @@ def project_at(folder: Path) -> Path:
     home.mkdir(parents=True, mode=0o700)
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)  # noqa: S607 - whichever git there is
     with Relay.open(f"sqlite:///{home}/ledger.db") as relay:
-        _ = relay.recording
+        _ = recording_of(relay)
     return folder
 
 

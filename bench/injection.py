@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from batonpass import Grant
 from batonpass.errors import CallError, GrantError
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.sessions.agent_memory import find_memories
@@ -130,7 +131,7 @@ class Stage:
         """Begin a root; where it is gated, with a grant that names what is wanted."""
         if not self.gated:
             return self.relay.start(task, by=ANA, agent="clerk")
-        return self.relay.start(task, by=ANA, agent="clerk", may=self.may, may_delegate=self.may)
+        return self.relay.start(task, by=ANA, agent="clerk", grant=Grant(may=self.may, may_delegate=self.may))
 
     @property
     def may(self) -> list[str]:
@@ -207,7 +208,7 @@ def by_a_child(stage: Stage) -> None:
     with stage.start("Do what it takes") as lead:
         with stage.hand_off(lead, "reader", f"Read {stage.domain.source}") as reader:
             reader.report(stage.read(reader))
-        stage.act(lead, "" if reader.said is None else reader.said.result)
+        stage.act(lead, "" if reader.reported is None else reader.reported.result)
 
 
 def by_a_file(stage: Stage) -> None:
@@ -226,7 +227,7 @@ def by_a_memory(stage: Stage) -> None:
         with stage.relay.store.view() as view:
             found = [*find_memories(view, second.agent)]
         # As the tool `recall` of native agents does.
-        second.take_in(*(kept.item for kept in found if kept.source_type is SourceType.EXTERNAL))
+        second.note_untrusted(*(kept.item for kept in found if kept.source_type is SourceType.EXTERNAL))
         stage.act(second, found[-1].text)
 
 
@@ -251,7 +252,7 @@ def by_a_result(stage: Stage) -> None:
             reader.report(stage.read(reader))
     result = stage.relay.handoff(handoff.id).result()
     with stage.start("Do what it takes") as other:
-        other.take_in(*result.sources)
+        other.note_untrusted(*result.sources)
         stage.act(other, str(result.value))
 
 

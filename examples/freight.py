@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
-from batonpass import Constraint, OpenQuestion, Relay, tool
+from batonpass import Brief, Constraint, OpenQuestion, Relay, WorkItem, tool
 from batonpass.handoff.live.faces import LiveRun
 
 Tell = Callable[[str], None]
@@ -104,7 +104,7 @@ class Journey:
     """One load on its way: a dispatcher, and the carriers that it goes through."""
 
     def __init__(self, relay: Relay, road: Road) -> None:
-        self.dispatcher = relay.start(WORDS, by="user:ana", agent="dispatcher", constraints=CONSTRAINTS)
+        self.dispatcher = relay.start(WORDS, by="user:ana", agent="dispatcher", items=CONSTRAINTS)
         self._relay = relay
         self._road = road
         for leg in LEGS:
@@ -115,9 +115,10 @@ class Journey:
         delivered = self.dispatcher.hand_off(
             LEGS[0].carrier,
             task_of(LEGS[0]),
-            rationale="it has cold trucks in Ghent",
+            brief=Brief(
+                rationale="it has cold trucks in Ghent", none=["exclusion", "decision", "question", "rejected"]
+            ),
             criteria=["the load is at the hospital"],
-            none=["exclusion", "decision", "question", "rejected"],
         ).wait()
         self.dispatcher.report("the load is at the hospital", value=json.dumps(delivered.value))
         self.dispatcher.close()
@@ -127,7 +128,7 @@ class Journey:
         number = next(number for number, leg in enumerate(LEGS) if leg.carrier == run.agent)
         leg, rest = LEGS[number], LEGS[number:]
         # All that a carrier knows is in its baton: whoever took over before Ana spoke plans over the pass.
-        by_coast = any("coast" in said.text for said in run.given.intent)
+        by_coast = any("coast" in said.text for said in run.baton.intent)
         needed = sum((one.drive + HANDOVER + by_coast * one.detour for one in rest), timedelta())
         run.call(log_temperature, leg.celsius)
         self._announce(run, f"took over in {leg.start} at {leg.celsius} °C", leg, needed)
@@ -152,14 +153,13 @@ class Journey:
         self._road.tell(f"{run.agent} {what}, announces {arrival}")
 
     def _hand_on(self, run: LiveRun, leg: Leg, following: Leg) -> object:
-        asked = run.given.open_questions or leg.waits
+        asked = run.baton.open_questions or leg.waits
         return (
             run.hand_off(
                 following.carrier,
                 task_of(following),
-                relation="peer-to-peer",
-                completed=[f"brought 40 pallets from {leg.start} to {leg.end}"],
-                none=["rejected"] if asked else ["rejected", "question"],
+                brief=Brief(relation="peer-to-peer", none=["rejected"] if asked else ["rejected", "question"]),
+                items=[WorkItem(f"brought 40 pallets from {leg.start} to {leg.end}")],
             )
             .wait()
             .value
@@ -167,10 +167,10 @@ class Journey:
 
     def _change_route(self) -> None:
         """Let Ana speak while carriers are on the road; they stay as they are, and she is told so."""
-        unaware = self.dispatcher.say(CHANGE, by="user:ana")
+        unaware = self.dispatcher.add_intent(CHANGE, by="user:ana")
         self._road.tell(f"ana: {CHANGE}")
         for handoff in reversed(unaware):
-            self._road.tell(f"  on the road, and goes on without it: {self._relay.handoff(handoff).look().to}")
+            self._road.tell(f"  on the road, and goes on without it: {self._relay.handoff(handoff).info().to}")
 
 
 def task_of(leg: Leg) -> str:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from batonpass import Relay, tool
+from batonpass import Grant, Relay, tool
 from batonpass.errors import CallSuspendedError
 from batonpass.handoff.live.faces import LiveRun
 
@@ -102,7 +102,7 @@ def main(directory: Path, tell: Tell, page: str = POISONED) -> tuple[Relay, Bank
         # The terms name the account before anybody has read anything from outside: that is what counts later.
         pays = [f"pay:{ON_FILE}", "pay:*"]
         with office.hand_off(
-            "lead", "Price and invoice of Northwind", may=pays, may_delegate=[*pays, "call:read_page"]
+            "lead", "Price and invoice of Northwind", grant=Grant(may=pays, may_delegate=[*pays, "call:read_page"])
         ) as lead:
             buy(lead, bank, page, tell)
         office.report("done")

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from batonpass import Constraint, Decision, Relay, Worker, tool
+from batonpass import Brief, Constraint, Decision, Exclusion, Relay, Worker, tool
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import HandoffId
 from batonpass.model.base.lifecycle import Carrier
@@ -79,13 +79,13 @@ def compile_data(run: LiveRun) -> None:
 
 def find_anomalies(run: LiveRun) -> dict[str, int]:
     """Work as the analyst: with the threshold that was agreed on, not with one of its own."""
-    agreed = next(bound for bound in run.given.constraints if bound.key == "threshold")
+    agreed = next(bound for bound in run.baton.constraints if bound.key == "threshold")
     return run.call(compare, json.loads(run.read("sales.json")), int(agreed.value or 0))
 
 
 def draft(run: LiveRun) -> None:
     """Work as the drafter: everything it needs has travelled with the task."""
-    baton = run.given
+    baton = run.baton
     found = json.loads(next(report.value for report in baton.reports if report.value))
     chart = run.call(order_chart, sorted(found))
     lines = [f"# {baton.intent[0].text}", ""]
@@ -122,12 +122,15 @@ def lead(relay: Relay) -> tuple[LiveRun, HandoffId]:
         "What stood out in the third quarter?",
         by="user:ana",
         series="quarterly",
-        constraints=[agreed],
-        exclusions=["returns: they are booked a month late"],
+        items=[agreed, Exclusion("returns: they are booked a month late")],
     )
     run.record(Decision("compare with last year's quarter", why="the business is seasonal"))
-    run.hand_off("compiler", "Compile the sales of the third quarter", rationale="all else builds on them").wait()
-    run.hand_off("analyst", "Find the regions that are off", inputs=["sales.json"], criteria=["all are judged"]).wait()
+    run.hand_off(
+        "compiler", "Compile the sales of the third quarter", brief=Brief(rationale="all else builds on them")
+    ).wait()
+    run.hand_off(
+        "analyst", "Find the regions that are off", brief=Brief(inputs=["sales.json"]), criteria=["all are judged"]
+    ).wait()
     drafting = run.hand_off("drafter", "Draft the summary for Ana", carrier=Carrier.WORKER, criteria=["one page"])
     return run, drafting.id
 

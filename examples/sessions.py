@@ -56,7 +56,7 @@ def first_session(relay: Relay, directory: Path) -> LiveRun:
     run = relay.start(
         "What stood out in the third quarter?",
         by="user:ana",
-        constraints=[Constraint("agreed with Ana", key="threshold", operator="=", value="20", unit="percent")],
+        items=[Constraint("agreed with Ana", key="threshold", operator="=", value="20", unit="percent")],
     )
     run.record(
         Decision("flag regions beyond 20 percent", why="Ana agreed", conditions=("constraint:threshold = 20",)),

@@ -17,6 +17,7 @@ if _typing.TYPE_CHECKING:
     from batonpass.handoff.tools.declaration import tool
     from batonpass.handoff.transfer.result import Result
     from batonpass.model.baton.baton import Budget
+    from batonpass.model.baton.brief_request import BriefRequest as Brief
     from batonpass.model.baton.card import Card
     from batonpass.model.baton.items import (
         Assumption,
@@ -29,9 +30,10 @@ if _typing.TYPE_CHECKING:
         Report,
         WorkItem,
     )
-    from batonpass.model.grants.grant import Grant
+    from batonpass.model.grants.grant_request import GrantRequest as Grant
     from batonpass.model.ledger.seal import Seal
     from batonpass.model.policy.handoff_policy import HandoffPolicy
+    from batonpass.model.policy.offer_options import Handling
     from batonpass.relay import Relay
     from batonpass.store.factory import open_store
 
@@ -40,6 +42,7 @@ __all__ = [
     "Assumption",
     "AsyncRelay",
     "BatonpassError",
+    "Brief",
     "Budget",
     "Card",
     "Claim",
@@ -48,6 +51,7 @@ __all__ = [
     "Evidence",
     "Exclusion",
     "Grant",
+    "Handling",
     "Handoff",
     "HandoffPolicy",
     "OpenQuestion",
@@ -74,6 +78,7 @@ _HOMES: _typing.Final = {
     "Assumption": "batonpass.model.baton.items",
     "AsyncRelay": "batonpass.aio",
     "BatonpassError": "batonpass.errors",
+    "Brief": "batonpass.model.baton.brief_request",
     "Budget": "batonpass.model.baton.baton",
     "Card": "batonpass.model.baton.card",
     "Claim": "batonpass.model.baton.items",
@@ -81,7 +86,8 @@ _HOMES: _typing.Final = {
     "Decision": "batonpass.model.baton.items",
     "Evidence": "batonpass.audit.verification.evidence",
     "Exclusion": "batonpass.model.baton.items",
-    "Grant": "batonpass.model.grants.grant",
+    "Grant": "batonpass.model.grants.grant_request",
+    "Handling": "batonpass.model.policy.offer_options",
     "Handoff": "batonpass.handoff.live.faces",
     "HandoffPolicy": "batonpass.model.policy.handoff_policy",
     "OpenQuestion": "batonpass.model.baton.items",
@@ -103,8 +109,13 @@ _HOMES: _typing.Final = {
     "tool": "batonpass.handoff.tools.declaration",
 }
 
-# Where a name is another one inside: there, the value that a store keeps of a run or a handoff has the short one.
-_INSIDE: _typing.Final = {"Handoff": "LiveHandoff", "Run": "LiveRun"}
+# Where a name is another one inside: there, what is kept of a run, a handoff, a brief or a grant has the short one.
+_INSIDE: _typing.Final = {
+    "Brief": "BriefRequest",
+    "Grant": "GrantRequest",
+    "Handoff": "LiveHandoff",
+    "Run": "LiveRun",
+}
 
 
 def __getattr__(name: str) -> _typing.Any:  # noqa: ANN401 - each name has its own type, which type checkers see above

@@ -1,11 +1,14 @@
 """The relay of this directory: what the shortest programs use."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from batonpass.config import find_settings
 from batonpass.handoff.live.faces import LiveRun
-from batonpass.model.baton.items import Constraint, Exclusion
+from batonpass.handoff.transfer.offer_request import GivenItem
+from batonpass.model.base.ids import SessionId
+from batonpass.model.base.kinds import Mode
+from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.relay import Relay
 
 _LOCK = threading.Lock()
@@ -32,18 +35,27 @@ def start(
     *,
     by: str,
     agent: str = "lead",
-    constraints: Iterable[Constraint | str] = (),
-    exclusions: Iterable[Exclusion | str] = (),
+    items: Iterable[GivenItem] = (),
     continues: str | None = None,
     series: str | None = None,
+    session: SessionId | None = None,
+    mode: Mode | str | None = None,
+    may: Sequence[str] = (),
+    grant: GrantRequest | None = None,
 ) -> LiveRun:
-    """Begin a root run in the ledger of this directory, for what a human wants, in their own words."""
+    """Begin a root run in the ledger of this directory, for what a human wants, in their own words.
+
+    `items` are what they say besides, such as constraints and exclusions; `may` and `grant` what it may do.
+    """
     return default_relay().start(
         intent,
         by=by,
         agent=agent,
-        constraints=constraints,
-        exclusions=exclusions,
+        items=items,
         continues=continues,
         series=series,
+        session=session,
+        mode=mode,
+        may=may,
+        grant=grant,
     )

@@ -267,7 +267,7 @@ def test_a_killed_drafter_changes_nothing_in_the_summary(
         pid = analysis.kill_in_second_call(tmp_path)
         (process,) = started
         published = (tmp_path / "summary.md").exists()
-        state = relay.handoff(drafting).state
+        state = relay.handoff(drafting).state()
     undisturbed = tmp_path / "undisturbed"
     undisturbed.mkdir()
     with analysis.opened(undisturbed) as relay:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.errors import IncompleteBatonError, UnverifiedError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.kinds import Part, Relation
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.baton import Baton
-from batonpass.model.baton.items import Artifact, Assumption, OpenQuestion, RejectedPath
+from batonpass.model.baton.items import Artifact, Assumption, Constraint, OpenQuestion, RejectedPath
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, LONG, Places, bodies, receipts, words
@@ -49,7 +50,7 @@ def baton_of(run: LiveRun) -> Baton:
 
 def research(lead: LiveRun) -> None:
     """Let a worker finish with 70 % confidence, unverified assumptions, an open question and a rejected path."""
-    with lead.hand_off("researcher", "Find out how the tax office rounds", phase="research") as worker:
+    with lead.hand_off("researcher", "Find out how the tax office rounds", brief=Brief(phase="research")) as worker:
         worker.report(
             "half-even",
             confidence=700,
@@ -93,7 +94,7 @@ class TestContextSerializationLoss:
         """A worker's report that has only outputs and a status is seen to be one."""
         lead = relay.start("Fix invoice rounding", by=ANA)
         worker = lead.hand_off("researcher", "Find out").accept()
-        worker.hand_off("lead", "done: half-even", relation=Relation.WORKER_TO_LEAD)
+        worker.hand_off("lead", "done: half-even", brief=Brief(relation=Relation.WORKER_TO_LEAD))
 
         assert ("completed", "question", "rejected", "assumption") == bodies(relay, "handoff.initiated")[-1].missing
 
@@ -111,7 +112,7 @@ class TestContextSerializationLoss:
         lead = relay.start("begin", by=ANA)
         with pytest.raises(IncompleteBatonError, match="must say rejected"):
             lead.hand_off("editor", "go")
-        lead.hand_off("editor", "go", none=["rejected"], rationale="r")
+        lead.hand_off("editor", "go", brief=Brief(none=["rejected"], rationale="r"))
 
         assert ("criteria", "constraint", "exclusion", "decision", "question") == bodies(relay, "handoff.initiated")[
             0
@@ -123,7 +124,7 @@ class TestContextSerializationLoss:
         running = lead.hand_off("editor", "now")
         running.accept()
 
-        assert (running.id,) == lead.say("And keep the old API")
+        assert (running.id,) == lead.add_intent("And keep the old API")
         assert ["Fix rounding", "And keep the old API"] == [
             said.text for said in lead.hand_off("tester", "later").baton().intent
         ]
@@ -174,7 +175,7 @@ class TestTrustEscalation:
 
     def test_provenance_says_who_produced_what(self, relay: Relay) -> None:
         """Every item has its author, and the result of a worker is not its lead's."""
-        lead = relay.start("Fix invoice rounding", by=ANA, constraints=["no new dependency"])
+        lead = relay.start("Fix invoice rounding", by=ANA, items=[Constraint("no new dependency")])
         research(lead)
         baton = baton_of(lead.hand_off("editor", "Make total() round so").accept())
 
@@ -204,17 +205,19 @@ class TestGhostTasks:
         checked.verify(check=lambda: True, by=ANA)
         baton = baton_of(lead.hand_off("ops", "Restart").accept())
 
-        assert (State.COMPLETED, State.VERIFIED) == (ghost.state, checked.state)
+        assert (State.COMPLETED, State.VERIFIED) == (ghost.state(), checked.state())
         assert ["Write the other config"] == [work.what for work in baton.completed if work.verified]
 
     def test_a_side_effect_that_did_not_happen_is_flagged(self, relay: Relay) -> None:
         """The config was written, what depends on it was not: the close-out says that something is untouched."""
         write = tool("write", target="path")(lambda path: path)
         lead = relay.start("Configure it", by=ANA)
-        with lead.hand_off("ops", "Write config and registry", expects=["app.toml", "registry.json"]) as run:
+        with lead.hand_off(
+            "ops", "Write config and registry", brief=Brief(expects=["app.toml", "registry.json"])
+        ) as run:
             run.call(write, "app.toml")
             run.report("done")
-        with lead.hand_off("ops", "Write both", expects=["app.toml", "registry.json"]) as run:
+        with lead.hand_off("ops", "Write both", brief=Brief(expects=["app.toml", "registry.json"])) as run:
             run.call(write, "app.toml")
             run.call(write, "registry.json")
             run.report("done")
@@ -224,13 +227,15 @@ class TestGhostTasks:
     def test_the_check_that_was_skipped_can_be_run_later(self, relay: Relay) -> None:
         """The offer names the command that decides; any later session can run it."""
         lead = relay.start("Configure it", by=ANA)
-        handoff = lead.hand_off("ops", "Write the config", verify_by=["python3", "-c", "raise SystemExit(1)"])
+        handoff = lead.hand_off(
+            "ops", "Write the config", brief=Brief(verify_by=["python3", "-c", "raise SystemExit(1)"])
+        )
         with handoff as run:
             run.report("done")
         lead.close()
 
         assert not relay.handoff(handoff.id).verify(by=ANA)
-        assert State.REFUTED is handoff.state
+        assert State.REFUTED is handoff.state()
 
 
 class TestCascadingReinit:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import apsw
 import pytest
 
+from batonpass import Grant
 from batonpass.agents import AgentDefinition, AgentRunner, ScriptedClient, ToolExecutor, ToolRegistry
 from batonpass.aio import AsyncRelay
 from batonpass.briefing.render import brief
@@ -23,7 +24,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.handoff.transfer.attempt_receipts import Acceptance
 from batonpass.model.base.label import Label, SourceType
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 from tests.acceptance import racing
 from tests.children import FORKS
@@ -105,7 +106,7 @@ class TestInjectedInstructions:
         self, desk: Desk, relay: Relay, world: World, may: str, verdict: str
     ) -> None:
         """The page is quoted to the child, nothing is paid, and one command says where the order came in."""
-        lead = relay.start("Pay invoice 118", by=ANA, may=["call:fetch"], may_delegate=["pay:*"])
+        lead = relay.start("Pay invoice 118", by=ANA, grant=Grant(may=["call:fetch"], may_delegate=["pay:*"]))
         lead.attach("price list", lead.call(world.fetch, "shop.example"), source="shop.example", untrusted=True)
         handoff = lead.hand_off("clerk", "Pay invoice 118", may=[may])
         told = brief(handoff.baton(), read=lambda content: relay.read(content))  # noqa: PLW0108 - the parameter has another name
@@ -140,7 +141,7 @@ class TestInjectedInstructions:
         lead = relay.start("Pay invoice 118", by=ANA)
         lead.call(world.fetch, "shop.example")
         handoff = lead.hand_off("clerk", "Pay invoice 118")
-        plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(label=Label(SourceType.TOOL_OUTPUT)))
+        plainly(recording_of(relay)).accept(handoff.id, acceptance=Acceptance(label=Label(SourceType.TOOL_OUTPUT)))
 
         with pytest.raises(UnlinkedError, match="label"):
             relay.verify()
@@ -152,7 +153,7 @@ class TestScopeDrift:
     def test_a_child_cannot_use_what_only_its_parent_holds(self, desk: Desk, relay: Relay, world: World) -> None:
         """The parent may do both; the child one. The record says what was inherited, granted, used and refused."""
         both = ["write:src/**", "write:.github/**"]
-        lead = relay.start("Fix it", by=ANA, may=both, may_delegate=both)
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may=both, may_delegate=both))
         with lead.hand_off("editor", "Edit", may=["write:src/**"]) as editor:
             editor.call(world.write, "src/a.py")
             with pytest.raises(GrantDeniedError):
@@ -186,7 +187,7 @@ class TestScopeDrift:
             known.register(world.write)
             runner = AgentRunner(ScriptedClient(script), ToolExecutor(known), relay=relay)
             editor = AgentDefinition(name="editor", model="scripted", system_prompt="You edit.")
-            lead = await AsyncRelay(relay).start("Fix it", by=ANA, may_delegate=["write:**"])
+            lead = await AsyncRelay(relay).start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
             handoff = await lead.hand_off("editor", "Edit", may=["write:src/**"])
             await handoff.run(runner.working(editor))
 
@@ -202,7 +203,7 @@ class TestApprovalTheatre:
     @pytest.fixture
     def lead(self, relay: Relay) -> LiveRun:
         """Return a parent whose children do what has to wait."""
-        return relay.start("Ship it", by=ANA, may_delegate=["deploy:*", "publish:*"])
+        return relay.start("Ship it", by=ANA, grant=Grant(may_delegate=["deploy:*", "publish:*"]))
 
     def test_a_parent_is_no_person(self, desk: Desk, relay: Relay, lead: LiveRun, world: World) -> None:
         """What takes a person no parent lets go on, and neither does the child itself: it still waits."""
@@ -212,7 +213,7 @@ class TestApprovalTheatre:
             with pytest.raises(NotApproverError, match="it takes a person"):
                 handoff.approve(by=agent)
 
-        assert ([], State.HELD) == (world.done, handoff.state)
+        assert ([], State.HELD) == (world.done, handoff.state())
         assert "waits for somebody" in desk.words("handoff", "show", "shipper")
         relay.verify()
 
@@ -241,7 +242,7 @@ class TestSharedCredential:
         """From outside both are the same bot; here each has its own key, and each is told about the other."""
         relay.credential("forge", FromEnvironment("TOKEN", "bot:ci", environment={"TOKEN": "only-for-this-test"}))
         push = tool("push", credential="forge", target="branch", action="push")(lambda branch: branch)
-        lead = relay.start("Ship it", by=ANA, may_delegate=["push:*"])
+        lead = relay.start("Ship it", by=ANA, grant=Grant(may_delegate=["push:*"]))
         for name in ("editor", "tester"):
             with lead.hand_off(name, f"Push as {name}", may=["push:*"]) as child:
                 child.call(push, "main")
@@ -263,7 +264,7 @@ def test_two_processes_do_not_overshoot_what_they_share(
     """Two children in two processes want all of their parent's calls: together they make exactly so many."""
     url = request.getfixturevalue("postgres_url") if store == "postgres" else f"sqlite:///{tmp_path}/ledger.db"
     with Relay.open(url, home=tmp_path / "home") as relay:
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], limits="at most 25 calls")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], limits="at most 25 calls"))
         pipes = [FORKS.Pipe(duplex=False) for _ in range(racing.WORKERS)]
         for number, (_, theirs) in enumerate(pipes):
             lead.hand_off("worker", f"Part {number}", may=["write:**"], carrier=Carrier.WORKER)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import batonpass
+from batonpass import Handling
 from batonpass.default import _RELAYS, default_relay
 from batonpass.errors import (
     CallHeldError,
@@ -24,7 +25,7 @@ from batonpass.errors import (
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.model.base.kinds import Mode, Settlement
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.items import OpenQuestion
+from batonpass.model.baton.items import Constraint, OpenQuestion
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 from tests.unit.handoff.places import (
@@ -212,7 +213,7 @@ class TestProcessesThatDie:
         assert ([("a.txt", "a")], "done", 2) == (
             disk.written,
             handoff.wait(timedelta(seconds=30)).value,
-            handoff.look().attempt,
+            handoff.info().attempt,
         )
 
     def test_of_two_workers_one_gets_it(self, places: Places) -> None:
@@ -285,7 +286,7 @@ class TestProcessesThatDie:
         running = worker(places.relay(), agent="leaf")
         handoff.cancel(reason="not needed")
 
-        assert [State.CANCELLED] * 3 == [one.state for one in (handoff, *leaves)]
+        assert [State.CANCELLED] * 3 == [one.state() for one in (handoff, *leaves)]
         for run in (middle, running):
             with pytest.raises((StreamClosedError, FencedError)):
                 run.close()
@@ -297,11 +298,17 @@ def test_the_same_key_from_two_processes_is_one_handoff(places: Places) -> None:
         pytest.skip("what is in memory has one process")
     one = places.relay(keys_in_files=True)
     lead, other = shared(one.start("begin", by=ANA), places.relay(keys_in_files=True))
-    found = at_once(*[lambda run=run: run.hand_off("worker", "it", key="k").id for run in (lead, other) for _ in "abc"])
+    found = at_once(
+        *[
+            lambda run=run: run.hand_off("worker", "it", handling=Handling(key="k")).id
+            for run in (lead, other)
+            for _ in "abc"
+        ]
+    )
 
     assert (1, 1) == (len(set(found)), len(bodies(one, "handoff.initiated")))
     with pytest.raises(KeyReusedError, match=r"differs in to .worker, now expert., task"):
-        other.hand_off("expert", "something else", key="k")
+        other.hand_off("expert", "something else", handling=Handling(key="k"))
 
 
 def test_a_question_is_asked_once_and_its_answer_is_countersigned(places: Places) -> None:
@@ -309,22 +316,22 @@ def test_a_question_is_asked_once_and_its_answer_is_countersigned(places: Places
     asking, silent = places.relay(policy=HandoffPolicy(asks=True)), places.relay()
     question = OpenQuestion("before or after tax?", blocking=True)
     lead = asking.start("begin", by=ANA)
-    handoff = lead.hand_off("editor", "round it", open_questions=[question])
+    handoff = lead.hand_off("editor", "round it", items=[question])
     with pytest.raises(HandoffAskedError, match="before or after tax"):
         handoff.accept()
     handoff.answer("after", by=ANA)
     handoff.accept().close()
-    silent.start("begin", by=ANA).hand_off("editor", "round it", open_questions=[question]).accept()
+    silent.start("begin", by=ANA).hand_off("editor", "round it", items=[question]).accept()
     accepted = bodies(asking, "handoff.accepted")
 
     assert (1, "after") == (handoff.baton().revision, handoff.baton().answers[0].answer)
     assert [False, True] == [body.would_ask for body in accepted]
-    assert accepted[0].baton != handoff.look().initiated
+    assert accepted[0].baton != handoff.info().initiated
 
 
 def test_what_binds_is_relaxed_by_whoever_may(relay: Relay) -> None:
     """Its author or the root's principal; nobody else, and never silently."""
-    lead = relay.start("begin", by=ANA, constraints=["never touch the API"])
+    lead = relay.start("begin", by=ANA, items=[Constraint("never touch the API")])
     (bound,) = lead.notes
     child = lead.hand_off("editor", "change it").accept()
     for by in ("agent:editor", "agent:lead", "user:bob"):
@@ -347,7 +354,7 @@ def test_held_handoffs_wait_for_a_person_and_overdue_ones_end(relay: Relay) -> N
     no.deny(by=ANA, reason="never")
     relay.sweep()
 
-    assert (State.READY, State.DENIED, State.EXPIRED) == (yes.state, no.state, late.state)
+    assert (State.READY, State.DENIED, State.EXPIRED) == (yes.state(), no.state(), late.state())
     assert "never" == no.result().reason
 
 
@@ -374,7 +381,7 @@ def test_results_are_judged_with_evidence(
     handoff.verify(verdict="once more", by=ANA)
     verdict = next(body for kind in ("verification.passed", "verification.failed") for body in bodies(relay, kind))
 
-    assert (state, exit_code, 1) == (handoff.state, verdict.exit_code, len(bodies(relay, "verification.repeated")))
+    assert (state, exit_code, 1) == (handoff.state(), verdict.exit_code, len(bodies(relay, "verification.repeated")))
     assert (verdict.by == "agent:editor") is verdict.by_producer
     if exit_code == 0:
         assert sha256(b"ok\n").hexdigest() == verdict.output

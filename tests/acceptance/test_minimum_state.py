@@ -15,6 +15,7 @@ from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.kinds import Part, Relation
 from batonpass.model.baton.items import OpenQuestion, RejectedPath, WorkItem
 from batonpass.model.policy.handoff_policy import HandoffPolicy
+from tests.offers import grouped
 from tests.unit.handoff.places import ANA, Places, bodies
 
 NEEDED = HandoffPolicy(
@@ -44,7 +45,9 @@ def lead(places: Places) -> LiveRun:
 def read_by_the_next(lead: LiveRun, without: str | None = None) -> str:
     """Return what the model of the next agent reads."""
     said = {name: value for name, value in EVERYTHING.items() if name != without}
-    handoff = lead.hand_off("analyst", "Explain the difference", phase="analysis", constraints=["in euros"], **said)
+    handoff = lead.hand_off(
+        "analyst", "Explain the difference", **grouped(phase="analysis", constraints=["in euros"], **said)
+    )
     return brief(handoff.baton()).text
 
 
@@ -82,7 +85,7 @@ class TestWhatWasLeftOpen:
             read_by_the_next(lead, without="open_questions")
         said = {name: value for name, value in EVERYTHING.items() if name != "open_questions"}
 
-        assert () == lead.hand_off("analyst", "Explain", none=[Part.QUESTION], **said).baton().open_questions
+        assert () == lead.hand_off("analyst", "Explain", **grouped(none=[Part.QUESTION], **said)).baton().open_questions
 
 
 class TestWhatWasTriedAndRejected:

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import CallProtectedError, GrantDeniedError, KeyRefusedError, VerificationError
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import HandoffApproved
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.signing.approver_key import Approver
 from batonpass.signing.ed25519 import Ed25519Signer
 from tests.integration.cli.shell import batonpass_in
@@ -41,15 +42,15 @@ class TestOwnApproval:
         """Return a relay whose policy takes nobody's word for it; Ana's key is enrolled, and not on this machine."""
         (tree / "batonpass.toml").write_text("[policy]\nenforce = true\nproven = true\n", encoding="utf-8")
         with Desk(tree).relay() as relay:
-            relay.recording  # noqa: B018 - the first use founds the ledger
-            relay.enroll_approver(ANA, Ed25519Signer.generate().public_key)
+            recording_of(relay)
+            relay.admin.enroll_approver(ANA, Ed25519Signer.generate().public_key)
             yield relay
 
     @pytest.fixture
     def held(self, relay: Relay) -> LiveHandoff:
         """Return a handoff that is held at a call."""
         deploy = tool("deploy", reversible=False, target="place", action="deploy")(lambda place: place)
-        lead = relay.start("Ship it", by=ANA, may_delegate=["deploy:*"])
+        lead = relay.start("Ship it", by=ANA, grant=Grant(may_delegate=["deploy:*"]))
         handoff = lead.hand_off("shipper", "Ship", may=["deploy:*"], run=lambda run: run.call(deploy, "prod"))
         assert State.HELD is handoff.wait().state
         return handoff
@@ -58,7 +59,7 @@ class TestOwnApproval:
         """On the same ledger and with its keys, in Ana's name: refused, and it still waits."""
         done = batonpass_in(tree, "handoff", "approve", held.id[-6:], "--by", ANA, "--yes")
 
-        assert (1, True, State.HELD) == (done.returncode, "[handoff.unproven]" in done.stderr, held.state)
+        assert (1, True, State.HELD) == (done.returncode, "[handoff.unproven]" in done.stderr, held.state())
 
     @pytest.mark.parametrize(
         ("words", "code"),
@@ -73,7 +74,7 @@ class TestOwnApproval:
         """Whatever name the command line is given, nothing proves it."""
         done = Desk(tree).run("handoff", "approve", held.id[-6:], "--by", *words)
 
-        assert (1, True, State.HELD) == (done.exit_code, f"[{code}]" in done.stderr, held.state)
+        assert (1, True, State.HELD) == (done.exit_code, f"[{code}]" in done.stderr, held.state())
 
     def test_not_with_a_key_of_its_own(self, relay: Relay, held: LiveHandoff) -> None:
         """A key that nobody enrolled signs nothing, and no key of the ledger's machine is one."""
@@ -81,11 +82,11 @@ class TestOwnApproval:
             with pytest.raises(KeyRefusedError):
                 held.approve(by=Approver(ANA, signer))
 
-        assert State.HELD is held.state
+        assert State.HELD is held.state()
 
     def test_not_with_the_relays_key(self, relay: Relay, held: LiveHandoff) -> None:
         """Whoever has it can write that Ana approved: the call is still not made, and verification tells."""
-        relay.recording.act(held.id, lambda known, _: HandoffApproved(handoff=known.id, by=ANA))
+        recording_of(relay).act(held.id, lambda known, _: HandoffApproved(handoff=known.id, by=ANA))
 
         assert State.HELD is held.wait().state
         with pytest.raises(VerificationError):

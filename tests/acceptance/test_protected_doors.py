@@ -19,7 +19,7 @@ from batonpass.handoff.files.path_spellings import leads_to, spellings
 from batonpass.handoff.files.protected_paths import Access, Protected, Reach
 from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
 from batonpass.handoff.tools.json_values import readable
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.store.factory import open_store
 from tests.acceptance.spelled_paths import NEIGHBOURS, TEXTS, VALUES, Spelling
 from tests.unit.adapters.mcp.stage import Stage
@@ -77,7 +77,7 @@ class Doors:
         }
         # Nothing is done here, so nothing has to be found in the tree: every call would ask git twice.
         for run in self._runs.values():
-            relay.desk.files.unwatch(run.id)
+            desk_of(relay).files.unwatch(run.id)
 
     def pure(self, value: Any, *, enforced: bool, reads: bool) -> str | None:  # noqa: ANN401 - a text
         """Ask the judge itself."""
@@ -93,7 +93,7 @@ class Doors:
 
     def shell(self, value: Any, *, enforced: bool, reads: bool) -> str | None:  # noqa: ANN401 - a text
         """Run a command."""
-        planned = plan_command(self._relay.desk, ["cat" if reads else "tee", value])
+        planned = plan_command(desk_of(self._relay), ["cat" if reads else "tee", value])
         return self._begin(ToolCall(planned.declared, planned.command, (), planned.given), enforced=enforced)
 
     def proxy(self, value: Any, *, enforced: bool, reads: bool) -> str | None:  # noqa: ANN401 - JSON

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from batonpass import Brief
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
@@ -137,7 +138,7 @@ class TestPersistOrRecompute:
         lead = places.relay().start("begin", by=ANA)
         lead.checkpoint([{"role": "assistant", "content": "let me think"}])
         thoughts = lead.attach("thoughts.md", "first I would")
-        lead.hand_off("worker", "do it", reasoning=thoughts, rationale="because").run(lambda _: "done")
+        lead.hand_off("worker", "do it", brief=Brief(reasoning=thoughts, rationale="because")).run(lambda _: "done")
         run = next_session(places)
 
         assert ([], None) == ([value for value in values(run) if isinstance(value, Artifact)], run.messages())
@@ -149,7 +150,7 @@ class TestPersistOrRecompute:
         """Row 7. Whoever asked them and wherever: noted, in an offer, in a report, by an attempt that failed."""
         lead = places.relay().start("begin", by=ANA)
         lead.record(OpenQuestion("noted?", blocking=True))
-        lead.hand_off("worker", "one", open_questions=["offered?"]).run(lambda _: "done")
+        lead.hand_off("worker", "one", items=[OpenQuestion("offered?")]).run(lambda _: "done")
         failing = lead.hand_off("worker", "two")
         failing.run(lambda run: run.report("f", open_questions=["failed?"]) or 1 / 0)
         with lead.hand_off("worker", "three") as child:

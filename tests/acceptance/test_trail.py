@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.accounts.trail.trail import read_trail
 from batonpass.accounts.trail.trail_html import render_html
 from batonpass.accounts.trail.trail_mermaid import render_mermaid
@@ -39,7 +40,7 @@ def test_every_store_tells_the_same(places: Places) -> None:
     """A held handoff that fails once, is tried again and verified, reads the same wherever it was recorded."""
     relay, disk = places.relay(), Disk()
     lead = relay.start("Fix rounding", by=ANA)
-    handoff = lead.hand_off("editor", "Round half-even", may=["write:**"], hold=True, none=["constraint"])
+    handoff = lead.hand_off("editor", "Round half-even", may=["write:**"], hold=True, brief=Brief(none=["constraint"]))
     handoff.approve(by=ANA, reason="fine")
     first = handoff.accept()
     first.call(disk.write, "a.py", "one")

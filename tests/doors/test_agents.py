@@ -172,7 +172,7 @@ class OpenedAgent(Opened):
         delegable = (allowed.may_delegate if allowed.may else EVERYTHING) if self._stage.enforced else ()
         definition = AgentDefinition(name="lead", model="scripted", may=may, may_delegate=delegable)
         limits = allowed.limits if may else None
-        await self._runner.run(definition, "Do it", by=PERSON, constraints=allowed.constraints, limits=limits)
+        await self._runner.run(definition, "Do it", by=PERSON, items=allowed.constraints, limits=limits)
 
     async def _on_handoff(self) -> None:
         assert self._stage.handoff is not None

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from batonpass import Brief
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.errors import BatonpassError
 from batonpass.model.base.lifecycle import State
@@ -60,8 +61,8 @@ class OpenedAsyncRun(Opened):
 
     async def _hand_off(self, task: Delegate) -> None:
         run = await self._open()
-        handoff = await run.hand_off(task.to, task.task, rationale=task.rationale, may=task.may)
-        if await handoff.state is State.HELD:
+        handoff = await run.hand_off(task.to, task.task, brief=Brief(rationale=task.rationale), may=task.may)
+        if await handoff.state() is State.HELD:
             await handoff.accept()
 
     def interrupt(self, act: Act) -> None:
@@ -96,7 +97,7 @@ class OpenedAsyncRun(Opened):
                 self._run = await handoff.accept()
             else:
                 constraints = stage.allowed.constraints
-                self._run = await relay.start("Do it", by=PERSON, mode=stage.mode, constraints=constraints)
+                self._run = await relay.start("Do it", by=PERSON, mode=stage.mode, items=constraints)
         return self._run
 
 

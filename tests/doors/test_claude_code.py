@@ -13,6 +13,7 @@ from batonpass.adapters.claude_code.hooks.rules.directory_policy import Director
 from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder
 from batonpass.attribution.worktree.tree import WorkTree
 from batonpass.errors import BatonpassError
+from batonpass.relay import recording_of
 from batonpass.testing.doors import PERSON, Door, DoorConformance, HandoffConformance, Opened, Stage
 from tests.doors.claude_code import ClaudeCodeDoor, OpenedSession
 from tests.doors.tools import FEW
@@ -82,7 +83,7 @@ class HookProcessDoor(ClaudeCodeDoor):
 
     def open(self, stage: Stage) -> Opened:
         """Begin a session in a repository with a ledger."""
-        _ = stage.office.recording  # founds it, as `batonpass init claude-code` does
+        _ = recording_of(stage.office)  # founds it, as `batonpass init claude-code` does
         subprocess.run(["git", "init", "--quiet"], cwd=stage.directory, check=True)
         subprocess.run(["git", "config", "user.email", "ana"], cwd=stage.directory, check=True)
         command = Command(stage.directory, ["--enforce"] if stage.enforced else [])

@@ -11,6 +11,7 @@ from batonpass.adapters.mcp.proxy.call_decision import Guard
 from batonpass.adapters.mcp.proxy.proxy import Proxy
 from batonpass.adapters.mcp.proxy.proxy_recorder import ProxyOrigin, ProxyRecorder
 from batonpass.adapters.mcp.server_declaration import read_server
+from batonpass.relay import recording_of
 from batonpass.testing.doors import MADE, PERSON, Act, Door, DoorConformance, Opened, Stage, Told, heard
 from tests.doors.mcp import SERVERS, McpDoor
 from tests.doors.tools import FEW, NAMES, arguments_of
@@ -190,7 +191,7 @@ class OpenedClientProcess(Opened):
     """A client of servers that are processes."""
 
     def __init__(self, stage: Stage) -> None:
-        _ = stage.office.recording
+        _ = recording_of(stage.office)
         self._stage = stage
         self._servers: dict[str, ServerProcess] = {}
 

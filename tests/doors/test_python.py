@@ -2,6 +2,7 @@
 
 import pytest
 
+from batonpass import Brief
 from batonpass.errors import BatonpassError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.lifecycle import State
@@ -46,8 +47,8 @@ class OpenedRun(Opened):
     def hand_off(self, task: Delegate) -> Told:
         """Hand a task off, and take it here."""
         try:
-            handoff = self._open().hand_off(task.to, task.task, rationale=task.rationale, may=task.may)
-            if handoff.state is State.HELD:
+            handoff = self._open().hand_off(task.to, task.task, brief=Brief(rationale=task.rationale), may=task.may)
+            if handoff.state() is State.HELD:
                 handoff.accept()
         except BatonpassError as error:
             return raised(error)
@@ -76,9 +77,7 @@ class OpenedRun(Opened):
             if stage.handoff is not None:
                 self._run = stage.handoff.accept()
             else:
-                self._run = stage.relay().start(
-                    "Do it", by=PERSON, mode=stage.mode, constraints=stage.allowed.constraints
-                )
+                self._run = stage.relay().start("Do it", by=PERSON, mode=stage.mode, items=stage.allowed.constraints)
         return self._run
 
 

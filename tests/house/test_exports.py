@@ -1,10 +1,19 @@
 """What `import batonpass` offers."""
 
 import inspect
+from dataclasses import is_dataclass
+from typing import Any
 
+import pytest
+
+from batonpass.handoff.live.held_call import LiveCall
 from tests.house.tree import module
 
-AT_MOST = 30
+AT_MOST = 32
+MOST = 12
+
+# One says what a function is, beside the function itself; each parameter is a fact of its own, and most need none.
+DECLARES = {("tool", "")}
 
 
 def place_of(name: str) -> tuple[bool, bool, str]:
@@ -31,6 +40,28 @@ def test_every_export_exists() -> None:
     batonpass = module("batonpass")
 
     assert [] == [name for name in batonpass.__all__ if not hasattr(batonpass, name)]
+
+
+def parameters_of(face: Any) -> dict[str, int]:  # noqa: ANN401 - a class or a function
+    """Return how many parameters each public function of something takes; what a value is made of is not counted."""
+    if not inspect.isclass(face):
+        return {"": len(inspect.signature(face).parameters)} if inspect.isfunction(face) else {}
+    methods = {name: member for name, member in inspect.getmembers(face, inspect.isroutine) if name[0] != "_"}
+    if not is_dataclass(face) and inspect.isfunction(face.__init__):
+        methods["__init__"] = face.__init__
+    own = {name: member for name, member in methods.items() if inspect.isfunction(inspect.unwrap(member))}
+    return {name: len(inspect.signature(member).parameters) - 1 for name, member in own.items()}
+
+
+@pytest.mark.parametrize("package", ["batonpass", "batonpass.aio", "batonpass.agents"])
+def test_nothing_public_takes_more_than_twelve(package: str) -> None:
+    """Whoever reads a signature can keep it in mind; what belongs together is one value, such as `Brief`."""
+    faces = {name: getattr(module(package), name) for name in module(package).__all__}
+    if package == "batonpass":
+        faces |= {"LiveCall": LiveCall}
+    counted = {(name, part): number for name, face in faces.items() for part, number in parameters_of(face).items()}
+
+    assert {} == {name: number for name, number in counted.items() if number > MOST and name not in DECLARES}
 
 
 def test_nothing_public_is_missing_from_the_exports() -> None:

@@ -6,19 +6,21 @@ from typing import Any, Final
 import pytest
 
 from batonpass.aio import AsyncCall, AsyncHandoff, AsyncRelay, AsyncRun
+from batonpass.aio.relay import AsyncAdmin
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.live.held_call import LiveCall
-from batonpass.relay import Relay
+from batonpass.relay import Admin, Relay
 
 PAIRS: Final = [
     pytest.param(Relay, AsyncRelay, id="relay"),
+    pytest.param(Admin, AsyncAdmin, id="admin"),
     pytest.param(LiveRun, AsyncRun, id="run"),
     pytest.param(LiveHandoff, AsyncHandoff, id="handoff"),
     pytest.param(LiveCall, AsyncCall, id="held call"),
 ]
 
 # Not for those who use a relay, but for what lies below both faces.
-BELOW: Final = frozenset({"desk", "recording", "sync"})
+BELOW: Final = frozenset({"sync"})
 
 
 def public(face: type[Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.bodies.body import Settlement
 from batonpass.model.ledger.entry import Entry
 from batonpass.model.ledger.run import RunState
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 
 HOPS: Final = ("a", "b", "c")
 LEASE: Final = timedelta(seconds=0.4)
@@ -113,7 +113,7 @@ def main(ledger: str, home: str, world: str, carrier: str, *deadly: str) -> None
         chain = Chain(relay, World(Path(world)), Carrier(carrier))
         for agent in HOPS:
             relay.register(agent, chain.work)
-        relay.recording  # noqa: B018 - found the ledger before the counting begins
+        recording_of(relay)
         if deadly:
             die_at(relay.store, deadly[0], int(deadly[1]))
         if carrier == Carrier.CALLER:

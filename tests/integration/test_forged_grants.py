@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
+from batonpass import Grant
 from batonpass.audit.bundle import verify_bundle
 from batonpass.errors import (
     CertificateError,
@@ -47,7 +48,7 @@ from batonpass.model.grants.limits import Limits
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.ledger.content import Content
 from batonpass.model.ledger.key import Signer
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.testing.clock import FrozenClock
 from batonpass.testing.plain_acts import plainly
@@ -68,13 +69,12 @@ class Hand:
         self.lead = self.relay.start(
             "Fix it",
             by=ANA,
-            may=["read:**"],
-            may_delegate=["write:src/**"],
-            limits="at most 9 calls",
-            until=self.clock.now() + HOUR,
+            grant=Grant(
+                may=["read:**"], may_delegate=["write:src/**"], limits="at most 9 calls", until=self.clock.now() + HOUR
+            ),
         )
         self.holding = self.lead._holding
-        self.desk = self.relay.desk
+        self.desk = desk_of(self.relay)
 
     @property
     def signer(self) -> Signer:
@@ -250,11 +250,11 @@ def _kept_none(hand: Hand) -> None:
 def _revoked_relay(hand: Hand) -> None:
     """Sign terms with a key of another relay that was revoked before."""
     other = Relay(hand.relay.store, clock=hand.clock)
-    hand.relay.enroll(*other.identity())
+    hand.relay.admin.enroll(*other.admin.identity())
     stolen = other._membership._keyring.relay()
     membership = hand.relay._membership
     known = {key.id: key for key in membership.keys()}  # noqa: SIM118 - no dictionary
-    hand.relay.revoke(known[stolen.signer.key], reason="stolen")
+    hand.relay.admin.revoke(known[stolen.signer.key], reason="stolen")
     hand.given(by=stolen.signer)
 
 
@@ -480,7 +480,7 @@ def test_two_relays_have_two_clocks(hand: Hand, later: int, found: bool) -> None
     """A call by one relay and a revocation by another may stand in either order, if they are of one moment."""
     working = hand.working()
     other = Relay(hand.relay.store, clock=hand.clock)
-    hand.relay.enroll(*other.identity())
+    hand.relay.admin.enroll(*other.admin.identity())
     other.revoke_grant(hand.lead.id, by=ANA, reason="no")
     hand.clock.tick(timedelta(seconds=later))
     hand.request(working)
@@ -515,7 +515,7 @@ def test_arguments_that_are_gone_are_not_guessed(hand: Hand, judged: object, era
     _conditioned(judged)(hand)
     if erase:
         (asked,) = receipts(hand.relay, Kind.TOOL_REQUESTED)
-        hand.relay.erase([asked.content[JUDGED].id], by=ANA, reason="it named a customer")
+        hand.relay.admin.erase([asked.content[JUDGED].id], by=ANA, reason="it named a customer")
 
     assert 1 == hand.relay.verify().unjudged
 
@@ -524,7 +524,9 @@ def test_honest_calls_say_with_which_arguments_they_were_judged(places: Places) 
     """A path is judged as where it leads, wherever it was written from; what no permit asks for is left out."""
     relay, disk = places.relay(), Disk()
     lead = relay.start(
-        "Fix it", by=ANA, may=["write:src/** where path under src; at most 3 calls"], limits="at most 5 calls"
+        "Fix it",
+        by=ANA,
+        grant=Grant(may=["write:src/** where path under src; at most 3 calls"], limits="at most 5 calls"),
     )
     lead.call(disk.write, "src/./a.py", "words")
     (asked,) = receipts(relay, Kind.TOOL_REQUESTED)
@@ -540,7 +542,7 @@ def test_what_was_erased_is_not_judged(hand: Hand) -> None:
     with pytest.raises(UngrantedError):
         hand.relay.verify()
     (offered,) = receipts(hand.relay, Kind.HANDOFF_INITIATED)
-    hand.relay.erase([offered.content[TERMS].id], by=ANA, reason="they named a customer")
+    hand.relay.admin.erase([offered.content[TERMS].id], by=ANA, reason="they named a customer")
 
     assert 1 == hand.relay.verify().erased
 
@@ -548,7 +550,7 @@ def test_what_was_erased_is_not_judged(hand: Hand) -> None:
 def test_a_grant_that_is_tried_out_refuses_nothing(places: Places) -> None:
     """Where a root says that its grant stops nobody, calls outside of it and offers beyond it are no findings."""
     relay, disk = places.relay(), Disk()
-    lead = relay.start("Fix it", by=ANA, may=["read:**"], may_delegate=["write:src/**"], mode="observed")
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may=["read:**"], may_delegate=["write:src/**"]), mode="observed")
     lead.call(disk.write, "etc/passwd", "")
     for may in (["write:src/**"], ["write:**"]):
         with lead.hand_off("editor", "Edit", may=may) as editor:
@@ -561,11 +563,11 @@ def test_a_grant_that_is_tried_out_refuses_nothing(places: Places) -> None:
 def test_a_bundle_is_judged_like_the_ledger(places: Places) -> None:
     """A tree that was handed on is clean with its words, and without them, where nothing can be said of grants."""
     relay, disk = places.relay(), Disk()
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"])
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]))
     with lead.hand_off("editor", "Edit", may=["write:src/**"]) as editor:
         editor.call(disk.write, "src/a.py", "")
     lead.close()
-    found = [verify_bundle(list(relay.export(lead.id, with_content=kept_))) for kept_ in (True, False)]
+    found = [verify_bundle(list(relay.admin.export(lead.id, with_content=kept_))) for kept_ in (True, False)]
 
     assert [1, 1] == [evidence.handoffs for evidence in found]
     relay.close()

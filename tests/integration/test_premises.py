@@ -23,7 +23,7 @@ with Relay.open(sys.argv[1]) as relay:
     lease = relay.claim(holder="elsewhere", lease_for=timedelta(minutes=5), agents=["talker"])
     run = relay.handoff(lease.handoff).accept(lease=lease)
     for number in range({WISHES}):
-        run.say(f"wish {{number}}", by="user:ana")
+        run.add_intent(f"wish {{number}}", by="user:ana")
     run.close()
 """
 

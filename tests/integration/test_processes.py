@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.audit.verification.verify import verify_ledger
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.store.factory import open_store
 from batonpass.store.port import ReceiptQuery
 from tests.children import FORKS
@@ -81,7 +81,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
         home = tmp_path / ".batonpass"
         url = f"sqlite:///{home / 'ledger.db'}"
     with Relay.open(url, home=home) as relay:
-        assert relay.recording is not None
+        assert recording_of(relay) is not None
     return url, home
 
 
@@ -220,7 +220,7 @@ def test_a_database_that_restarts_under_two_processes_loses_nothing(
     """PostgreSQL goes away twice while two processes write: they wait, go on, and nothing is lost or doubled."""
     home = tmp_path / ".batonpass"
     with Relay.open(postgres_url, home=home) as relay:
-        assert relay.recording is not None
+        assert recording_of(relay) is not None
     writers = [Writer(postgres_url, home, 150) for _ in range(PROCESSES)]
     for writer in writers:
         writer.ready.wait(timeout=60)

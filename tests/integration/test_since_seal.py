@@ -275,7 +275,7 @@ def test_a_tree_that_goes_on_from_a_quiet_one_is_held_against_it(tmp_path: Path)
             first.record(Decision("round half-even", why="the tax office says so"))
         with relay.start("Something else", by=ANA):
             pass
-        seal = relay.seal()
+        seal = relay.admin.seal()
         with relay.start("Again", by=ANA, continues=first.id):
             pass
         evidence = relay.verify(since=seal.note)

@@ -32,10 +32,10 @@ from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
 from batonpass.model.base.ids import HandoffId, RunId, StreamId
 from batonpass.model.base.kinds import Settlement
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.items import Decision, OpenQuestion
+from batonpass.model.baton.items import Constraint, Decision, OpenQuestion
 from batonpass.model.ledger.run import RunState
 from batonpass.model.policy.handoff_policy import HandoffPolicy
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from tests.seeds import SEEDS
 
 ANA: Final = "user:ana"
@@ -122,7 +122,7 @@ class Handoffs(RuleBasedStateMachine):
     def start(self, number: int) -> LiveRun:
         """Start a root."""
         self.roots += 1
-        return self.hold(self.relay(number).start("start", by=ANA, constraints=["be careful"]))
+        return self.hold(self.relay(number).start("start", by=ANA, items=[Constraint("be careful")]))
 
     @rule(
         target=handoffs,
@@ -144,7 +144,7 @@ class Handoffs(RuleBasedStateMachine):
                 carrier=carrier,
                 hold=how["hold"],
                 deadline=ENDED if how["overdue"] else None,
-                open_questions=questions,
+                items=questions,
             )
         except REFUSED:
             return multiple()
@@ -188,7 +188,7 @@ class Handoffs(RuleBasedStateMachine):
         name = f"{run._holding.scope} {which}"
         if (id(run), which) in self.called:
             return  # the program makes each call once, however often it has to try
-        if not any(run._desk is relay.desk for relay in self.relays):
+        if not any(run._desk is desk_of(relay) for relay in self.relays):
             return  # its process is gone; a live one that cannot record would go on without, as it was not told to stop
 
         @tool("act", target="name")
@@ -282,7 +282,7 @@ class Handoffs(RuleBasedStateMachine):
         if not known:
             return multiple()
         run = known[which % len(known)]
-        if (id(self.relay(number).desk), run) in self.held:
+        if (id(desk_of(self.relay(number))), run) in self.held:
             return multiple()  # a process does not resume what it has in its hands
         return self.hold(self.relay(number).resume(run))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from batonpass.model.base.ids import AgentId, PrincipalId
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 
 TELLS_WHERE_IT_IS: Final = signal.SIGUSR1
@@ -25,7 +25,7 @@ def main(url: str, home: str, threads: int, calls: int, told: Connection) -> Non
     faulthandler.register(TELLS_WHERE_IT_IS)
     # A line is written at once or not at all, also by one who is killed; the connection's own messages are not.
     pipe = told.fileno()
-    recording = Relay.open(url, home=Path(home)).recording
+    recording = recording_of(Relay.open(url, home=Path(home)))
     os.write(pipe, b"ready\n")
 
     def work(name: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from batonpass import Grant
 from batonpass.relay import Relay
 from tests.mcp.ledgers import calls_in
 from tests.mcp.servers import PROGRAM, STRANGE, node_server, proxied, surroundings
@@ -80,7 +81,9 @@ def test_two_proxies_of_one_tree_share_its_calls_and_its_end(place: Path) -> Non
     """Three calls for both of them together; and what is revoked elsewhere stops the next one in either."""
     (place / "batonpass.toml").write_text("[mcp.strange]\nlocal = true\n", encoding="utf-8")
     with opened(place) as relay:
-        lead = relay.start("Shop", by="user:ana", may_delegate=["call:strange/*"], limits="at most 3 calls")
+        lead = relay.start(
+            "Shop", by="user:ana", grant=Grant(may_delegate=["call:strange/*"], limits="at most 3 calls")
+        )
         offers = [lead.hand_off(agent, "Look around", may=["call:strange/look"]) for agent in ("one", "two")]
         wires = []
         for offer in offers:

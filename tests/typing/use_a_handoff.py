@@ -5,16 +5,22 @@ from decimal import Decimal
 from typing import assert_type
 
 from batonpass import (
+    AsyncRelay,
+    Brief,
     Budget,
     Claim,
     Constraint,
     Decision,
+    Exclusion,
+    Grant,
+    Handling,
     HandoffPolicy,
     OpenQuestion,
     Program,
     RejectedPath,
     Relay,
     Report,
+    Seal,
     Worker,
     current_call,
     start,
@@ -48,27 +54,52 @@ def runner(run: LiveRun) -> Report:
     return Report(result="done", open_questions=(OpenQuestion("is it?"),), confidence=700)
 
 
-with start("Fix invoice rounding", by="user:ana", constraints=["never touch the API"]) as lead:
+with start("Fix invoice rounding", by="user:ana", items=[Constraint("never touch the API")]) as lead:
     lead.record(Decision("round half-even", why="tax office"), RejectedPath("truncate"), Claim("x", key="a", value="1"))
-    waiting: tuple[HandoffId, ...] = lead.say("and be quick", by="user:ana")
+    waiting: tuple[HandoffId, ...] = lead.add_intent("and be quick", by="user:ana")
     with lead.hand_off("editor", "Make total() round half-even", may=["write:src/**"]) as editor:
         assert_type(editor, LiveRun)
         editor.report("done", open_questions=["negative totals untested"])
     handoff = lead.hand_off(
         "reviewer",
         "Review src/invoice.py",
-        relation=Relation.PEER_TO_PEER,
+        grant=Grant(may=["read:**"], may_delegate=["read:src/**"], limits="at most 5 calls", until="2h", max_depth=2),
+        criteria=["every line was read"],
+        brief=Brief(rationale="two see more", budget=Budget(calls=10), relation=Relation.PEER_TO_PEER, inputs=["a"]),
+        items=[
+            Constraint(key="lines", operator="<=", value="300", binds_to="result:lines"),
+            Exclusion("the tests"),
+            OpenQuestion("is it done?", blocking=True),
+        ],
+        deadline="10m",
         carrier=Carrier.WORKER,
-        budget=Budget(calls=10),
-        constraints=[Constraint(key="lines", operator="<=", value="300", binds_to="result:lines")],
-        answer=lambda question: None if "?" in question else "yes",
+        hold=True,
+        handling=Handling(
+            key="review 1",
+            carry=[],
+            policy=HandoffPolicy(max_depth=3),
+            answer=lambda question: None if "?" in question else "yes",
+        ),
     )
     assert_type(handoff, LiveHandoff)
     result = handoff.wait(timedelta(seconds=1))
     assert_type(result, Result)
     assert_type(result.state, State)
+    assert_type(handoff.state(), State)
     if not handoff.verify(command=["true"]):
         handoff.retry(reason="once more")
+
+
+async def awaited() -> None:
+    """Do the same with the asynchronous face: every method is awaited, and no property."""
+    async with AsyncRelay.open("memory:") as relay, relay.start("Fix it", by="user:ana", may=["read:**"]) as lead:
+        handoff = await lead.hand_off("editor", "Round it", grant=Grant(may=["read:**"], until=timedelta(hours=2)))
+        assert_type(await handoff.state(), State)
+        assert_type(lead.task, str)
+        lead.report("done", open_questions=["negative totals untested"], confidence=700)
+        lead.report(Report(result="done"), flags=["report.plain"])
+        assert_type(await relay.admin.seal(), Seal)
+
 
 relay = Relay.open("memory:", policy=HandoffPolicy(require={Relation.LEAD_TO_WORKER: ("criteria",)}))
 relay.register("editor", runner)

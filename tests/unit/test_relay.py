@@ -16,7 +16,7 @@ from batonpass.errors import (
 from batonpass.model.base.ids import ContentId, StreamId
 from batonpass.model.baton.items import Decision
 from batonpass.model.ledger.key import KeyStatus
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.builders import ANA
@@ -28,7 +28,7 @@ from tests.unit.model.examples import EDITOR, an_id
 def a_relay(store: MemoryStore, home: Path | None = None) -> Relay:
     """Return a relay that has recorded something."""
     relay = Relay(store, home=home)
-    plainly(relay.recording).close(relay.recording.start("begun", agent=EDITOR, by=ANA))
+    plainly(recording_of(relay)).close(recording_of(relay).start("begun", agent=EDITOR, by=ANA))
     return relay
 
 
@@ -106,7 +106,7 @@ def test_threads_that_use_a_relay_for_the_first_time_at_once_agree(tmp_path: Pat
         def record() -> None:
             together.wait(timeout=30)
             try:
-                plainly(relay.recording).close(relay.recording.start("begun", agent=EDITOR, by=ANA))
+                plainly(recording_of(relay)).close(recording_of(relay).start("begun", agent=EDITOR, by=ANA))
             except BaseException as error:  # noqa: BLE001 - shown by the assertion
                 failed.append(error)
 
@@ -132,7 +132,7 @@ def test_threads_that_join_a_ledger_at_once_agree(tmp_path: Path) -> None:
     def record() -> None:
         together.wait(timeout=30)
         try:
-            relay.recording.start("begun", agent=EDITOR, by=ANA)
+            recording_of(relay).start("begun", agent=EDITOR, by=ANA)
         except BaseException as error:  # noqa: BLE001 - shown by the assertion
             failed.append(type(error).__name__)
 
@@ -149,10 +149,10 @@ def test_threads_that_join_a_ledger_at_once_agree(tmp_path: Path) -> None:
 def test_a_relay_is_closed_when_it_is_left(tmp_path: Path) -> None:
     """After the block nothing is recorded any more."""
     with Relay.open(f"sqlite:///{tmp_path}/ledger.db") as relay:
-        relay.recording.start("begun", agent=EDITOR, by=ANA)
+        recording_of(relay).start("begun", agent=EDITOR, by=ANA)
 
     with pytest.raises(StoreShutError):
-        relay.recording.start("too late", agent=EDITOR, by=ANA)
+        recording_of(relay).start("too late", agent=EDITOR, by=ANA)
 
 
 def test_a_second_relay_is_enrolled_where_the_root_key_is(tmp_path: Path) -> None:
@@ -160,27 +160,27 @@ def test_a_second_relay_is_enrolled_where_the_root_key_is(tmp_path: Path) -> Non
     store = MemoryStore()
     founder, other = a_relay(store, tmp_path / "a"), Relay(store, home=tmp_path / "b")
     with pytest.raises(UnknownRelayError):
-        _ = other.recording
-    founder.enroll(*other.identity())
-    plainly(other.recording).close(other.recording.start("theirs", agent=EDITOR, by=ANA))
+        _ = recording_of(other)
+    founder.admin.enroll(*other.admin.identity())
+    plainly(recording_of(other)).close(recording_of(other).start("theirs", agent=EDITOR, by=ANA))
 
     assert (2, 2) == (founder.verify().relays, other.verify().runs)
     with pytest.raises(KeyMissingError):
-        other.rotate()
+        other.admin.rotate()
 
 
 def test_a_revoked_relay_is_shut_out(tmp_path: Path) -> None:
     """After its key was revoked a relay records nothing; what it recorded before stays good."""
     store = MemoryStore()
     founder, other = a_relay(store, tmp_path / "a"), Relay(store, home=tmp_path / "b")
-    founder.enroll(*other.identity())
-    working = other.recording.start("theirs", agent=EDITOR, by=ANA)
-    (key,) = [known for known in founder.keys() if known.public_key == other.identity()[1]]  # noqa: SIM118
-    founder.revoke(key, reason="lost laptop")
+    founder.admin.enroll(*other.admin.identity())
+    working = recording_of(other).start("theirs", agent=EDITOR, by=ANA)
+    (key,) = [known for known in founder.admin.keys() if known.public_key == other.admin.identity()[1]]  # noqa: SIM118
+    founder.admin.revoke(key, reason="lost laptop")
 
     with pytest.raises(UnknownRelayError, match="no longer active"):
-        plainly(other.recording).close(working)
-    assert [KeyStatus.REVOKED] == [known.status for known in founder.keys() if known.id == key.id]  # noqa: SIM118
+        plainly(recording_of(other)).close(working)
+    assert [KeyStatus.REVOKED] == [known.status for known in founder.admin.keys() if known.id == key.id]  # noqa: SIM118
     assert 2 == founder.verify().runs
 
 
@@ -188,13 +188,13 @@ def test_a_rotated_relay_goes_on(tmp_path: Path) -> None:
     """After a rotation the same relay records under its new key, in this process and in the next."""
     store = MemoryStore()
     relay = a_relay(store, tmp_path)
-    before = relay.identity()
-    fresh = relay.rotate()
-    relay.recording.start("after", agent=EDITOR, by=ANA)
+    before = relay.admin.identity()
+    fresh = relay.admin.rotate()
+    recording_of(relay).start("after", agent=EDITOR, by=ANA)
     again = Relay(store, home=tmp_path)
-    again.recording.start("later", agent=EDITOR, by=ANA)
+    recording_of(again).start("later", agent=EDITOR, by=ANA)
 
-    assert (before[0], fresh) == relay.identity() == again.identity()
+    assert (before[0], fresh) == relay.admin.identity() == again.admin.identity()
     assert (1, 3) == (again.verify().relays, again.verify().runs)
 
 
@@ -204,7 +204,7 @@ def test_words_can_be_read_until_they_are_erased() -> None:
     content = intent_in(relay)
 
     assert b"begun" == relay.read(content)
-    relay.erase([content], by=ANA, reason="asked to")
+    relay.admin.erase([content], by=ANA, reason="asked to")
     with pytest.raises(ContentErasedError, match=content):
         relay.read(content)
     with pytest.raises(NotFoundError):
@@ -217,7 +217,7 @@ def test_a_tree_goes_from_ledger_to_ledger(tmp_path: Path) -> None:
     with relay.store.view() as view:
         run = next(view.find_runs()).id
     with Relay.open(f"sqlite:///{tmp_path}/copy.db") as copy:
-        evidence = copy.import_(relay.export(run))
+        evidence = copy.admin.import_(relay.admin.export(run))
 
         assert evidence == copy.verify() == relay.verify()
         with copy.store.view() as view:
@@ -227,8 +227,8 @@ def test_a_tree_goes_from_ledger_to_ledger(tmp_path: Path) -> None:
 def test_a_seal_is_kept_and_checked() -> None:
     """A relay seals what is there, and verifies what it sealed."""
     relay = a_relay(MemoryStore())
-    seal = relay.seal()
-    relay.recording.start("after", agent=EDITOR, by=ANA)
+    seal = relay.admin.seal()
+    recording_of(relay).start("after", agent=EDITOR, by=ANA)
 
     assert (3, 2) == (seal.size, relay.verify(seals=[seal.note]).seals)
 

@@ -157,7 +157,7 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[Tr
     # These imports are slow, and not needed where there is a ledger.
     from batonpass.adapters.claude_code.importer.transcript_import import import_transcripts  # noqa: PLC0415 - as above
     from batonpass.adapters.claude_code.transcripts.transcript_places import find_transcripts, mentioning  # noqa: PLC0415 - as above
-    from batonpass.relay import Relay  # noqa: PLC0415 - as above
+    from batonpass.relay import Relay, recording_of  # noqa: PLC0415 - as above
 
     project = Path.cwd().resolve() if path is None else project_of(path)
     found = list(find_transcripts(project))
@@ -177,7 +177,7 @@ def heard(path: Path | None, *, progress: Progress | None = None) -> Iterator[Tr
             url = f"{SQLITE}{home / 'ledger.db'}"
         relay = stack.enter_context(Relay.open(url, home=home))
         imported = import_transcripts(relay, project, only=lambda one: one.session in sessions, progress=progress)
-        _ = relay.recording  # creates the ledger even if there was nothing to import, so that questions get an answer
+        recording_of(relay)  # creates the ledger even if there was nothing to import, so that questions get an answer
         yield TranscriptLedger(
             relay=relay,
             project=project,

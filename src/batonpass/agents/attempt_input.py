@@ -32,7 +32,7 @@ async def prepare(run: AsyncRun, store: LedgerStore) -> Prepared:
 
 def read_piece(run: LiveRun, store: LedgerStore, ref: str, start: int) -> str:
     """Return a stretch of what a run's briefing refers to, quoted. Raises `InvalidValueError` for anything else."""
-    return show_excerpt(ref, read_reference(run.given, ref, read=_reader(store), start=start))
+    return show_excerpt(ref, read_reference(run.baton, ref, read=_reader(store), start=start))
 
 
 def _prepare(run: LiveRun, store: LedgerStore) -> Prepared:
@@ -42,7 +42,7 @@ def _prepare(run: LiveRun, store: LedgerStore) -> Prepared:
         in_doubt=tuple(map(_call, before["in_doubt"])),
         children=tuple(f"{child['to']}: {child['task']} ({child['state']})" for child in before["children"]),
     )
-    briefing = brief(run.given, read=_reader(store), earlier=earlier, grant=run.grant, can_ask=True)
+    briefing = brief(run.baton, read=_reader(store), earlier=earlier, grant=run.grant(), can_ask=True)
     return Prepared(briefing=briefing, messages=before["messages"])
 
 

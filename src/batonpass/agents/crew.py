@@ -14,9 +14,11 @@ from batonpass.errors import InvalidValueError
 from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.ids import RunId, session_named
 from batonpass.model.base.kinds import Outcome
+from batonpass.model.baton.brief_request import BriefRequest
 from batonpass.model.baton.items import WorkItem
-from batonpass.model.grants.limits import Limits
+from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.model.policy.handoff_policy import HandoffPolicy
+from batonpass.model.policy.offer_options import Handling
 from batonpass.relay import Relay
 
 
@@ -89,12 +91,12 @@ class Crew:
         *,
         session_id: str | None = None,
         by: str = "user:unknown",
-        may_delegate: Sequence[str] = (),
-        limits: Limits | str | None = None,
+        grant: GrantRequest | None = None,
     ) -> CrewResult:
         """Let everybody work on a task. Somebody who fails ends a pipeline; the rest of a crew goes on.
 
-        With `may_delegate`, everybody is held to what of it their definition asks for, all together within `limits`.
+        With a `grant`, everybody is held to the part of what it may delegate that their definition asks for, all
+        together within its limits.
         Raises `PolicyRefusedError`. Whatever happens is recorded, and a cancellation withdraws what runs.
         """
         relay: AsyncRelay = await in_thread(lambda: relay_of(self._relay))
@@ -105,8 +107,7 @@ class Crew:
             agent=self._name,
             session=session,
             series=session,
-            may_delegate=may_delegate,
-            limits=limits,
+            grant=grant,
         )
         try:
             results = await (self._together(root, task) if self._side_by_side else self._in_turn(root, task))
@@ -145,7 +146,9 @@ class Crew:
     async def _hand_off(self, root: AsyncRun, task: str, number: int, agent: str) -> Result:
         phase = f"{number} of {len(self._agents)}"
         # The same agent may work at two places of a plan: these are two handoffs, whatever the task says.
-        return await self._executor.execute(agent, task, run=root, phase=phase, key=f"{number} {agent}")
+        return await self._executor.execute(
+            agent, task, run=root, brief=BriefRequest(phase=phase), handling=Handling(key=f"{number} {agent}")
+        )
 
 
 def _output(results: Sequence[Result], side_by_side: bool) -> str:  # noqa: FBT001 - the form of the crew

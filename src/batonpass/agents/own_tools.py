@@ -26,7 +26,7 @@ def read_artifact(ref: str, start: int = 0) -> str:
 
 async def show_grant() -> str:
     """Say what you may do now: what is left of your limits, until when, and who granted it."""
-    return describe_grant(await current().run.grant)
+    return describe_grant(await current().run.grant())
 
 
 @tool("remember", reversible=True)
@@ -56,7 +56,7 @@ async def recall(query: str) -> str:
     outside = [entry.item for entry in found if entry.source_type is SourceType.EXTERNAL]
     if outside:
         # Kept by a run that had read what came from outside: whoever recalls it has read it as well.
-        await here.run.take_in(*outside)
+        await here.run.note_untrusted(*outside)
     marker = new_marker([entry.text for entry in found])
     told = (
         quoted(marker, "memory", entry.text, source=str(entry.source_type), trust=str(entry.trust_level))

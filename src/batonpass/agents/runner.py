@@ -16,11 +16,12 @@ from batonpass.agents.own_tools import GRANT, MEMORY, READING
 from batonpass.aio import AsyncRelay, AsyncRun
 from batonpass.aio.threads import in_thread
 from batonpass.briefing.reports import gaps_of
+from batonpass.handoff.transfer.offer_request import GivenItem
 from batonpass.model.base.ids import session_named
 from batonpass.model.base.kinds import Outcome
 from batonpass.model.baton.card import Card
-from batonpass.model.baton.items import Constraint, Exclusion
 from batonpass.model.grants.effective_grant import EffectiveGrant
+from batonpass.model.grants.grant_request import grant_unless_nothing
 from batonpass.model.grants.limits import Limits
 from batonpass.relay import Relay
 
@@ -53,8 +54,7 @@ class AgentRunner:
         *,
         session_id: str | None = None,
         by: str | None = None,
-        constraints: Iterable[Constraint | str] = (),
-        exclusions: Iterable[Exclusion | str] = (),
+        items: Iterable[GivenItem] = (),
         limits: Limits | str | None = None,
     ) -> RunResult:
         """Answer a user: their words are the intent of a new root run, which travels to everybody further down.
@@ -74,22 +74,19 @@ class AgentRunner:
             user_input,
             by=by or self._config.principal,
             agent=agent_def.name,
-            constraints=constraints,
-            exclusions=exclusions,
+            items=items,
             session=session,
             series=session,
-            may=tuple(agent_def.may),
-            may_delegate=tuple(agent_def.may_delegate),
-            limits=limits,
+            grant=grant_unless_nothing(tuple(agent_def.may), tuple(agent_def.may_delegate), limits),
         )
         try:
             if earlier is not None and earlier.tainted:
-                await root.take_in(earlier.run)
+                await root.note_untrusted(earlier.run)
             messages = None if earlier is None else earlier.messages
             answer = await self._answer(relay, root, agent_def, prompt=user_input, messages=messages)
             if session is not None:
                 await root.checkpoint(answer.messages)
-            root.give(answer.report)
+            root.report(answer.report)
             await root.close()
         except asyncio.CancelledError:
             await root.close(Outcome.CANCELLED)
@@ -115,7 +112,7 @@ class AgentRunner:
             answer = await self._answer(relay, run, agent_def, prompt=prompt, messages=prepared.messages)
             # What a model did not say is not filled in: it is named, and the result counts as what it is.
             gaps = tuple(f"gap.{part}" for part in gaps_of(answer.report))
-            run.give(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
+            run.report(answer.report, flags=gaps if answer.reported else (PLAIN, *gaps))
 
         return work
 
@@ -132,12 +129,12 @@ class AgentRunner:
 
         history = read_history(messages)
         # An attempt goes on where the last one stopped: it was told its task already.
-        resumes = bool(history) and run.baton is not None
+        resumes = bool(history) and run.parent is not None
         return await ask(
             Current(run, relay.store),
             agent_def,
             self._client.model(agent_def.model),
-            tools=self._tools(run, agent_def, await run.grant),
+            tools=self._tools(run, agent_def, await run.grant()),
             config=self._config,
             prompt=None if resumes else prompt,
             history=history,
@@ -145,7 +142,7 @@ class AgentRunner:
 
     def _tools(self, run: AsyncRun, agent_def: AgentDefinition, grant: EffectiveGrant) -> dict[str, ToolDefinition]:
         tools = self._executor.tools_of(agent_def.tools)
-        if run.baton is not None:
+        if run.parent is not None:
             tools |= READING
         if grant.is_bound:
             tools |= GRANT

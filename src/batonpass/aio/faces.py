@@ -65,6 +65,18 @@ def twin(
     return act
 
 
+def at_once(
+    method: Callable[Concatenate[Sync, Arguments], Returned],
+) -> Callable[Concatenate[Face[Sync], Arguments], Returned]:
+    """Return a method that does at once what a synchronous one does, which touches no ledger."""
+
+    @functools.wraps(method)
+    def act(face: Face[Sync], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+        return method(face.sync, *args, **kwargs)
+
+    return act
+
+
 def opens(
     method: Callable[Concatenate[Sync, Arguments], Returned],
     face_of: Callable[[Returned], Opened],

@@ -16,10 +16,30 @@ from batonpass.handoff.tools.declaration import is_async
 from batonpass.model.base.ids import AgentId, RunId
 from batonpass.model.baton.card import Card
 from batonpass.policy.policy_table import AnyPolicy
-from batonpass.relay import AnyCheck, AnyProvider, Relay
+from batonpass.relay import Admin, AnyCheck, AnyProvider, Relay
 from batonpass.store.port import LedgerStore
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner)
+
+
+class AsyncAdmin(Face[Admin]):
+    """Keys, people who approve, seals, bundles and erasure: for whoever looks after a ledger."""
+
+    identity = twin(Admin.identity)
+    seal = twin(Admin.seal)
+    erase = twin(Admin.erase)
+    keys = twin(Admin.keys)
+    enroll = twin(Admin.enroll)
+    rotate = twin(Admin.rotate)
+    revoke = twin(Admin.revoke)
+    enroll_approver = twin(Admin.enroll_approver)
+    revoke_approver = twin(Admin.revoke_approver)
+    revocations = twin(Admin.revocations)
+    import_ = twin(Admin.import_)
+
+    async def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
+        """Return the lines of a bundle, all of them read: the whole tree that a run belongs to."""
+        return iter(await in_thread(lambda: list(self.sync.export(run, with_content=with_content))))
 
 
 class AsyncRelay(Face[Relay]):
@@ -74,6 +94,11 @@ class AsyncRelay(Face[Relay]):
         return self.sync.store
 
     @property
+    def admin(self) -> AsyncAdmin:
+        """Return what looks after the ledger: its keys, people who approve, seals, bundles, erasure."""
+        return AsyncAdmin(self.sync.admin)
+
+    @property
     def runners(self) -> Mapping[AgentId, Runner]:
         """Return who runs here."""
         return self.sync.runners
@@ -99,10 +124,6 @@ class AsyncRelay(Face[Relay]):
         """Let tools that declare `credential=NAME` act with what a provider gives. The secret is never written down."""
         return self.sync.credential(name, provider)
 
-    async def export(self, run: RunId, *, with_content: bool = True) -> Iterator[str]:
-        """Return the lines of a bundle, all of them read: the whole tree that a run belongs to."""
-        return iter(await in_thread(lambda: list(self.sync.export(run, with_content=with_content))))
-
     start = opens(Relay.start, AsyncRun, end_cancelled)
     resume = opens(Relay.resume, AsyncRun)
     resume_session = opens(Relay.resume_session, AsyncRun, end_cancelled)
@@ -112,20 +133,9 @@ class AsyncRelay(Face[Relay]):
     heartbeat = twin(Relay.heartbeat)
     release = twin(Relay.release)
     sweep = twin(Relay.sweep)
-    identity = twin(Relay.identity)
     verify = twin(Relay.verify)
-    seal = twin(Relay.seal)
-    erase = twin(Relay.erase)
     endorse_file = twin(Relay.endorse_file)
     read = twin(Relay.read)
     trail = twin(Relay.trail)
-    keys = twin(Relay.keys)
-    enroll = twin(Relay.enroll)
-    rotate = twin(Relay.rotate)
-    revoke = twin(Relay.revoke)
-    enroll_approver = twin(Relay.enroll_approver)
-    revoke_approver = twin(Relay.revoke_approver)
     revoke_grant = twin(Relay.revoke_grant)
-    revocations = twin(Relay.revocations)
-    import_ = twin(Relay.import_)
     close = twin(Relay.close)

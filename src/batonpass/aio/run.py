@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
-from batonpass.aio.faces import Face, opens, twin
+from batonpass.aio.faces import Face, at_once, opens, twin
 from batonpass.aio.threads import in_own_thread, in_thread, until_done
 from batonpass.errors import HandoffError
 from batonpass.handoff.calls.begin import begin_call
@@ -28,12 +28,10 @@ from batonpass.handoff.tools.declaration import ToolCall, declare, declared_of, 
 from batonpass.handoff.tools.returned_value import drained, drained_async, is_lazy
 from batonpass.model.base.ids import AgentId, PrincipalId, RunId
 from batonpass.model.base.label import Label, Source
-from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Item, Report
 from batonpass.model.baton.session import SessionState
 from batonpass.model.grants.charge import Unit
-from batonpass.model.grants.effective_grant import EffectiveGrant
 from batonpass.model.ledger.lease import Lease
 
 Arguments = ParamSpec("Arguments")
@@ -77,12 +75,8 @@ class AsyncHandoff(Face[LiveHandoff]):
         super().__init__(sync)
         self.id = sync.id
 
-    @property
-    def state(self) -> Coroutine[Any, Any, State]:
-        """Return where it is now, to be awaited."""
-        return in_thread(lambda: self.sync.state)
-
-    look = twin(LiveHandoff.look)
+    state = twin(LiveHandoff.state)
+    info = twin(LiveHandoff.info)
     baton = twin(LiveHandoff.baton)
     result = twin(LiveHandoff.result)
     accept = opens(LiveHandoff.accept, lambda run: AsyncRun(run), end_cancelled)  # noqa: PLW0108 - it is defined below
@@ -155,7 +149,7 @@ class AsyncHandoff(Face[LiveHandoff]):
             await asyncio.sleep(pause)
             if (settled := await in_thread(self.sync._find_settled)) is not None:  # noqa: SLF001 - as above
                 return settled
-        raise TimeoutError(f"{self.id} is {await self.state} after {timeout}")
+        raise TimeoutError(f"{self.id} is {await self.state()} after {timeout}")
 
     async def verify(
         self,
@@ -179,7 +173,8 @@ class AsyncHandoff(Face[LiveHandoff]):
 class AsyncRun(Face[LiveRun]):
     """One agent working once on one task, in this process. Use it as a context: leaving it closes the run.
 
-    What touches the ledger is awaited. `report`, `give` and `note_message` only note what is written later.
+    Methods are awaited, properties are not. `report`, `note_message`, `is_limited` and `as_current` touch no ledger,
+    and are called as they are.
     """
 
     _shown: RunScope | None = None  # while it is entered
@@ -215,14 +210,9 @@ class AsyncRun(Face[LiveRun]):
         return self.sync.attempt
 
     @property
-    def baton(self) -> Baton | None:
-        """Return what it was given; None for a root."""
-        return self.sync.baton
-
-    @property
-    def given(self) -> Baton:
+    def baton(self) -> Baton:
         """Return what it was given. Raises `InvalidValueError` for a root, which was given only its intent."""
-        return self.sync.given
+        return self.sync.baton
 
     @property
     def task(self) -> str:
@@ -234,9 +224,9 @@ class AsyncRun(Face[LiveRun]):
         """Return what earlier attempts finished, left in doubt and handed off."""
         return self.sync.earlier
 
-    def counts(self, unit: Unit | str) -> bool:
-        """Return whether somebody limits this for the run: `tokens`, `spend` and so on."""
-        return self.sync.counts(unit)
+    def is_limited(self, unit: Unit | str) -> bool:
+        """Return whether a limit counts this unit for the run: `tokens`, `spend` and so on."""
+        return self.sync.is_limited(unit)
 
     @property
     def session(self) -> SessionState:
@@ -249,11 +239,6 @@ class AsyncRun(Face[LiveRun]):
         return self.sync.notes
 
     @property
-    def grant(self) -> Coroutine[Any, Any, EffectiveGrant]:
-        """Return what this run may do now, to be awaited: its permits, what is left of each limit, who granted it."""
-        return in_thread(lambda: self.sync.grant)
-
-    @property
     def label(self) -> Label:
         """Return how far all that it knows is trusted, and who may read it."""
         return self.sync.label
@@ -264,21 +249,22 @@ class AsyncRun(Face[LiveRun]):
         return self.sync.taint
 
     @property
-    def said(self) -> Report | None:
-        """Return what was reported so far."""
-        return self.sync.said
+    def reported(self) -> Report | None:
+        """Return what was reported so far; None if nothing was."""
+        return self.sync.reported
 
     record = twin(LiveRun.record)
-    say = twin(LiveRun.say)
+    add_intent = twin(LiveRun.add_intent)
     relax = twin(LiveRun.relax)
     attach = twin(LiveRun.attach)
     read = twin(LiveRun.read)
     checkpoint = twin(LiveRun.checkpoint)
     messages = twin(LiveRun.messages)
     deny = twin(LiveRun.deny)
-    take_in = twin(LiveRun.take_in)
+    note_untrusted = twin(LiveRun.note_untrusted)
     endorse = twin(LiveRun.endorse)
     remember = twin(LiveRun.remember)
+    grant = twin(LiveRun.grant)
     prove = twin(LiveRun.prove)
     spend = twin(LiveRun.spend)
     require_room = twin(LiveRun.require_room)
@@ -290,17 +276,11 @@ class AsyncRun(Face[LiveRun]):
     close = twin(LiveRun.close)
     fail = twin(LiveRun.fail)
 
-    def report(self, result: str = "", **parts: Any) -> None:  # noqa: ANN401 - the parts of a Report
-        """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is."""
-        self.sync.report(result, **parts)
+    report = at_once(LiveRun.report)
 
     def note_message(self, message: object, *, number: int | None = None) -> None:
         """Remember the message that this run's model wrote last: what is handed off from now on points to it."""
         self.sync.note_message(message, number=number)
-
-    def give(self, report: Report, *, flags: Sequence[str] = ()) -> None:
-        """Say what comes of the task, as a report made elsewhere; `flags` say in codes what is wrong with it."""
-        self.sync.give(report, flags=flags)
 
     @overload
     async def call(

@@ -2,21 +2,50 @@
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 Returned = TypeVar("Returned")
+
+# So many acts can wait for the store at once: those that wait together are committed together. The loop's own executor
+# has six threads on a machine with two cores, and whoever else uses it may fill it.
+_MOST_AT_ONCE: Final = 32
+
+
+class _Pool:
+    """The threads in which acts on the ledger are done, in this process."""
+
+    def __init__(self) -> None:
+        self._executor: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+        os.register_at_fork(after_in_child=self._forget)
+
+    def get(self) -> ThreadPoolExecutor:
+        """Return them; they are started when they are needed."""
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="batonpass-ledger")
+            return self._executor
+
+    def _forget(self) -> None:
+        # No thread lives on in a child process: what is given to these would wait for ever.
+        self._executor, self._lock = None, threading.Lock()
+
+
+_POOL: Final = _Pool()
 
 
 async def in_thread(act: Callable[[], Returned], *, undo: Callable[[Returned], object] | None = None) -> Returned:
     """Do something with the ledger. A cancellation waits until it is done, or undone if nobody could find it again."""
     loop = asyncio.get_running_loop()
-    done = loop.run_in_executor(None, contextvars.copy_context().run, act)
+    done = loop.run_in_executor(_POOL.get(), contextvars.copy_context().run, act)
     if await until_done(done):
         if done.exception() is None and undo is not None:
-            undone = loop.run_in_executor(None, undo, done.result())
+            undone = loop.run_in_executor(_POOL.get(), undo, done.result())
             await until_done(undone)
             undone.exception()
         raise asyncio.CancelledError

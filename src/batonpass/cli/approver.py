@@ -68,7 +68,7 @@ def add(name: str) -> None:
             raise KeyRefusedError(has_one(principal))
         file = _kept(principal, known) or _made(principal)
         try:
-            relay.enroll_approver(principal, file.public_key)
+            relay.admin.enroll_approver(principal, file.public_key)
         except KeyMissingError as missing:
             tell(str(missing))
             tell(f"{principal} is not enrolled yet; where the root key is, run:")
@@ -84,7 +84,7 @@ def add(name: str) -> None:
 def enroll(name: str, public_key: str) -> None:
     """Say whose decisions a key signs. Needs the root key; `batonpass approver add` elsewhere prints both arguments."""
     with opened_relay() as relay:
-        relay.enroll_approver(name, PublicKey(public_key))
+        relay.admin.enroll_approver(name, PublicKey(public_key))
     tell(f"enrolled {name} with key {key_id(PublicKey(public_key))[:16]}")
 
 
@@ -122,7 +122,7 @@ def list_(*, as_json: bool) -> None:
 def revoke(name: str, reason: str) -> None:
     """Let a person's key prove nothing from now on. Needs the root key; what it signed before stays good."""
     with opened_relay() as relay:
-        revoked = relay.revoke_approver(name, reason=reason)
+        revoked = relay.admin.revoke_approver(name, reason=reason)
     tell(f"revoked key {revoked.id[:16]} of {name}")
 
 
@@ -135,7 +135,7 @@ def find_own_key(relay: "Relay", principal: str) -> tuple[Key | None, ApproverFi
 
 
 def _approvers(relay: "Relay") -> list[Key]:
-    known = relay.keys()
+    known = relay.admin.keys()
     return [key for key in known if key.role is KeyRole.APPROVER]
 
 

@@ -31,7 +31,7 @@ def command() -> None:
 def list_(*, as_json: bool) -> None:
     """List the root key and the relays' keys, and say who this relay is."""
     with opened_relay() as relay:
-        keys = relay.keys()
+        keys = relay.admin.keys()
         own, why_not = _own(relay)
     enrolled = own is not None and any(key.public_key == own[1] and key.status is KeyStatus.ACTIVE for key in keys)
     if as_json:
@@ -63,7 +63,7 @@ def list_(*, as_json: bool) -> None:
 def enroll(relay: str, public_key: str) -> None:
     """Let another relay record here. Needs the root key; `batonpass key list` there prints both arguments."""
     with opened_relay() as here:
-        here.enroll(RelayId(relay), PublicKey(public_key))
+        here.admin.enroll(RelayId(relay), PublicKey(public_key))
     tell(f"enrolled {relay} with key {key_id(PublicKey(public_key))[:16]}")
 
 
@@ -72,7 +72,7 @@ def enroll(relay: str, public_key: str) -> None:
 def rotate() -> None:
     """Go on under a new key. Needs the root key; what the old key signed stays good."""
     with opened_relay() as relay:
-        fresh = relay.rotate()
+        fresh = relay.admin.rotate()
     tell(f"this relay signs with key {key_id(fresh)[:16]} from now on")
 
 
@@ -86,9 +86,9 @@ def revoke(key: str, reason: str) -> None:
     KEY is the first or last characters of a key, or the last characters of its relay.
     """
     with opened_relay() as relay:
-        found = get_key(relay.keys(), key)
+        found = get_key(relay.admin.keys(), key)
         own, _ = _own(relay)
-        relay.revoke(found, reason=reason)
+        relay.admin.revoke(found, reason=reason)
     tell(f"revoked key {found.id[:16]} of {found.relay}")
     if own is not None and own[1] == found.public_key:
         tell("that was this relay's own key: nothing more can be recorded from here until another one is enrolled")
@@ -97,7 +97,7 @@ def revoke(key: str, reason: str) -> None:
 def _own(relay: "Relay") -> tuple[tuple[RelayId, PublicKey] | None, str]:
     """Return who this relay is, or why that cannot be told."""
     try:
-        return relay.identity(), ""
+        return relay.admin.identity(), ""
     except (KeyFailedError, StoreReadOnlyError) as error:
         return None, str(error)
 

@@ -144,9 +144,10 @@ def _reach(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) 
 def _granted(may: tuple[str, ...]) -> "Grant | None":
     if not may:
         return None
-    from batonpass.handoff.grants.terms import grant_for  # noqa: PLC0415 - as below
+    from batonpass.model.grants.grant import Grant  # noqa: PLC0415 - as below
+    from batonpass.model.grants.scope_text import read_scope  # noqa: PLC0415 - as below
 
-    return grant_for(may, (), None, None, None)
+    return Grant(may=read_scope(may))
 
 
 def _open(found: Settings, policy: Path | None) -> "Relay":

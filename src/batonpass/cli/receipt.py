@@ -115,7 +115,7 @@ def proof(receipt: str, output: Path | None) -> None:
         with viewed(relay.store) as view:
             wanted = get_receipt(view, receipt).id
             seal = _covering_seal(view, get_receipt(view, wanted))
-        seal = seal or relay.seal()
+        seal = seal or relay.admin.seal()
         with viewed(relay.store) as view:
             text = _proof_text(view, get_receipt(view, wanted), seal)
     with written(output) as file:

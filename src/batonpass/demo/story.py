@@ -81,7 +81,7 @@ def play(directory: Path) -> Iterator[Step]:
         yield Step("The trail: who did what, for whom, and what for", tuple(_tree(relay, lead.id)))
         hidden = _hide_something(relay)
         yield Step("Verify everything: every byte, signature, link and word", evidence_lines(relay.verify()))
-        seal = relay.seal()
+        seal = relay.admin.seal()
     (directory / SEAL).write_text(seal.note, encoding="utf-8")
     yield _flip(copy_ledger(ledger, directory / FLIPPED))
     yield _shorten(copy_ledger(ledger, directory / SHORTENED), hidden, seal.note)

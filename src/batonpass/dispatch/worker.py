@@ -147,7 +147,7 @@ class Worker:
             handoff = self._relay.handoff(lease)
             with self._heart.hold(lease, ended=self._troubled):
                 result = self._run(handoff, begin, lease, begun)
-            agent = begun[0].agent if begun else handoff.look().to
+            agent = begun[0].agent if begun else handoff.info().to
         except (LeaseLostError, IllegalTransitionError, StaleHeadError):
             self._give_back(lease)  # it was withdrawn, or is another's by now
             return None
@@ -198,7 +198,7 @@ class Worker:
         # Only what was not begun: without its lease, nobody would ever find that an attempt has died. And if the store
         # does not answer, the lease runs out by itself.
         with suppress(StoreError):
-            if self._relay.handoff(lease.handoff).state in _NOT_BEGUN:
+            if self._relay.handoff(lease.handoff).state() in _NOT_BEGUN:
                 self._relay.release(lease)
 
 

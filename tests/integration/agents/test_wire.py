@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from batonpass.agents import HandoffPolicy
-from batonpass.model.baton.items import Constraint
+from batonpass.model.baton.items import Constraint, Exclusion
 from tests.integration.agents.messages_api import Asked, MessagesApi, Said, Script, Text, Use, serving
 from tests.integration.agents.support import KEY, House, run_async
 
@@ -52,8 +52,7 @@ def played(script: Script, **options: Any) -> tuple[MessagesApi, str, list[str]]
                 "support-agent",
                 WORDS,
                 by="user:ana",
-                constraints=[Constraint("no refunds above 10 EUR")],
-                exclusions=["the invoices of others"],
+                items=[Constraint("no refunds above 10 EUR"), Exclusion("the invoices of others")],
             )
             return said, await house.kinds()
 

@@ -16,7 +16,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Body
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.signing.approver_key import Cost, make_approver
 from batonpass.store.port import ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -45,7 +45,7 @@ class Place:
         self.config = folder / "config"
         (self.folder / "batonpass.toml").write_text(PROVEN, encoding="utf-8")
         with self.relay() as relay:
-            relay.recording  # noqa: B018 - the first use founds the ledger
+            recording_of(relay)
 
     @property
     def keys(self) -> Path:
@@ -69,7 +69,7 @@ class Place:
         """Make a key for Ana that is cheap to open, and enrol it."""
         made = make_approver(self.keys, ANA, PASSPHRASE, cost=CHEAP)
         with self.relay() as relay:
-            relay.enroll_approver(ANA, made.public_key)
+            relay.admin.enroll_approver(ANA, made.public_key)
 
     def verify(self) -> None:
         """Verify all of the ledger."""
@@ -169,7 +169,7 @@ def test_the_right_passphrase_proves_who_approved(place: Place, held: LiveHandof
 
     assert (0, True, False) == (code, "approved by user:ana (proven)" in terminal.shown, PASSPHRASE in terminal.shown)
     assert sha256(screen.replace("\r\n", "\n").encode()).hexdigest() == approved.shown  # type: ignore[union-attr]
-    assert (True, State.OFFERED) == (approved.looked_ms >= 0, held.state)  # type: ignore[union-attr,operator]
+    assert (True, State.OFFERED) == (approved.looked_ms >= 0, held.state())  # type: ignore[union-attr,operator]
     place.verify()
 
 
@@ -179,7 +179,7 @@ def test_a_denial_is_proven_as_well(place: Place, held: LiveHandoff) -> None:
         terminal.until("Deny it? [y/N]: ").type("y\n")
         code = terminal.until(ASKS).type(f"{PASSPHRASE}\n").end()
 
-    assert (0, State.DENIED, [True]) == (code, held.state, [body.proven for body in place.bodies("handoff.denied")])  # type: ignore[union-attr]
+    assert (0, State.DENIED, [True]) == (code, held.state(), [body.proven for body in place.bodies("handoff.denied")])  # type: ignore[union-attr]
 
 
 def test_a_wrong_passphrase_is_asked_for_again(place: Place, held: LiveHandoff) -> None:
@@ -189,7 +189,7 @@ def test_a_wrong_passphrase_is_asked_for_again(place: Place, held: LiveHandoff) 
         terminal.until(ASKS).type("wrong one\n").until("2 more tries")
         code = terminal.until(ASKS).type("\n").until("1 more try").until(ASKS).type(f"{PASSPHRASE}\n").end()
 
-    assert (0, State.OFFERED) == (code, held.state)
+    assert (0, State.OFFERED) == (code, held.state())
 
 
 def test_three_wrong_passphrases_decide_nothing(place: Place, held: LiveHandoff) -> None:
@@ -200,7 +200,7 @@ def test_three_wrong_passphrases_decide_nothing(place: Place, held: LiveHandoff)
             terminal.until(ASKS).type("wrong one\n")
         code = terminal.end()
 
-    assert (1, State.HELD, []) == (code, held.state, place.bodies("handoff.approved"))
+    assert (1, State.HELD, []) == (code, held.state(), place.bodies("handoff.approved"))
     assert "nothing was signed" in terminal.shown
 
 
@@ -218,7 +218,7 @@ def test_whoever_stops_half_way_has_decided_nothing(place: Place, held: LiveHand
             terminal.kill()
         code = terminal.end()
 
-    assert (130 if how == "Ctrl-C" else -9, State.HELD, []) == (code, held.state, place.bodies("handoff.approved"))
+    assert (130 if how == "Ctrl-C" else -9, State.HELD, []) == (code, held.state(), place.bodies("handoff.approved"))
     place.verify()
 
 
@@ -229,7 +229,7 @@ def test_an_agent_with_a_shell_proves_nothing(place: Place, held: LiveHandoff) -
     assert (1, True, State.HELD) == (
         done.returncode,
         "batonpass approver add user:ana" in done.stdout + done.stderr,
-        held.state,
+        held.state(),
     )
 
 

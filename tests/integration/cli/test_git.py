@@ -10,6 +10,7 @@ import pytest
 from batonpass.demo.tampered_copy import delete_tree
 from batonpass.ledger.note import from_trailer
 from batonpass.model.base.ids import RunId
+from batonpass.relay import recording_of
 from tests.integration.cli.clones import Clone, a_clone
 from tests.integration.cli.shell import batonpass_in
 from tests.unit.cli.desk import record_in, record_tree
@@ -48,7 +49,7 @@ def test_a_commit_carries_the_seal(sealing: Clone) -> None:
 def test_what_was_deleted_is_found_with_the_remotes_help(sealing: Clone) -> None:
     """Whole trees deleted, local history rewritten: the seal that was pushed still tells."""
     with sealing.desk.relay() as relay:
-        hidden = record_tree(relay.recording).run.id
+        hidden = record_tree(recording_of(relay)).run.id
     sealing.commit("Fix rounding")
     assert 0 == sealing.git("push", "--quiet", "origin", "main").returncode
     honest = sealing.batonpass("ledger", "verify", "--seal", "git")
@@ -76,7 +77,7 @@ def test_amending_replaces_the_seal(sealing: Clone) -> None:
     """A message never collects seals."""
     first = trailers(sealing.commit("Fix rounding"))
     with sealing.desk.relay() as relay:
-        record_tree(relay.recording)
+        record_tree(recording_of(relay))
     second = trailers(sealing.commit("Fix rounding, again", "--amend"))
 
     assert (1, 1, True) == (len(first), len(second), first != second)
@@ -117,7 +118,7 @@ def test_the_newest_seal_can_be_taken_without_sealing(clone: Clone) -> None:
     before = trailers(clone.commit("Begin"))
     note = clone.batonpass("ledger", "seal").stdout
     with clone.desk.relay() as relay:
-        record_tree(relay.recording)
+        record_tree(recording_of(relay))
 
     assert ([], [note]) == (before, [from_trailer(line) for line in trailers(clone.commit("Fix rounding"))])
 

@@ -12,7 +12,7 @@ import pytest
 
 from batonpass.adapters.claude_code.hooks import client
 from batonpass.model.bodies.body import HandoffInitiated
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from tests.integration.cli.hooking import Hooked
 from tests.integration.cli.shell import batonpass_in
 
@@ -34,7 +34,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         hooked.folder.mkdir()
         subprocess.run(["git", "init", "--quiet"], cwd=hooked.folder, check=True)
         with Relay.open(f"sqlite:///{hooked.home}/ledger.db", home=hooked.home) as relay:
-            _ = relay.recording
+            _ = recording_of(relay)
         made.append(hooked)
         return hooked
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from tests.integration.cli.shell import batonpass_in
 from tests.unit.cli.desk import record_tree
 
@@ -15,7 +15,7 @@ def test_every_command_works_on_postgresql(tmp_path: Path, postgres_url: str) ->
     """Reading, verifying, sealing, proving, erasing, exporting and changing keys are one port's business."""
     home = tmp_path / ".batonpass"
     with Relay.open(postgres_url, home=home) as relay:
-        record_tree(relay.recording)
+        record_tree(recording_of(relay))
     commands = (
         "run list",
         "run show editor",

@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from batonpass.model.base.ids import AgentId
+from batonpass.relay import recording_of
 from batonpass.testing.plain_acts import plainly
 from tests.integration.cli.shell import PATIENCE, PROGRAM, batonpass_in, on_terminal, surroundings
 from tests.unit.cli.desk import ANA, Desk, record_in
@@ -151,7 +152,7 @@ def test_hostile_words_never_reach_a_terminal(desk: Desk) -> None:
     """On a real terminal, no command lets an agent's escape sequences through."""
     hostile = "\x1b]0;pwned\x07 \x1b[8mhidden \u202e \x9b2J timeout"
     with desk.relay() as relay:
-        recording = relay.recording
+        recording = recording_of(relay)
         scout = recording.start(hostile, agent=AgentId("scout"), by=ANA)
         plainly(recording).close(scout, report=hostile)
     commands = ("run list", "run show scout", "receipt show last", "receipt grep timeout", "run show scout --json")

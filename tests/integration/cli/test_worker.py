@@ -34,7 +34,7 @@ def test_another_worker_goes_on_where_one_was_killed(fleet: Fleet) -> None:
     until(lambda: fleet.is_there("never.awaited"))
     killed.kill()
     other = fleet.work("--name", "other")
-    until(lambda: offered.state is State.COMPLETED)
+    until(lambda: offered.state() is State.COMPLETED)
     code, said, _ = stop(other)
 
     assert (0, "done at attempt 2") == (code, offered.result().value)
@@ -53,7 +53,7 @@ def test_a_worker_that_was_frozen_delivers_nothing(fleet: Fleet) -> None:
     until(lambda: fleet.is_there("late.awaited"))
     fleet.freeze(frozen)
     other = fleet.work("--name", "other")
-    until(lambda: offered.state is State.COMPLETED)
+    until(lambda: offered.state() is State.COMPLETED)
     (fleet.folder / "late").touch()
     frozen.send_signal(signal.SIGCONT)
     until(lambda: "handoff.late" in fleet.kinds(offered.id))
@@ -78,7 +78,7 @@ def test_a_worker_that_is_asked_to_leave_finishes_first(fleet: Fleet, number: si
     (fleet.folder / "now").touch()
     said, words = worker.communicate(timeout=PATIENCE)
 
-    assert (0, State.COMPLETED, State.READY) == (worker.returncode, current.state, following.state)
+    assert (0, State.COMPLETED, State.READY) == (worker.returncode, current.state(), following.state())
     assert (1, True) == (len(said.splitlines()), " works for careful, patient, stalling\n" in words)
 
 
@@ -95,7 +95,7 @@ def test_a_second_signal_ends_a_worker_at_once(fleet: Fleet) -> None:
     until(insist)
     (fleet.folder / "now").touch()
     other = fleet.work()
-    until(lambda: offered.state is State.COMPLETED)
+    until(lambda: offered.state() is State.COMPLETED)
 
     assert (-signal.SIGTERM, 2) == (worker.returncode, offered.result().attempt)
     assert 0 == stop(other)[0]

@@ -9,13 +9,14 @@ from typing import Any, Final
 import psycopg
 import pytest
 
+from batonpass import Brief
 from batonpass.dispatch.worker import Worker
 from batonpass.errors import HandoffEndedError, NotFoundError, StaleHeadError
 from batonpass.handoff.history.offers import read_offer
 from batonpass.ledger.position import standing
 from batonpass.model.base.ids import AgentId, HandoffId, StreamId
 from batonpass.model.base.lifecycle import State
-from batonpass.model.baton.items import Decision
+from batonpass.model.baton.items import Constraint, Decision
 from batonpass.model.ledger.lease import Lease
 from batonpass.relay import Relay
 from batonpass.store.port import LedgerView
@@ -60,9 +61,9 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def offer(relay: Relay, task: str = "Edit a.py") -> HandoffId:
-    lead = relay.start("Fix it", by="user:ana", constraints=["only src/"])
+    lead = relay.start("Fix it", by="user:ana", items=[Constraint("only src/")])
     lead.record(Decision("round half-even", why="tax office"))
-    return lead.hand_off("editor", task, carrier="worker", rationale="you know it").id
+    return lead.hand_off("editor", task, carrier="worker", brief=Brief(rationale="you know it")).id
 
 
 def claim(relay: Relay) -> Lease:
@@ -148,7 +149,7 @@ def test_looking_further_is_in_the_same_moment(relay: Relay, store: PostgresStor
 
 def test_an_offer_is_one_round_trip(relay: Relay, trips: list[int]) -> None:
     """What it takes for granted is asked for on the way; accept and close are one each."""
-    lead = relay.start("Fix it", by="user:ana", constraints=["only src/"])
+    lead = relay.start("Fix it", by="user:ana", items=[Constraint("only src/")])
     counts = []
     for task in ("Edit a.py", "Edit b.py", "Edit c.py"):
         trips.clear()
@@ -167,7 +168,7 @@ def test_what_happens_between_a_claim_and_its_acceptance_counts(relay: Relay) ->
     with pytest.raises(HandoffEndedError):
         relay.handoff(lease).accept(lease=lease)
 
-    assert State.CANCELLED is relay.handoff(lease).state
+    assert State.CANCELLED is relay.handoff(lease).state()
 
 
 def test_an_erased_word_is_not_told(relay: Relay, store: PostgresStore) -> None:
@@ -175,7 +176,7 @@ def test_an_erased_word_is_not_told(relay: Relay, store: PostgresStore) -> None:
     handoff = offer(relay)
     with store.view() as view:
         task = read_offer(view, view.get_handoff(handoff)).baton.items[-1]
-    relay.erase([task.id], by="user:ana", reason="asked to")
+    relay.admin.erase([task.id], by="user:ana", reason="asked to")
     with store.view(about=handoff) as view:
         items = read_offer(view, view.get_handoff(handoff)).baton.items
 

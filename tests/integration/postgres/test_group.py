@@ -190,7 +190,7 @@ def test_a_whole_life_is_written_by_one_statement_for_each_act(
         lease = relay.claim(holder="here", lease_for=timedelta(minutes=1))
         assert lease is not None
         relay.handoff(lease).decline("not mine", lease=lease)
-        states = [again.state, *(handoff.state for handoff in lead_handoffs(relay, lead.id))]
+        states = [again.state(), *(handoff.state for handoff in lead_handoffs(relay, lead.id))]
         lead.close()
         relay.store.sequence()
         verify_ledger(relay.store)

@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import CallSuspendedError, ConstraintViolatedError, StoreError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import CallId
@@ -60,7 +61,7 @@ def limited(postgres: Server, postgres_url: str, tmp_path: Path) -> Iterator[str
 def test_a_relay_does_all_of_its_work(limited: str, tmp_path: Path) -> None:
     """It records, counts, holds, decides, keeps results, works on what waits, sequences, seals and verifies."""
     with Relay.open(limited, home=tmp_path) as relay:
-        lead = relay.start("Fix it", by=ANA, may=["*:**"], may_delegate=["*:**"], limits="at most 2 calls")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may=["*:**"], may_delegate=["*:**"], limits="at most 2 calls"))
         for _ in range(2):
             lead.call(look_up, "rates")
         lead.call(write, "a")
@@ -79,7 +80,7 @@ def test_a_relay_does_all_of_its_work(limited: str, tmp_path: Path) -> None:
         payer.call(pay, 7)
         relay.revoke_grant(lead.id, by=ANA, reason="done")
         lead.close()
-        relay.seal()
+        relay.admin.seal()
 
         assert relay.verify() is not None
 
@@ -119,7 +120,7 @@ def test_a_relay_erases_nothing_and_enrols_nobody(limited: str, tmp_path: Path) 
         with relay.store.view() as view:
             content = next(view.find_ids("content", ""))
         with pytest.raises(StoreError):
-            relay.erase([content], by=ANA, reason="asked to")  # type: ignore[list-item]  # it is an id of a content
+            relay.admin.erase([content], by=ANA, reason="asked to")  # type: ignore[list-item]  # it is an id of a content
         with pytest.raises(StoreError):
-            relay.rotate()
+            relay.admin.rotate()
         lead.close()

@@ -178,7 +178,7 @@ def test_a_lease_that_runs_out_is_noticed(relay: Relay) -> None:
     assert relay.claim(holder="dead", lease_for=timedelta(seconds=0.5)) is not None
     Worker(relay, finished=lambda _: stop.set()).run_until(stop)
 
-    assert (State.COMPLETED, "edited") == (handoff.state, handoff.result().value)
+    assert (State.COMPLETED, "edited") == (handoff.state(), handoff.result().value)
 
 
 def test_a_server_that_is_away_is_not_waited_for(postgres: Server, postgres_url: str, store: PostgresStore) -> None:

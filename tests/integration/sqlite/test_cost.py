@@ -11,7 +11,7 @@ import pytest
 from batonpass.ledger.position import Working
 from batonpass.model.base.ids import AgentId
 from batonpass.model.bodies.body import Outcome
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.store.sqlite.store import SqliteStore
 from batonpass.testing.plain_acts import PlainRecording, plainly
 from tests.integration.sqlite.tails import settle
@@ -110,11 +110,11 @@ def test_what_is_asked_for_is_found_without_the_rest(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with desk.relay() as relay:
         for _ in range(6):
-            record_tree(relay.recording)
+            record_tree(recording_of(relay))
         settled(relay)
         few = steps_of(desk, names_of(desk))
         for _ in range(60):
-            record_tree(relay.recording)
+            record_tree(recording_of(relay))
         settled(relay)
         many = steps_of(desk, names_of(desk))
 
@@ -128,7 +128,7 @@ def test_one_of_many_children_is_found_without_the_others(tmp_path: Path) -> Non
     for children in (6, 100):
         desk = Desk(tmp_path / str(children))
         with desk.relay() as relay:
-            wide(plainly(relay.recording), children)
+            wide(plainly(recording_of(relay)), children)
             settled(relay)
         spent[children] = steps_of(desk, names_of(desk))
     few, many = spent[6], spent[100]

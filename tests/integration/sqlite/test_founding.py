@@ -18,13 +18,13 @@ from tests.children import run_at_once
 
 RECORD = """
 from pathlib import Path
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 with Relay.open(f"sqlite:///{sys.argv[1]}", home=Path(sys.argv[2])) as relay:
     for number in range(5):
-        working = relay.recording.start("begun", agent="lead", by="user:ana")
-        plainly(relay.recording).close(working)
-    print(json.dumps(relay.identity()[1]))
+        working = recording_of(relay).start("begun", agent="lead", by="user:ana")
+        plainly(recording_of(relay)).close(working)
+    print(json.dumps(relay.admin.identity()[1]))
 """
 
 

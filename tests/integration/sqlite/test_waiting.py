@@ -24,10 +24,10 @@ from batonpass.testing.builders import Scribe, a_scribe
 OTHER = """\
 import os, sys
 from pathlib import Path
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 relay = Relay.open(f"sqlite:///{sys.argv[1]}", home=Path(sys.argv[2]))
 for number in range(3):
-    relay.recording.start("acknowledged", agent="other", by="user:ana")
+    recording_of(relay).start("acknowledged", agent="other", by="user:ana")
     print("acknowledged", flush=True)
 def strike(connection):
     connection.execute("UPDATE runs SET state = 'failed'")
@@ -36,7 +36,7 @@ def strike(connection):
 print("striking", flush=True)
 relay.store._write(strike)
 print("woken", flush=True)
-relay.recording.start("again", agent="other", by="user:ana")
+recording_of(relay).start("again", agent="other", by="user:ana")
 print("again", flush=True)
 """
 

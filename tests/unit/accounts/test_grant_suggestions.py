@@ -20,6 +20,7 @@ from batonpass.policy.document import parse_document
 from batonpass.policy.policy_table import policy_of
 from batonpass.relay import Relay
 from batonpass.store.factory import open_store
+from tests.offers import grouped
 
 ANA = "user:ana"
 ENFORCED = "[policy]\nenforce = true\n\n"
@@ -134,7 +135,7 @@ Steps = list[tuple[str, bool, list[str]]]
 def do(relay: Relay, wanted: Steps, **terms: Any) -> set[tuple[str, bool, str]]:  # noqa: ANN401 - of a grant
     """Let a lead, its editor and the editor's helper do this, and return what of it was refused."""
     refused = set()
-    lead = relay.start("Fix it", by=ANA, **terms)
+    lead = relay.start("Fix it", by=ANA, **grouped(**terms))
     editor = lead.hand_off("editor", "Edit").accept()
     helper = editor.hand_off("helper", "Help").accept()
     for who, writes, segments in wanted:

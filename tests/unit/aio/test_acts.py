@@ -42,7 +42,7 @@ def test_a_tree_is_recorded_as_by_the_synchronous_face() -> None:
                     editor.report("done", open_questions=["negative totals untested"])
                 handoff = await lead.hand_off("editor", "Make total() round half-even")
                 assert await handoff.verify(verdict="I looked at it")
-                assert State.VERIFIED == await handoff.state
+                assert State.VERIFIED == await handoff.state()
                 assert (lead.id, "lead", "user:ana", 1, "") == (
                     lead.root,
                     lead.agent,
@@ -52,7 +52,7 @@ def test_a_tree_is_recorded_as_by_the_synchronous_face() -> None:
                 )
             evidence = await relay.verify()
             assert (2, 1) == (evidence.runs, evidence.handoffs)
-            assert 0 < len(list(await relay.export(lead.id)))
+            assert 0 < len(list(await relay.admin.export(lead.id)))
 
     run_async(main)
 
@@ -218,7 +218,7 @@ def test_waiting_ends_when_the_time_is_up() -> None:
             handoff = await lead.hand_off("nobody", "Do it", carrier=Carrier.WORKER)
             with pytest.raises(TimeoutError, match="is ready after"):
                 await handoff.wait(timedelta(milliseconds=5))
-            assert State.READY == await handoff.state
+            assert State.READY == await handoff.state()
 
     run_async(main)
 
@@ -264,7 +264,7 @@ def test_what_is_finished_is_not_run_again(ending: str) -> None:
             elsewhere = await relay.handoff(handoff.id)
             again = [await handoff.run(), await handoff.run(another), await elsewhere.run(editor)]
             assert (["async"], ["done"] * 4) == (ran, [result.value for result in (first, *again)])
-            assert (ending, 1) == (await handoff.state, (await handoff.look()).attempt)
+            assert (ending, 1) == (await handoff.state(), (await handoff.info()).attempt)
 
     run_async(main)
 

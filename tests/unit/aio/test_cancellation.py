@@ -206,7 +206,7 @@ def test_an_attempt_that_is_cancelled_has_failed() -> None:
             await begun.wait()
             task.cancel()
             await asyncio.wait({task})
-            assert (True, State.FAILED) == (task.cancelled(), await handoff.state)
+            assert (True, State.FAILED) == (task.cancelled(), await handoff.state())
 
     run_async(main)
 

@@ -333,7 +333,7 @@ def test_what_was_found_by_its_path_is_found_in_the_copy(tmp_path: Path, monkeyp
     original, copy = Relay.open("memory:"), Relay.open("memory:")
     with original.start("Write a file", by="user:ana") as lead:
         lead.call(lambda name: Path(name).write_text("one\n", encoding="utf-8"), "notes.txt")
-    copy.import_(original.export(lead.id))
+    copy.admin.import_(original.admin.export(lead.id))
     with copy.store.view() as view:
         found = [touched.path for touched in view.find_touches("notes.txt")]
 

@@ -11,10 +11,10 @@ from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.transfer.attempt_receipts import Acceptance
 from batonpass.model.base.ids import AgentId, ContentId, Digest, HandoffId, PrincipalId, new_content_id, new_handoff_id
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.items import Constraint
+from batonpass.model.baton.items import Constraint, Exclusion
 from batonpass.model.bodies.body import Carried, HandoffInitiated, Part, RunRelaxed
 from batonpass.model.ledger.content import new_content
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import plainly
 
@@ -36,7 +36,7 @@ def prove(relay: Relay, handoff: HandoffId) -> Carriage:
 
 
 def a_lead(relay: Relay) -> LiveRun:
-    return relay.start(INTENT, by="user:ana", constraints=[API], exclusions=[PAYROLL])
+    return relay.start(INTENT, by="user:ana", items=[Constraint(API), Exclusion(PAYROLL)])
 
 
 def fail_once(handoff: LiveHandoff, *, then: str | None = None) -> None:
@@ -54,7 +54,7 @@ def descend(lead: LiveRun, hops: int) -> Iterator[LiveHandoff]:
     for hop in range(1, hops + 1):
         handoff = run.hand_off(f"agent-{hop}", f"step {hop}")
         if hop == 3:
-            sibling = run.hand_off("sibling", "meanwhile", constraints=["only in this branch"]).accept()
+            sibling = run.hand_off("sibling", "meanwhile", items=[Constraint("only in this branch")]).accept()
             sibling.record(Constraint("and this one as well"))
             sibling.hand_off("nephew", "further").accept()
         if hop % 5 == 0 or hop == 7:
@@ -83,7 +83,7 @@ def forge(relay: Relay, run: LiveRun, carries: tuple[Carried, ...]) -> HandoffId
         state=State.OFFERED,
         carries=carries,
     )
-    relay.recording.record(run._holding.working, body, (new_content("task", "forged", NOON),))
+    recording_of(relay).record(run._holding.working, body, (new_content("task", "forged", NOON),))
     return handoff
 
 
@@ -188,7 +188,7 @@ def test_words_of_another_tree_are_not_recorded_here(relay: Relay) -> None:
 
 def test_what_is_added_on_the_way_says_where(relay: Relay) -> None:
     """A constraint said with an offer, and one that a run recorded, bind everybody further down."""
-    planner = a_lead(relay).hand_off("planner", "plan", constraints=["below 100 lines"]).accept()
+    planner = a_lead(relay).hand_off("planner", "plan", items=[Constraint("below 100 lines")]).accept()
     planner.record(Constraint("no new dependency"))
     drafter = planner.hand_off("drafter", "draft").accept()
     carriage = prove(relay, drafter.hand_off("editor", "edit").id)
@@ -232,7 +232,7 @@ def test_relaxing_without_authority_is_found(relay: Relay) -> None:
     planner = a_lead(relay).hand_off("planner", "plan").accept()
     constraint = next(item for item in planner.notes if item.part is Part.CONSTRAINT)
     body = RunRelaxed(run=planner.id, item=constraint.id, by=PrincipalId("agent:planner"))
-    relay.recording.record(planner._holding.working, body)
+    recording_of(relay).record(planner._holding.working, body)
     carriage = prove(relay, forge(relay, planner, carried_by(relay, planner, without=Part.CONSTRAINT)))
 
     assert [(CarriageFault.NOT_ENTITLED, 2, Part.CONSTRAINT)] == faults(carriage)
@@ -240,7 +240,7 @@ def test_relaxing_without_authority_is_found(relay: Relay) -> None:
 
 def test_an_author_may_relax_its_own(relay: Relay) -> None:
     """A constraint that an agent said with an offer may be taken away by that agent."""
-    planner = a_lead(relay).hand_off("planner", "plan", constraints=["below 100 lines"]).accept()
+    planner = a_lead(relay).hand_off("planner", "plan", items=[Constraint("below 100 lines")]).accept()
     own = next(item for item in planner.notes if item.by == "agent:lead")
     planner.relax(own, by="agent:lead", reason="it does not fit")
 
@@ -251,7 +251,7 @@ def test_what_is_said_meanwhile_travels_and_says_where_it_came_from(relay: Relay
     """A statement that the human makes to the lead reaches the grandchild that is handed off afterwards."""
     lead = a_lead(relay)
     planner = lead.hand_off("planner", "plan").accept()
-    lead.say("Credit notes too")
+    lead.add_intent("Credit notes too")
     carriage = prove(relay, planner.hand_off("drafter", "draft").id)
 
     said = carriage.arrived[-1]
@@ -264,7 +264,7 @@ def test_what_is_said_later_is_listed_and_not_lost(relay: Relay) -> None:
     """A handoff cannot carry what nobody had said; it is named all the same."""
     lead = a_lead(relay)
     handoff = lead.hand_off("planner", "plan")
-    lead.say("Credit notes too")
+    lead.add_intent("Credit notes too")
     carriage = prove(relay, handoff.id)
 
     assert (True, [b"Credit notes too"], [False]) == (
@@ -277,7 +277,7 @@ def test_what_is_said_later_is_listed_and_not_lost(relay: Relay) -> None:
 def test_erased_words_leave_the_proof(relay: Relay) -> None:
     """Ids and digests prove the way of words that were erased since."""
     *_, last = descend(a_lead(relay), 3)
-    relay.erase([prove(relay, last.id).items[0].ref.item], by="user:ana", reason="privacy")
+    relay.admin.erase([prove(relay, last.id).items[0].ref.item], by="user:ana", reason="privacy")
     carriage = prove(relay, last.id)
 
     assert (True, CarriedWords.ERASED, None, True) == (
@@ -332,7 +332,7 @@ def test_an_answer_is_a_revision_of_the_same_baton(relay: Relay) -> None:
 def test_an_acceptance_of_another_baton_is_found(relay: Relay) -> None:
     """A receiver that signed for something else did not receive this."""
     handoff = a_lead(relay).hand_off("planner", "plan")
-    plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
+    plainly(recording_of(relay)).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
 
     assert [(CarriageFault.OTHER_BATON, 1, None)] == faults(prove(relay, handoff.id))
 
@@ -340,7 +340,7 @@ def test_an_acceptance_of_another_baton_is_found(relay: Relay) -> None:
 def test_an_acceptance_may_countersign_nothing(relay: Relay) -> None:
     """An acceptance that names no baton is not countersigned, which is said and is no finding."""
     handoff = a_lead(relay).hand_off("planner", "plan")
-    plainly(relay.recording).accept(handoff.id)
+    plainly(recording_of(relay)).accept(handoff.id)
     carriage = prove(relay, handoff.id)
 
     assert (True, False, 1) == (carriage.whole, carriage.hops[0].countersigned, carriage.hops[0].attempt)

@@ -11,7 +11,7 @@ from batonpass.cli.nouns import cli
 from batonpass.ledger.act_receipts import Recording
 from batonpass.ledger.position import Working
 from batonpass.model.base.ids import AgentId, PrincipalId
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 
 ANA = PrincipalId("user:ana")
@@ -64,5 +64,5 @@ def record_in(directory: Path) -> Desk:
     """Return a desk whose ledger holds one tree."""
     desk = Desk(directory)
     with desk.relay() as relay:
-        record_tree(relay.recording)
+        record_tree(recording_of(relay))
     return desk

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.handoff.calls.begin import begin_call
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.tools.declaration import ToolCall, declared_of, tool
-from batonpass.model.baton.items import Decision, OpenQuestion
+from batonpass.model.baton.items import Constraint, Decision, OpenQuestion
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
 
@@ -56,13 +57,13 @@ def fail(handoff: LiveHandoff) -> None:
 
 def tell(relay: Relay) -> Told:
     """Let a lead hand off to a drafter, whose first attempt fails."""
-    lead = relay.start("Fix invoice rounding", by="user:ana", constraints=["never touch the API"])
+    lead = relay.start("Fix invoice rounding", by="user:ana", items=[Constraint("never touch the API")])
     lead.record(Decision("round half-even", why="tax office"))
     drafter = lead.hand_off(
         "drafter",
         TASK,
-        rationale="it can write",
-        open_questions=[OpenQuestion("What about VAT?", blocking=True)],
+        brief=Brief(rationale="it can write"),
+        items=[OpenQuestion("What about VAT?", blocking=True)],
     )
     fail(drafter)
     return Told(lead, drafter)

@@ -80,7 +80,7 @@ def test_a_key_is_rotated(desk: Desk) -> None:
 def test_a_key_is_revoked_by_the_end_of_its_relay(desk: Desk, tmp_path: Path) -> None:
     """Whoever knows a few characters of a relay can stop it."""
     with another_relay(desk, tmp_path / "other") as other:
-        relay, public_key = other.identity()
+        relay, public_key = other.admin.identity()
     desk.run("key", "enroll", relay, public_key)
     done = desk.run("key", "revoke", relay[-8:], "--reason", "stolen")
     statuses = {key["relay"]: key["status"] for key in desk.answer("key", "list")["keys"]}

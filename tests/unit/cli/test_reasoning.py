@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.model.base.ids import Digest
 from batonpass.model.bodies.reasoning import ReasoningPlace
 from tests.unit.accounts.shop import AFTER, ANA, write_file
@@ -21,7 +22,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     with bare.relay() as relay:
         lead = relay.start("Fix it", by=ANA)
         lead.checkpoint(["thought"])
-        with lead.hand_off("editor", "Shout", may=["write:**"], reasoning=PLACE) as editor:
+        with lead.hand_off("editor", "Shout", may=["write:**"], brief=Brief(reasoning=PLACE)) as editor:
             editor.call(write_file, "a.py", AFTER)
     return bare
 

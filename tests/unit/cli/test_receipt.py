@@ -8,6 +8,7 @@ import pytest
 
 from batonpass.ledger.seal_proof import parse_proof, verify_proof
 from batonpass.model.base.ids import AgentId
+from batonpass.relay import recording_of
 from batonpass.testing.plain_acts import plainly
 from batonpass.wire.codec import decode_envelope
 from tests.unit.cli.desk import ANA, Desk
@@ -46,7 +47,7 @@ def test_programs_get_what_was_signed(desk: Desk) -> None:
 def test_bytes_that_are_not_text_are_not_printed(desk: Desk) -> None:
     """A person is told that it is no text; a program gets the bytes."""
     with desk.relay() as relay:
-        recording = relay.recording
+        recording = recording_of(relay)
         scout = recording.start("Look", agent=AgentId("scout"), by=ANA)
         plainly(recording).finish(scout, plainly(recording).request(scout, "read", "{}"), b"\xff\x00")
 
@@ -59,7 +60,7 @@ def test_bytes_that_are_not_text_are_not_printed(desk: Desk) -> None:
 def test_a_missing_text_is_said(desk: Desk) -> None:
     """A file that somebody removed shows as missing, not as erased."""
     with desk.relay() as relay:
-        recording = relay.recording
+        recording = recording_of(relay)
         scout = recording.start("Look", agent=AgentId("scout"), by=ANA)
         plainly(recording).finish(scout, plainly(recording).request(scout, "read", "{}"), b"x" * 100_000)
     for path in desk.ledger.parent.glob("blobs/*/content_*"):
@@ -133,7 +134,7 @@ def test_a_proof_uses_the_newest_seal(desk: Desk, tmp_path: Path) -> None:
     """A receipt that a seal covers needs no new one; a file gets it if one is named."""
     desk.run("ledger", "seal")
     with desk.relay() as relay:
-        relay.recording.start("Look", agent=AgentId("scout"), by=ANA)
+        recording_of(relay).start("Look", agent=AgentId("scout"), by=ANA)
     covered = json.loads(desk.words("receipt", "grep", "^run.closed$", "--json"))[0]["receipt"]
     done = desk.run("receipt", "proof", covered, "-o", str(tmp_path / "proof"))
 

@@ -3,6 +3,7 @@
 import re
 
 from batonpass.model.base.ids import AgentId
+from batonpass.relay import recording_of
 from batonpass.store.port import ReceiptQuery
 from batonpass.testing.plain_acts import plainly
 from tests.unit.cli.desk import ANA, Desk, record_tree
@@ -101,7 +102,7 @@ def test_programs_get_everything_about_a_run(desk: Desk) -> None:
 def test_calls_without_an_outcome_are_told_apart(desk: Desk) -> None:
     """In an open run a call may still end; a run that ended left it in doubt."""
     with desk.relay() as relay:
-        recording = relay.recording
+        recording = recording_of(relay)
         scout = recording.start("Look", agent=AgentId("scout"), by=ANA)
         plainly(recording).request(scout, "read", "{}")
         open_ = desk.words("run", "show", "scout")
@@ -117,7 +118,7 @@ def test_a_long_task_is_shown_whole(desk: Desk) -> None:
     """A list cuts a task; the run itself shows all of it."""
     task = "First line\nsecond line"
     with desk.relay() as relay:
-        relay.recording.start(task, agent=AgentId("scout"), by=ANA)
+        recording_of(relay).start(task, agent=AgentId("scout"), by=ANA)
 
     assert "  │ First line\n  │ second line\n" in desk.words("run", "show", "scout")
 
@@ -125,7 +126,7 @@ def test_a_long_task_is_shown_whole(desk: Desk) -> None:
 def test_hostile_words_do_nothing(desk: Desk) -> None:
     """What an agent wrote cannot repaint the terminal, wherever it is shown."""
     with desk.relay() as relay:
-        recording = relay.recording
+        recording = recording_of(relay)
         scout = recording.start(HOSTILE, agent=AgentId("scout"), by=ANA)
         plainly(recording).close(scout, report=HOSTILE)
     outputs = [
@@ -151,7 +152,7 @@ def test_erased_words_show_as_erased(desk: Desk) -> None:
 def test_an_ambiguous_name_is_explained(desk: Desk) -> None:
     """Two runs of an agent are told apart by what they did."""
     with desk.relay() as relay:
-        record_tree(relay.recording)
+        record_tree(recording_of(relay))
     done = desk.run("run", "show", "editor")
 
     assert (1, "", 3) == (done.exit_code, done.stdout, len(done.stderr.splitlines()))

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import OutsideGrantError
 from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import Kind
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from tests.unit.accounts.trees import find, tried
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk, tell
@@ -32,7 +33,7 @@ def relay(desk: Desk) -> Iterator[Relay]:
 
 def test_the_first_line_is_the_answer(desk: Desk, relay: Relay) -> None:
     """A denied call: the constraint, what was tried, who set it, and which hop carried it."""
-    lead = relay.start("Find what is off", by="user:ana", constraints=[SIGMA], mode="enforced")
+    lead = relay.start("Find what is off", by="user:ana", items=[SIGMA], mode="enforced")
     finder = lead.hand_off("finder", "Find it", may=["call:*"]).accept()
     tried(lambda: finder.call(find, 4))
     lines = desk.words("why", "last").splitlines()
@@ -90,7 +91,7 @@ def test_a_relay_receipt_has_no_hops(desk: Desk, relay: Relay) -> None:
 @pytest.mark.parametrize("given", ["nobody", "last"])
 def test_nothing_there(desk: Desk, relay: Relay, given: str) -> None:
     """Exit code 1, and what was looked for."""
-    assert relay.recording is not None
+    assert recording_of(relay) is not None
     done = desk.run("why", given)
 
     assert (1, True) == (done.exit_code, done.stderr.startswith("batonpass: no call"))
@@ -115,9 +116,7 @@ def test_what_is_not_there_leads_to_what_is(desk: Desk, command: str) -> None:
 def test_a_narrow_terminal_gets_every_word(desk: Desk, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer, what it rests on and each hop go on in the next line; a word that has no room is broken."""
     monkeypatch.setattr("batonpass.cli.output.terminal.is_terminal", lambda: True)
-    lead = relay.start(
-        "Find what is off in the books of the north", by="user:ana", mode="enforced", constraints=[SIGMA]
-    )
+    lead = relay.start("Find what is off in the books of the north", by="user:ana", mode="enforced", items=[SIGMA])
     finder = lead.hand_off("finder", "Find it", may=["call:*"]).accept()
     tried(lambda: finder.call(find, 4))
     monkeypatch.setenv("COLUMNS", "1000")
@@ -136,7 +135,7 @@ def test_a_command_that_wrote_too_much_was_not_just_allowed(desk: Desk, tmp_path
     place = repository(tmp_path / "work")
     with Relay.open(f"sqlite:///{desk.ledger}", home=desk.ledger.parent, work_tree=place) as relay:
         for mode in ("enforced", "observed"):
-            lead = relay.start("Tidy up", by="user:ana", may_delegate=["run:sh"], mode=mode)
+            lead = relay.start("Tidy up", by="user:ana", grant=Grant(may_delegate=["run:sh"]), mode=mode)
             child = lead.hand_off("tidier", f"Tidy up, {mode}", may=["run:sh"]).accept()
             try:
                 child.shell(["sh", "-c", "echo tidy > list.txt"], cwd=place)

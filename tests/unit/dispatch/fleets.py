@@ -16,6 +16,7 @@ from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import ReceiptQuery
+from tests.offers import grouped
 
 PATIENCE: Final = 20.0
 MOMENT: Final = timedelta(milliseconds=1)
@@ -31,7 +32,7 @@ class Fleet:
 
     def offer(self, to: str = "editor", task: str = "Make total() round half-even", **more: Any) -> LiveHandoff:  # noqa: ANN401 - as hand_off
         """Hand a task to whichever worker takes it."""
-        return self.lead.hand_off(to, task, carrier=Carrier.WORKER, **more)
+        return self.lead.hand_off(to, task, carrier=Carrier.WORKER, **grouped(**more))
 
     def worker(self, **more: Any) -> Worker:  # noqa: ANN401 - as Worker
         """Return a worker that remembers what it finished."""

@@ -32,7 +32,7 @@ def test_the_oldest_waiting_handoff_is_run() -> None:
     first, second = fleet.offer(task="first of two"), fleet.offer(task="second of two")
     worker = fleet.worker()
 
-    assert (True, State.COMPLETED, State.READY) == (worker.work_one(), first.state, second.state)
+    assert (True, State.COMPLETED, State.READY) == (worker.work_one(), first.state(), second.state())
     assert (True, False) == (worker.work_one(), worker.work_one())
     assert ["did: first of two", "did: second of two"] == [first.result().value, second.result().value]
     assert [("editor", "completed", 1)] * 2 == fleet.states()
@@ -45,7 +45,7 @@ def test_only_agents_that_run_here_are_claimed() -> None:
 
     assert [False, False] == [fleet.worker(agents=given).work_one() for given in (["editor"], ["stranger"])]
     assert (True, False) == (fleet.worker().work_one(), fleet.worker().work_one())
-    assert (State.READY, State.COMPLETED) == (strange.state, review.state)
+    assert (State.READY, State.COMPLETED) == (strange.state(), review.state())
 
 
 def test_a_relay_without_runners_claims_nothing() -> None:
@@ -53,7 +53,7 @@ def test_a_relay_without_runners_claims_nothing() -> None:
     fleet = a_fleet()
     offered = fleet.offer()
 
-    assert (False, State.READY) == (fleet.worker().work_one(), offered.state)
+    assert (False, State.READY) == (fleet.worker().work_one(), offered.state())
 
 
 def test_a_runner_that_raises_fails_its_attempt_and_not_the_worker() -> None:
@@ -68,7 +68,7 @@ def test_a_runner_that_raises_fails_its_attempt_and_not_the_worker() -> None:
     worker = fleet.worker()
 
     assert (True, True) == (worker.work_one(), worker.work_one())
-    assert (State.FAILED, "RuntimeError: no such file") == (failing.state, failing.result().reason)
+    assert (State.FAILED, "RuntimeError: no such file") == (failing.state(), failing.result().reason)
     assert [("editor", "failed", 1), ("reviewer", "completed", 1)] == fleet.states()
 
 
@@ -77,7 +77,7 @@ def test_what_a_runner_returns_must_be_json() -> None:
     fleet = a_fleet(editor=lambda _: object())
     offered = fleet.offer()
 
-    assert (True, State.FAILED) == (fleet.worker().work_one(), offered.state)
+    assert (True, State.FAILED) == (fleet.worker().work_one(), offered.state())
     assert "a runner returns a report, a text, or JSON" in offered.result().reason
 
 
@@ -92,7 +92,7 @@ def test_whoever_interrupts_a_worker_is_obeyed() -> None:
     with pytest.raises(KeyboardInterrupt):
         fleet.worker().work_one()
 
-    assert (State.FAILED, []) == (offered.state, fleet.leases())
+    assert (State.FAILED, []) == (offered.state(), fleet.leases())
 
 
 def test_a_close_that_the_policy_refuses_fails_the_attempt() -> None:
@@ -105,7 +105,7 @@ def test_a_close_that_the_policy_refuses_fails_the_attempt() -> None:
     fleet = a_fleet(policy=HandoffPolicy(verified_only=True), lead=lead)
     offered = fleet.offer("lead", "the whole of it")
 
-    assert (True, State.FAILED, []) == (fleet.worker().work_one(), offered.state, fleet.leases())
+    assert (True, State.FAILED, []) == (fleet.worker().work_one(), offered.state(), fleet.leases())
 
 
 def test_a_coroutine_function_is_a_runner_too() -> None:
@@ -127,10 +127,10 @@ def test_what_validation_asks_about_is_no_crash() -> None:
     offered = fleet.offer(task="Change the file that we talked about", inputs=["the file"])
     worker = fleet.worker()
 
-    assert (True, State.ASKED, []) == (worker.work_one(), offered.state, fleet.leases())
+    assert (True, State.ASKED, []) == (worker.work_one(), offered.state(), fleet.leases())
     assert [("editor", "asked", 0)] == fleet.states()
     offered.answer("src/invoice.py", by="user:ana")
-    assert (True, State.COMPLETED) == (worker.work_one(), offered.state)
+    assert (True, State.COMPLETED) == (worker.work_one(), offered.state())
 
 
 class TroubledStore(MemoryStore):
@@ -173,8 +173,8 @@ def test_a_store_that_fails_before_acceptance_leaves_the_handoff_to_others() -> 
     with pytest.raises(StoreFullError):
         fleet.worker().work_one()
 
-    assert (State.READY, []) == (offered.state, fleet.leases())
-    assert (True, State.COMPLETED) == (fleet.worker().work_one(), offered.state)
+    assert (State.READY, []) == (offered.state(), fleet.leases())
+    assert (True, State.COMPLETED) == (fleet.worker().work_one(), offered.state())
 
 
 def test_a_lease_that_is_lost_before_acceptance_is_no_crash() -> None:
@@ -192,7 +192,7 @@ def test_an_attempt_whose_end_cannot_be_written_keeps_its_lease() -> None:
     store = TroubledStore()
 
     def fatal(_: LiveRun) -> str:
-        if not store.trouble and offered.look().attempt == 1:
+        if not store.trouble and offered.info().attempt == 1:
             store.trouble = [("append", StoreFullError("no room"))] * 2
         return "done"
 
@@ -201,9 +201,9 @@ def test_an_attempt_whose_end_cannot_be_written_keeps_its_lease() -> None:
     with pytest.raises(StoreFullError):
         fleet.worker(name="first", lease_for=MOMENT * 300).work_one()
 
-    assert (State.RUNNING, ["first"]) == (offered.state, fleet.leases())
+    assert (State.RUNNING, ["first"]) == (offered.state(), fleet.leases())
     until(fleet.relay.sweep)
-    assert (True, State.COMPLETED, 2) == (fleet.worker().work_one(), offered.state, offered.result().attempt)
+    assert (True, State.COMPLETED, 2) == (fleet.worker().work_one(), offered.state(), offered.result().attempt)
 
 
 def test_a_lease_is_held_for_as_long_as_the_work_takes() -> None:
@@ -219,7 +219,7 @@ def test_a_lease_is_held_for_as_long_as_the_work_takes() -> None:
     store.trouble = [("renew", StoreBusyError("busy"))]
 
     assert (True, 0) == (fleet.worker(lease_for=SHORT * 10).work_one(), fleet.relay.sweep())
-    assert (State.COMPLETED, 1) == (offered.state, offered.result().attempt)
+    assert (State.COMPLETED, 1) == (offered.state(), offered.result().attempt)
 
 
 def test_one_thread_holds_all_leases_of_a_worker() -> None:
@@ -286,7 +286,7 @@ def test_an_offer_that_nobody_can_read_is_declined() -> None:
     worker = fleet.worker()
 
     assert (True, True, False) == (worker.work_one(), worker.work_one(), worker.work_one())
-    assert (State.DECLINED, State.COMPLETED) == (offered.state, following.state)
+    assert (State.DECLINED, State.COMPLETED) == (offered.state(), following.state())
     assert offered.result().reason.startswith("it cannot be read: ")
 
 
@@ -316,7 +316,7 @@ def test_a_worker_stops_after_the_current_handoff() -> None:
     first, second = fleet.offer(task="the first"), fleet.offer(task="the second")
     fleet.worker().run_until(stop, poll=MOMENT)
 
-    assert (State.COMPLETED, State.READY) == (first.state, second.state)
+    assert (State.COMPLETED, State.READY) == (first.state(), second.state())
 
 
 def test_a_worker_looks_again_when_nothing_waits() -> None:
@@ -329,7 +329,7 @@ def test_a_worker_looks_again_when_nothing_waits() -> None:
     thread = in_background(lambda: fleet.worker(troubled=troubles.append).run_until(stop, poll=MOMENT * 5))
     until(lambda: not store.trouble)
     offered = fleet.offer()
-    until(lambda: offered.state is State.COMPLETED)
+    until(lambda: offered.state() is State.COMPLETED)
     stop.set()
     thread.join(20)
 
@@ -356,7 +356,7 @@ def test_a_worker_sweeps_what_others_left_behind() -> None:
     offered.accept(lease=lease)
     stop = threading.Event()
     thread = in_background(lambda: fleet.worker().run_until(stop, poll=MOMENT * 5))
-    until(lambda: offered.state is State.COMPLETED)
+    until(lambda: offered.state() is State.COMPLETED)
     stop.set()
     thread.join(20)
 
@@ -398,7 +398,7 @@ def test_a_worker_is_told_that_its_grant_was_revoked() -> None:
     handoff = fleet.offer(may=["write:**"])
     fleet.worker(lease_for=SHORT, troubled=lambda error: told.append(error.code)).work_one()
 
-    assert (["grant.revoked"], State.COMPLETED, "half of it") == (told, handoff.state, handoff.result().value)
+    assert (["grant.revoked"], State.COMPLETED, "half of it") == (told, handoff.state(), handoff.result().value)
 
 
 def test_a_grant_that_does_not_hold_is_declined() -> None:
@@ -411,5 +411,5 @@ def test_a_grant_that_does_not_hold_is_declined() -> None:
     worker = fleet.worker()
 
     assert [True, True] == [worker.work_one(), worker.work_one()]
-    assert (State.DECLINED, State.COMPLETED) == (forged.state, next_one.state)
+    assert (State.DECLINED, State.COMPLETED) == (forged.state(), next_one.state())
     assert "its grant does not hold" in (forged.result().reason or "")

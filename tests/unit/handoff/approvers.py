@@ -9,7 +9,7 @@ from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import CallId, PrincipalId
 from batonpass.model.policy.policy_rules import Policy
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.signing.approver_key import Approver
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.memory import MemoryStore
@@ -33,8 +33,8 @@ def ship(run: LiveRun) -> str:
 def an_approver(relay: Relay, principal: PrincipalId = ANA) -> Approver:
     """Return somebody whose key is enrolled."""
     signer = Ed25519Signer.generate()
-    relay.recording  # noqa: B018 - the first use founds the ledger
-    relay.enroll_approver(principal, signer.public_key)
+    recording_of(relay)
+    relay.admin.enroll_approver(principal, signer.public_key)
     return Approver(principal, signer)
 
 

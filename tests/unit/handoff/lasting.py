@@ -27,7 +27,7 @@ def values(run: LiveRun) -> list[ItemValue | None]:
 
 def decided(relay: Relay, *conditions: str) -> LiveRun:
     """Return a root that decided something under conditions."""
-    lead = relay.start("begin", by=ANA, constraints=[THREE])
+    lead = relay.start("begin", by=ANA, items=[THREE])
     lead.record(Decision("use the old rates", why="they were agreed", conditions=conditions))
     return lead
 

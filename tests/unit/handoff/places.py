@@ -19,7 +19,7 @@ from batonpass.model.bodies.body import Body, Kind, ToolDenied
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.model.policy.policy_rules import Policy
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.store.memory import MemoryStore
 from batonpass.store.port import LedgerStore, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
@@ -154,7 +154,7 @@ def shared(run: LiveRun, relay: Relay) -> tuple[LiveRun, LiveRun]:
     """Return a run as two processes hold it that have its key from a file, as hooks do: neither fences the other."""
     working = replace(run._holding.working, epoch=None)
     one, other = Holding(working=working), Holding(working=working)
-    return LiveRun(run._desk, one, {}), LiveRun(relay.desk, other, {})
+    return LiveRun(run._desk, one, {}), LiveRun(desk_of(relay), other, {})
 
 
 def at_once(*jobs: Callable[[], Any]) -> list[Any]:

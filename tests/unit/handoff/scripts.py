@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final
 
+from batonpass import Constraint
 from batonpass.handoff.live.faces import LiveRun, Result
 from batonpass.handoff.programs.program import Program
 from batonpass.relay import Relay
@@ -35,7 +36,7 @@ def a_shell(script: str, **more: Any) -> Program:  # noqa: ANN401 - as Program
 
 
 def a_lead() -> LiveRun:
-    return Relay.open("memory:").start("Count the words", by="user:ana", constraints=["never guess"])
+    return Relay.open("memory:").start("Count the words", by="user:ana", items=[Constraint("never guess")])
 
 
 def run_program(program: Program, lead: LiveRun | None = None, task: str = "Count the words of 'a b c'") -> Result:

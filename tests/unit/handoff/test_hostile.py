@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from batonpass import Brief, Handling
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.lifecycle import Carrier
@@ -19,6 +20,7 @@ from batonpass.model.baton.items import (
     WorkItem,
 )
 from batonpass.relay import Relay
+from tests.offers import grouped
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, LONG, NASTY, Places, kinds, receipts, words
 
 BRIEF = ("rationale", "serves", "role", "phase")
@@ -46,7 +48,7 @@ def carried_out(places: Places, text: str) -> LiveRun:
     lead.record(*every_item(text))
     lead.attach(text, text, source=text)
     brief: dict[str, Any] = {**dict.fromkeys(BRIEF, text), **{name: [text] for name in LISTS}}
-    lead.hand_off("worker", text, key=text, carrier=Carrier.WORKER, **brief)
+    lead.hand_off("worker", text, handling=Handling(key=text), carrier=Carrier.WORKER, **grouped(**brief))
     there = places.relay()
     lease = there.claim(holder="worker-1", lease_for=LONG)
     assert lease is not None
@@ -118,7 +120,7 @@ def test_half_a_character_is_refused_in_every_field(lead: LiveRun, relay: Relay,
     """And nothing is recorded of such an offer."""
     value = LONE_SURROGATE if field in BRIEF else [LONE_SURROGATE]
     with pytest.raises(InvalidValueError):
-        lead.hand_off("worker", "one", **{field: value})  # type: ignore[arg-type]
+        lead.hand_off("worker", "one", **grouped(**{field: value}))
 
     assert ["run.started"] == kinds(relay)
 
@@ -143,7 +145,9 @@ def test_a_very_long_task_is_carried_as_it_is(places: Places) -> None:
     """A hundred thousand characters, in every field."""
     text = "0123456789" * 10_000
     lead = places.relay().start(text, by=ANA)
-    handoff = lead.hand_off("worker", text, rationale=text, criteria=[text], decisions=[Decision(text, why=text)])
+    handoff = lead.hand_off(
+        "worker", text, brief=Brief(rationale=text), criteria=[text], items=[Decision(text, why=text)]
+    )
     baton = places.relay().handoff(handoff.id).baton()
 
     assert (text, text, text) == (baton.task, baton.brief.rationale, baton.decisions[0].why)

@@ -50,7 +50,7 @@ def go_through_everything(relay: Relay, mode: Mode, session: SessionId | None) -
         slow.call(sweep)
     lead.hand_off("worker", "withdrawn")
     lead.close()
-    assert "expired" == overdue.state
+    assert "expired" == overdue.state()
 
 
 @pytest.mark.parametrize("session", [None, SessionId(SESSION)], ids=["in no session", "in a session"])

@@ -10,7 +10,7 @@ from batonpass.model.base.ids import StreamId, new_relay_id
 from batonpass.model.bodies.body import Kind, RelayEnrolled, RelayRevoked, RelayRotated
 from batonpass.model.ledger.key import KeyRole, KeyStatus
 from batonpass.model.ledger.receipt import Receipt
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.signing.keyring import RelayIdentity
 from batonpass.store.memory import MemoryStore
@@ -190,10 +190,10 @@ def test_two_processes_of_a_relay_share_its_stream() -> None:
 def test_a_relay_is_not_revoked_twice() -> None:
     """What is not an active relay key cannot be revoked, and the root key never."""
     relay = Relay(MemoryStore())
-    relay.recording.start("x", agent=EDITOR, by=ANA)
-    root, own = relay.keys()
+    recording_of(relay).start("x", agent=EDITOR, by=ANA)
+    root, own = relay.admin.keys()
 
     with pytest.raises(KeyRefusedError, match="not an active relay key"):
-        relay.revoke(root, reason="no")
+        relay.admin.revoke(root, reason="no")
     with pytest.raises(KeyRefusedError, match="not an active relay key"):
-        relay.revoke(replace(own, status=KeyStatus.RETIRED), reason="no")
+        relay.admin.revoke(replace(own, status=KeyStatus.RETIRED), reason="no")

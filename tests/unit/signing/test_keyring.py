@@ -12,7 +12,7 @@ import pytest
 from batonpass.errors import KeyMissingError, KeyRefusedError, StoreReadOnlyError, UnknownRelayError
 from batonpass.model.base.ids import PublicKey
 from batonpass.model.ledger.key import KeyRole, KeyStatus
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.signing.keyfile import read_key, write_key
 from batonpass.signing.keyring import Keyring
 from batonpass.store.memory import MemoryStore
@@ -213,18 +213,18 @@ def test_a_rotation_that_was_recorded_and_then_cut_short_is_completed(home: Path
     """A crash between the record of a rotation and the change of the file: the next start goes on with the new key."""
     store = MemoryStore()
     before = Relay(store, home=home)
-    _, old = before.identity()
-    before.recording.start("one", agent=EDITOR, by=ANA)
+    _, old = before.admin.identity()
+    recording_of(before).start("one", agent=EDITOR, by=ANA)
     proposed = before._membership._keyring.propose_relay_key()
     before._membership._enrolment().rotate(proposed.public_key, root=before._membership.root())
 
     after = Relay(store, home=home)
-    after.recording.start("two", agent=EDITOR, by=ANA)
+    recording_of(after).start("two", agent=EDITOR, by=ANA)
 
-    enrolled = after.keys()
+    enrolled = after.admin.keys()
     statuses = {key.public_key: key.status for key in enrolled if key.role is KeyRole.RELAY}
     assert {old: KeyStatus.RETIRED, proposed.public_key: KeyStatus.ACTIVE} == statuses
-    assert proposed.public_key == after.identity()[1]
+    assert proposed.public_key == after.admin.identity()[1]
     assert a_keyring(home).proposed() is None
     assert 2 == after.verify().runs
 
@@ -233,13 +233,13 @@ def test_a_rotation_that_was_never_recorded_changes_nothing(home: Path) -> None:
     """A crash before the record: the next start goes on with the key it had."""
     store = MemoryStore()
     before = Relay(store, home=home)
-    before.recording.start("one", agent=EDITOR, by=ANA)
+    recording_of(before).start("one", agent=EDITOR, by=ANA)
     before._membership._keyring.propose_relay_key()
 
     after = Relay(store, home=home)
-    after.recording.start("two", agent=EDITOR, by=ANA)
+    recording_of(after).start("two", agent=EDITOR, by=ANA)
 
-    assert before.identity() == after.identity()
+    assert before.admin.identity() == after.admin.identity()
     assert 2 == after.verify().runs
 
 
@@ -247,40 +247,40 @@ def test_a_key_that_was_rotated_away_records_nothing_more(home: Path) -> None:
     """A copy of the home from before a rotation is told that its key is no longer active."""
     store = MemoryStore()
     relay = Relay(store, home=home)
-    relay.recording.start("one", agent=EDITOR, by=ANA)
+    recording_of(relay).start("one", agent=EDITOR, by=ANA)
     old = (home / "relay.key").read_bytes()
-    relay.rotate()
+    relay.admin.rotate()
     (home / "relay.key").write_bytes(old)
 
     with pytest.raises(UnknownRelayError, match="no longer active"):
-        _ = Relay(store, home=home).recording
+        _ = recording_of(Relay(store, home=home))
 
 
 def test_a_stranger_without_the_root_key_is_refused(home: Path, tmp_path: Path) -> None:
     """A second home cannot enrol itself in a ledger whose root key it does not have."""
     store = MemoryStore()
-    Relay(store, home=home).recording.start("one", agent=EDITOR, by=ANA)
+    recording_of(Relay(store, home=home)).start("one", agent=EDITOR, by=ANA)
 
     with pytest.raises(UnknownRelayError, match="not enrolled"):
-        _ = Relay(store, home=tmp_path / "elsewhere").recording
+        _ = recording_of(Relay(store, home=tmp_path / "elsewhere"))
 
 
 def test_the_root_key_of_another_ledger_is_not_taken(home: Path) -> None:
     """A home whose root key founded another ledger has no say in this one."""
-    Relay(MemoryStore(), home=home).recording.start("theirs", agent=EDITOR, by=ANA)
+    recording_of(Relay(MemoryStore(), home=home)).start("theirs", agent=EDITOR, by=ANA)
     other = MemoryStore()
-    Relay(other).recording.start("ours", agent=EDITOR, by=ANA)
+    recording_of(Relay(other)).start("ours", agent=EDITOR, by=ANA)
 
     with pytest.raises(UnknownRelayError, match="not enrolled"):
-        _ = Relay(other, home=home).recording
+        _ = recording_of(Relay(other, home=home))
 
 
 def test_a_weak_key_is_not_enrolled(home: Path) -> None:
     """A relay that asks to be enrolled with a point of small order is refused, and nothing is written."""
     relay = Relay(MemoryStore(), home=home)
-    relay.recording.start("one", agent=EDITOR, by=ANA)
+    recording_of(relay).start("one", agent=EDITOR, by=ANA)
 
     with pytest.raises(KeyRefusedError):
-        relay.enroll(relay.identity()[0], PublicKey("01" + "00" * 31))
+        relay.admin.enroll(relay.admin.identity()[0], PublicKey("01" + "00" * 31))
 
-    assert 2 == len(relay.keys())
+    assert 2 == len(relay.admin.keys())

@@ -8,7 +8,7 @@ import pytest
 from batonpass.errors import FencedError, KeyMissingError, KeyRefusedError, StoreReadOnlyError
 from batonpass.model.base.ids import StreamId, new_run_id
 from batonpass.model.ledger.key import RunKeys, Signer
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.signing.runkeys import RunKeysInFiles, RunKeysInMemory
 from batonpass.store.memory import MemoryStore
 from batonpass.testing.builders import ANA
@@ -21,22 +21,23 @@ RUN = new_run_id(NOON)
 
 START = """
 from pathlib import Path
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 with Relay.open(sys.argv[1], home=Path(sys.argv[2]), keys_in_files=True) as relay:
-    working = relay.recording.start("begun by a hook", agent="lead", by="user:ana")
+    working = recording_of(relay).start("begun by a hook", agent="lead", by="user:ana")
     print(json.dumps(working.run.id))
 """
 GO_ON = """
 from pathlib import Path
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.ledger.position import Working
 from batonpass.testing.plain_acts import plainly
 with Relay.open(sys.argv[1], home=Path(sys.argv[2]), keys_in_files=True) as relay:
     with relay.store.view() as view:
         working = Working(run=view.get_run(sys.argv[3]))
-    plainly(relay.recording).finish(working, plainly(relay.recording).request(working, "write_file", "{}"), "ok")
+    acts = plainly(recording_of(relay))
+    acts.finish(working, acts.request(working, "write_file", "{}"), "ok")
     if sys.argv[4] == "close":
-        plainly(relay.recording).close(working)
+        acts.close(working)
     print(json.dumps(relay.verify().receipts))
 """
 
@@ -144,20 +145,20 @@ def test_a_lost_key_is_replaced_in_the_next_epoch() -> None:
     """After the process is gone a run is rekeyed, goes on, and whoever kept the old key is fenced."""
     store, home_keys = MemoryStore(), RunKeysInMemory()
     relay = Relay(store, run_keys=home_keys)
-    working = relay.recording.start("begun", agent=EDITOR, by=ANA)
+    working = recording_of(relay).start("begun", agent=EDITOR, by=ANA)
     lost = home_keys.get(working.run.id)
     home_keys.drop(working.run.id)
 
     with pytest.raises(KeyMissingError, match="rekey"):
-        plainly(relay.recording).request(working, "write_file", "{}")
-    again = relay.recording.rekey(working.run.id)
-    plainly(relay.recording).request(again, "write_file", "{}")
+        plainly(recording_of(relay)).request(working, "write_file", "{}")
+    again = recording_of(relay).rekey(working.run.id)
+    plainly(recording_of(relay)).request(again, "write_file", "{}")
     with pytest.raises(FencedError):
-        plainly(relay.recording).request(working, "write_file", "{}")
+        plainly(recording_of(relay)).request(working, "write_file", "{}")
 
     home_keys._keys[working.run.id] = lost
     with pytest.raises(FencedError):
-        plainly(relay.recording).request(working, "write_file", "{}")
+        plainly(recording_of(relay)).request(working, "write_file", "{}")
     with store.view() as view:
         assert 2 == view.get_stream(StreamId(working.run.id)).epoch
     assert 4 == relay.verify().receipts
@@ -167,12 +168,12 @@ def test_a_rekey_that_is_refused_leaves_the_key_as_it_was() -> None:
     """A rekey that cannot be recorded must not cost the run the key it has."""
     run_keys = RunKeysInMemory()
     relay = Relay(MemoryStore(), run_keys=run_keys)
-    working = relay.recording.start("begun", agent=EDITOR, by=ANA)
+    working = recording_of(relay).start("begun", agent=EDITOR, by=ANA)
     signer, epoch = run_keys.get(working.run.id)
-    _, own = relay.keys()
-    relay.revoke(own, reason="lost")
+    _, own = relay.admin.keys()
+    relay.admin.revoke(own, reason="lost")
     with pytest.raises(Exception, match="no longer active"):
-        relay.recording.rekey(working.run.id)
+        recording_of(relay).rekey(working.run.id)
 
     kept, kept_epoch = run_keys.get(working.run.id)
     assert (signer.key, epoch) == (kept.key, kept_epoch)
@@ -181,11 +182,11 @@ def test_a_rekey_that_is_refused_leaves_the_key_as_it_was() -> None:
 def test_a_refused_acceptance_leaves_no_key_behind(tmp_path: Path) -> None:
     """The key of a run that never came to be is not kept."""
     relay = Relay(MemoryStore(), run_keys=RunKeysInFiles(tmp_path))
-    lead = relay.recording.start("begun", agent=EDITOR, by=ANA)
-    handoff = plainly(relay.recording).offer(lead, EDITOR, "task")
-    plainly(relay.recording).accept(handoff)
+    lead = recording_of(relay).start("begun", agent=EDITOR, by=ANA)
+    handoff = plainly(recording_of(relay)).offer(lead, EDITOR, "task")
+    plainly(recording_of(relay)).accept(handoff)
     before = set((tmp_path / "runs").iterdir())
     with pytest.raises(Exception, match="cannot accept"):
-        plainly(relay.recording).accept(handoff)
+        plainly(recording_of(relay)).accept(handoff)
 
     assert before == set((tmp_path / "runs").iterdir())

@@ -55,7 +55,7 @@ class AgentRecorder(AbstractCapability[Any]):
         # The message by which it may hand off: whoever is asked later why it did finds what it thought.
         [message] = ModelMessagesTypeAdapter.dump_python([response], mode="json")
         self.run.note_message(message, number=len(request_context.messages) + 1)
-        if self.run.counts("tokens"):
+        if self.run.is_limited("tokens"):
             await self.run.spend(tokens=response.usage.total_tokens, on=response.model_name)
         return response
 

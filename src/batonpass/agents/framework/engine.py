@@ -46,7 +46,7 @@ async def ask(
 
     The words of a sender stand in the user's role: what the operator says is the only thing in the system's.
     """
-    handed = here.run.baton is not None
+    handed = here.run.parent is not None
     recorder = AgentRecorder(run=here.run, tools=tools, checkpoints=handed)
     outputs: list[Any] = [str]
     if handed:

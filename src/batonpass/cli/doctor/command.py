@@ -250,10 +250,10 @@ def _enrolment(relay: Relay, found: Settings) -> DoctorCheck:
     if found.home is None or not (found.home / "relay.key").exists():
         return DoctorCheck(Level.OK, "enrolled", "this relay has recorded nothing here yet")
     try:
-        own, public_key = relay.identity()
+        own, public_key = relay.admin.identity()
     except KeyFailedError:
         return DoctorCheck(Level.WARN, "enrolled", "nobody knows, as long as relay.key cannot be used")
-    keys = relay.keys()
+    keys = relay.admin.keys()
     known = next((key for key in keys if key.public_key == public_key), None)
     if known is None:
         advice = f"where the root key is: batonpass key enroll {own} {public_key}"

@@ -121,7 +121,7 @@ def _add_runs(message: Path, relay: "Relay") -> None:
 
 def _add_seal(message: Path, relay: "Relay", *, newest: bool) -> None:
     try:
-        found = _newest(relay) if newest else relay.seal()
+        found = _newest(relay) if newest else relay.admin.seal()
         if found is not None:
             _interpret(message, "--if-exists", "replace", "--trailer", f"{TRAILER}: {to_trailer(found.note)}")
     except (BatonpassError, GitError) as error:

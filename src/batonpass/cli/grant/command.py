@@ -138,7 +138,7 @@ def revoke(of: str | None, by: str | None, reason: str | None, *, as_list: bool,
         raise click.UsageError("say either ID or --list")
     with opened_relay() as relay:
         if of is None:
-            listed = relay.revocations()
+            listed = relay.admin.revocations()
             if as_json:
                 say_json({"revocations": listed})
             else:

@@ -73,7 +73,7 @@ def verify(handoff: str, command: tuple[str, ...], *, by: str, verdict: str | No
     if command and verdict is not None:
         raise click.UsageError("give a command or --verdict")
     with chosen(handoff) as (relay, live):
-        if (state := live.state) not in JUDGEABLE:  # before a command runs for nothing
+        if (state := live.state()) not in JUDGEABLE:  # before a command runs for nothing
             raise HandoffEndedError(live.id, state)
         named = () if command or verdict is not None else live.baton().brief.verify_by
         if not named and not command and verdict is None:

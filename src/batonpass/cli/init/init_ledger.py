@@ -8,7 +8,7 @@ import click
 from batonpass.cli.input.options import given_ledger
 from batonpass.cli.output.terminal import tell
 from batonpass.config import Settings
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.store.factory import MEMORY
 
 
@@ -28,6 +28,6 @@ def make_ledger(found: Settings) -> None:
         raise click.UsageError("a ledger in memory ends with each event; name one in a file or on PostgreSQL")
     with Relay.open(found.ledger, home=found.home) as relay:
         new = not relay.store.founded()
-        _ = relay.recording  # founds it, or says that this relay may not record here, before any hook does
+        _ = recording_of(relay)  # founds it, or says that this relay may not record here, before any hook does
     if new:
         tell(f"made a ledger in {found.home}, which git does not see")

@@ -44,7 +44,7 @@ def seal(output: Path | None, *, as_json: bool) -> None:
     Prints the seal: a signed note, to be kept where nobody who writes here can change it.
     """
     with opened_relay(create=_is_on_server()) as relay:
-        made = relay.seal()
+        made = relay.admin.seal()
     if output is not None or not as_json:
         with written(output) as file:
             file.write(made.note)
@@ -74,7 +74,7 @@ def export(run: str, output: Path | None, *, digests_only: bool, as_json: bool) 
             found = get_run(view, run)
         count = 0
         with written(output) as file:
-            for line in relay.export(found.id, with_content=not digests_only):
+            for line in relay.admin.export(found.id, with_content=not digests_only):
                 file.write(f"{line}\n")
                 count += 1
     if as_json:
@@ -99,7 +99,7 @@ def import_(bundle: Path, root_key: str | None) -> None:
     """
     lines = list(read_lines(bundle))
     with opened_relay(create=True) as relay:
-        evidence = relay.import_(lines, root_key=pinned(root_key, lines))
+        evidence = relay.admin.import_(lines, root_key=pinned(root_key, lines))
     say_evidence(evidence, pinned=root_key is not None)
 
 
@@ -132,7 +132,7 @@ def erase(what: str, *, reason: str, by: str, yes: bool) -> None:
         if not yes and _is_person():
             click.confirm("Erase?", abort=True, err=True)
         for start in range(0, len(left), _ERASED_AT_ONCE):
-            relay.erase(left[start : start + _ERASED_AT_ONCE], by=PrincipalId(by), reason=reason)
+            relay.admin.erase(left[start : start + _ERASED_AT_ONCE], by=PrincipalId(by), reason=reason)
     for content in left:
         say(f"{content} erased")
     if meant.startswith("run_"):

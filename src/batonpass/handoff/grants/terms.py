@@ -1,6 +1,5 @@
 """Granting: a root run begins a grant, an offer narrows it, and an acceptance binds it to the attempt's key."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -17,10 +16,8 @@ from batonpass.ledger.position import TRIED_OUT, Granted
 from batonpass.model.base.content_names import CERTIFICATE, TERMS
 from batonpass.model.base.ids import AgentId, HandoffId, PrincipalId, PublicKey, RunId
 from batonpass.model.grants.grant import Certificate, Grant, Signed, Statement, Terms
-from batonpass.model.grants.limits import UNLIMITED, Limits
 from batonpass.model.grants.permit import earlier, spell_time
 from batonpass.model.grants.scope import Scope
-from batonpass.model.grants.scope_text import read_limits, read_scope
 from batonpass.model.ledger.content import Content, new_content
 from batonpass.model.ledger.lease import Lease
 from batonpass.records.grant import WOULD_DENY
@@ -32,29 +29,7 @@ if TYPE_CHECKING:
 
 # Of a certificate whose grant has no end; whoever holds the run has it renewed.
 LONGEST_CERTIFICATE: Final = timedelta(hours=24)
-_NOTHING_ASKED: Final = ((), (), None, None, None)
 _SHORTEST_CERTIFICATE: Final = timedelta(seconds=1)
-
-
-def grant_for(
-    may: Iterable[str],
-    may_delegate: Iterable[str],
-    limits: Limits | str | None,
-    until: datetime | None,
-    max_depth: int | None,
-) -> Grant | None:
-    """Return what a caller asks for; None if it asks for no grant. Raises `InvalidValueError`."""
-    if (may, may_delegate, limits, until, max_depth) == _NOTHING_ASKED:
-        return None
-    usable, delegable = read_scope(may), read_scope(may_delegate)
-    read = read_limits(limits) if isinstance(limits, str) else limits or UNLIMITED
-    if usable or delegable:
-        return Grant(may=usable, may_delegate=delegable, limits=read, until=until, max_depth=max_depth)
-    if read != UNLIMITED or until is not None or max_depth is not None:
-        raise InvalidValueError(
-            "may", "is missing: limits=, until= and max_depth= narrow a grant; a budget limits what has none"
-        )
-    return None
 
 
 def regrant(terms: Terms) -> Grant:

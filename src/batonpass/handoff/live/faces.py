@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Self, cast
 
 from batonpass.errors import FencedError, HandoffAskedError, HandoffError, InvalidValueError, StreamClosedError
 from batonpass.handoff.approvals.decision import decide_handoff
@@ -16,7 +16,6 @@ from batonpass.handoff.calls.call_proof import prove_call
 from batonpass.handoff.calls.call_receipts import deny_call
 from batonpass.handoff.calls.unexplained import watch_by_default
 from batonpass.handoff.grants.effective_grant import effective_grant
-from batonpass.handoff.grants.terms import grant_for
 from batonpass.handoff.history.offers import Offer
 from batonpass.handoff.live.run_calls import RunCalls
 from batonpass.handoff.live.run_scope import RunScope, get_current
@@ -32,7 +31,7 @@ from batonpass.handoff.transfer import verdict as verdict_of
 from batonpass.handoff.transfer.close import close_run
 from batonpass.handoff.transfer.endorsement import endorse_in_handoff
 from batonpass.handoff.transfer.offer import offer_task
-from batonpass.handoff.transfer.offer_request import asked_for
+from batonpass.handoff.transfer.offer_request import GivenItem, asked_for
 from batonpass.handoff.transfer.result import DELIVERED, Result, learn, learn_own, read_result, take_words
 from batonpass.handoff.transfer.retry import settle_own
 from batonpass.handoff.transfer.run_items import (
@@ -50,13 +49,12 @@ from batonpass.model.base.durations import moment_after
 from batonpass.model.base.ids import AgentId, CallId, ContentId, HandoffId, SessionId
 from batonpass.model.base.label import Label, Source, named_sources
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.baton import Baton, Budget
+from batonpass.model.baton.baton import Baton
+from batonpass.model.baton.brief_request import BriefRequest
 from batonpass.model.baton.items import (
     Assumption,
     Claim,
-    Constraint,
     Decision,
-    Exclusion,
     Item,
     ItemValue,
     OpenQuestion,
@@ -64,17 +62,14 @@ from batonpass.model.baton.items import (
     Report,
     WorkItem,
 )
-from batonpass.model.bodies.body import Method, Outcome, Relation, Settlement
-from batonpass.model.bodies.reasoning import ReasoningPlace, Thought
+from batonpass.model.bodies.body import Method, Outcome, Settlement
 from batonpass.model.grants.call import Call
 from batonpass.model.grants.effective_grant import EffectiveGrant
-from batonpass.model.grants.limits import Limits
+from batonpass.model.grants.grant_request import GrantRequest, grant_asked
 from batonpass.model.ledger.lease import Lease
 from batonpass.model.ledger.run import Handoff
-from batonpass.model.policy.handoff_policy import HandoffPolicy
+from batonpass.model.policy.offer_options import Answerer, Handling
 from batonpass.signing.approver_key import Approver
-
-Answerer: TypeAlias = Callable[[str], str | None]  # a question, and what to say to it; None leaves it to others
 
 __all__ = ["LiveHandoff", "Result", "Runner", "pauses"]
 
@@ -123,13 +118,12 @@ class LiveHandoff:
     def __repr__(self) -> str:
         return f"<Handoff {self.id}>"
 
-    @property
     def state(self) -> State:
         """Return where it is now."""
-        return self.look().state
+        return self.info().state
 
-    def look(self) -> Handoff:
-        """Return the handoff as it stands now."""
+    def info(self) -> Handoff:
+        """Return the handoff as it stands now: to whom, its state, the attempt, the deadline."""
         with self._desk.store.view() as view:
             return view.get_handoff(self.id)
 
@@ -220,7 +214,7 @@ class LiveHandoff:
             time.sleep(pause)
             if (settled := self._find_settled()) is not None:
                 return settled
-        raise TimeoutError(f"{self.id} is {self.state} after {timeout}")
+        raise TimeoutError(f"{self.id} is {self.state()} after {timeout}")
 
     def ask(self, question: str, *, by: str | None = None, lease: Lease | None = None) -> None:
         """Ask whoever handed off one closed question before acting."""
@@ -375,14 +369,14 @@ class LiveHandoff:
 
     def _choose(self, runner: Runner | None) -> Runner:
         """Return who is to work on it: who was given, else who is known here for its agent."""
-        chosen = runner or self._runner or self._runners.get(self.look().to)
+        chosen = runner or self._runner or self._runners.get(self.info().to)
         if chosen is None:
-            raise InvalidValueError("runner", f"nobody here runs {self.look().to}; register it, or pass run=")
+            raise InvalidValueError("runner", f"nobody here runs {self.info().to}; register it, or pass run=")
         return chosen
 
     def _find_own(self) -> Runner | None:
         """Return who is to work on it here while somebody waits for it; None if that is not ours to do."""
-        known = self.look()
+        known = self.info()
         ours = known.carrier is Carrier.CALLER and known.state not in DELIVERED
         return (self._runner or self._runners.get(known.to)) if ours else None
 
@@ -440,7 +434,7 @@ class LiveRun(RunCalls):
         """Write items down; they travel with everything that is handed off from now on."""
         return record_items(self._desk, self._holding, items, by=by)
 
-    def say(self, text: str, *, by: str | None = None) -> tuple[HandoffId, ...]:
+    def add_intent(self, text: str, *, by: str | None = None) -> tuple[HandoffId, ...]:
         """Write down what the human says now; return the running handoffs that do not know of it."""
         return state_intent(self._desk, self._holding, text, by=by)[1]
 
@@ -505,7 +499,6 @@ class LiveRun(RunCalls):
         """
         return save_session(self._desk, self._holding)
 
-    @property
     def grant(self) -> EffectiveGrant:
         """Return what this run may do now: its permits, what is left of each limit, until when, and who granted it.
 
@@ -524,8 +517,8 @@ class LiveRun(RunCalls):
         """Return what came to it from outside, and nobody endorsed."""
         return tuple(self._holding.taint.entered)
 
-    def take_in(self, *sources: Source) -> None:
-        """Write down that content from outside reached it some other way than by a call, a baton or a result."""
+    def note_untrusted(self, *sources: Source) -> None:
+        """Record that content from outside reached this run by another way than a call, a baton or a result."""
         take_in(self._desk, self._holding, sources)
 
     def endorse(self, what: Item | Source, *, by: str, reason: str) -> None:
@@ -557,95 +550,44 @@ class LiveRun(RunCalls):
         to: str,
         task: str,
         *,
-        relation: Relation | str = Relation.LEAD_TO_WORKER,
-        carrier: Carrier | str = Carrier.CALLER,
         may: Sequence[str] = (),
-        may_delegate: Sequence[str] = (),
-        limits: Limits | str | None = None,
-        until: datetime | None = None,
-        max_depth: int | None = None,
-        rationale: str | None = None,
-        reasoning: Item | ReasoningPlace | None = None,
-        serves: str | None = None,
+        grant: GrantRequest | None = None,
         criteria: Sequence[str] = (),
-        inputs: Sequence[str] = (),
-        expects: Sequence[str] = (),
-        stop_when: Sequence[str] = (),
-        verify_by: Sequence[str] = (),
-        needs_tools: Sequence[str] = (),
-        needs_skills: Sequence[str] = (),
-        budget: Budget | None = None,
+        brief: BriefRequest | None = None,
+        items: Iterable[GivenItem] = (),
         deadline: datetime | timedelta | str | None = None,
-        role: str | None = None,
-        phase: str | None = None,
-        constraints: Iterable[Constraint | str] = (),
-        exclusions: Iterable[Exclusion | str] = (),
-        completed: Iterable[WorkItem | str] = (),
-        open_questions: Iterable[OpenQuestion | str] = (),
-        rejected_paths: Iterable[RejectedPath | str] = (),
-        decisions: Iterable[Decision | str] = (),
-        assumptions: Iterable[Assumption | str] = (),
-        claims: Iterable[Claim | str] = (),
-        none: Sequence[str] = (),
-        carry: Iterable[Item] | None = None,
-        context: str | None = None,
-        policy: HandoffPolicy | None = None,
+        carrier: Carrier | str = Carrier.CALLER,
         hold: bool = False,
-        key: str | None = None,
         run: Runner | None = None,
-        answer: Answerer | None = None,
+        handling: Handling | None = None,
     ) -> LiveHandoff:
         """Hand one task to an agent, with everything this run knows; durable when this returns.
 
-        Use what it returns as a context to work on the task right here, or `wait()` for whoever does. The same key,
-        by default the same task with the same terms, is the same handoff. `answer` is asked what the child asks.
-        `context` is free text: labelled, and scanned where a policy says so. A `policy` is applied besides the
-        relay's own and can only refuse more. `may` is what the child may use and `may_delegate` what it may pass on,
-        out of what this run may delegate; with either, the child is held to it. Raises `PolicyRefusedError` and, if
-        this run cannot give what is asked for, a `GrantError`. `reasoning` is what this run thinks at this moment: an
-        artifact, or the place of a message; where it is not said, it is this run's last message and checkpoint.
-        `deadline` is a moment, or how long it is until then: a timedelta, or a text such as "10m".
+        Use what it returns as a context to work on the task right here, or `wait()` for whoever does. The same task
+        with the same brief, items and grant is the same handoff.
+
+        `may` is what the child may use, and `grant` says more: what it may delegate, limits, an end. It is given out of
+        what this run may delegate, and the child is held to it. `criteria` say when it is done well, and `brief` says
+        whatever else there is to say about the task. `items` travel besides what this run has recorded. `deadline` is
+        a moment, or how long it is until then: a timedelta, or a text such as "10m". With `hold` somebody has to let it
+        go on. `run` works on it in this process, and `carrier="worker"` leaves it to whichever worker takes it.
+        `handling` says how it is treated: under which key and policy, what travels, who answers.
+
+        Raises `PolicyRefusedError` and, if this run cannot give what is asked for, a `GrantError`.
         """
+        now = self._desk.clock.now()
         asked = asked_for(
-            to=to,
-            task=task,
-            relation=relation,
+            to,
+            task,
+            now=now,
+            deadline=moment_after("deadline", deadline, now),
             carrier=carrier,
-            deadline=moment_after("deadline", deadline, self._desk.clock.now()),
             hold=hold,
-            key=key,
-            carry=carry,
-            context=context,
-            policy=policy,
-            grant=grant_for(may, may_delegate, limits, until, max_depth),
-            thought=Thought(place=reasoning) if isinstance(reasoning, ReasoningPlace) else None,
-            brief={
-                "may": may,
-                "rationale": rationale,
-                "reasoning": reasoning.id if isinstance(reasoning, Item) else None,
-                "serves": serves,
-                "criteria": criteria,
-                "inputs": inputs,
-                "expects": expects,
-                "stop_when": stop_when,
-                "verify_by": verify_by,
-                "needs_tools": needs_tools,
-                "needs_skills": needs_skills,
-                "budget": budget,
-                "role": role,
-                "phase": phase,
-                "none": none,
-            },
-            said={
-                Constraint: constraints,
-                Exclusion: exclusions,
-                WorkItem: completed,
-                OpenQuestion: open_questions,
-                RejectedPath: rejected_paths,
-                Decision: decisions,
-                Assumption: assumptions,
-                Claim: claims,
-            },
+            grant=grant_asked(may, grant),
+            brief=brief,
+            criteria=criteria,
+            items=items,
+            handling=handling,
         )
         offered = offer_task(self._desk, self._holding, asked)
         return LiveHandoff(
@@ -656,33 +598,61 @@ class LiveRun(RunCalls):
             parent=self._holding,
             offer=None if offered.again else offered.offer,
             runner=run,
-            answerer=answer,
+            answerer=None if handling is None else handling.answer,
         )
 
     def _open(self, holding: Holding) -> "LiveRun":
         return LiveRun(self._desk, holding, self._runners)
 
-    def report(self, result: str = "", **parts: Any) -> None:  # noqa: ANN401 - the parts of a Report
-        """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is."""
-        self.give(Report(result=result, **parts))
+    def report(
+        self,
+        result: str | Report = "",
+        *,
+        value: str | None = None,
+        completed: Iterable[WorkItem | str] = (),
+        open_questions: Iterable[OpenQuestion | str] = (),
+        rejected_paths: Iterable[RejectedPath | str] = (),
+        decisions: Iterable[Decision | str] = (),
+        assumptions: Iterable[Assumption | str] = (),
+        claims: Iterable[Claim | str] = (),
+        confidence: int | None = None,
+        none: Sequence[str] = (),
+        flags: Sequence[str] = (),
+    ) -> None:
+        """Say what comes of the task: results, what stays open, what was rejected and decided, how sure it is.
 
-    def give(self, report: Report, *, flags: Sequence[str] = ()) -> None:
-        """Say what comes of the task, as a report made elsewhere; `flags` say in codes what is wrong with it.
-
-        Raises `InvalidValueError` if its value is none.
+        Or pass a `Report` that was made elsewhere. `flags` say in codes what is wrong with it. Raises
+        `InvalidValueError`, also for a `value` that is no JSON, and for parts beside a `Report`.
         """
-        if report.value is not None:
+        parts: dict[str, Any] = {
+            "value": value,
+            "completed": completed,
+            "open_questions": open_questions,
+            "rejected_paths": rejected_paths,
+            "decisions": decisions,
+            "assumptions": assumptions,
+            "claims": claims,
+            "confidence": confidence,
+            "none": none,
+        }
+        if not isinstance(result, Report):
+            made = Report(result=result, **parts)
+        elif given := [name for name, part in parts.items() if part not in (None, ())]:
+            raise InvalidValueError("report", f"has its parts already; {', '.join(given)} cannot be said beside it")
+        else:
+            made = result
+        if made.value is not None:
             try:
-                json.loads(report.value)
+                json.loads(made.value)
             except ValueError as error:
                 raise InvalidValueError("value", f"is not JSON: {error}") from None
         found = tuple(flags)
         require_codes("flags", found)
-        self._holding.report, self._holding.flags = report, found
+        self._holding.report, self._holding.flags = made, found
 
     @property
-    def said(self) -> Report | None:
-        """Return what was reported so far."""
+    def reported(self) -> Report | None:
+        """Return what was reported so far; None if nothing was."""
         return self._holding.report
 
     def close(self, outcome: Outcome = Outcome.COMPLETED) -> None:

@@ -69,8 +69,8 @@ class RunCalls(RunFacts):
         """Refuse to go on where a limit is used up. Raises `ConstraintViolatedError` and `GrantRevokedError`."""
         require_room(self._desk, self._holding, what=what)
 
-    def counts(self, unit: Unit | str) -> bool:
-        """Return whether somebody limits this for the run: `tokens`, `spend` and so on."""
+    def is_limited(self, unit: Unit | str) -> bool:
+        """Return whether a limit counts this unit for the run: `tokens`, `spend` and so on."""
         return counts(self._holding, as_member("unit", unit, Unit))
 
     def shell(

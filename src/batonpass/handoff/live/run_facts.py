@@ -45,12 +45,7 @@ class RunFacts:
         return self._holding.working.run.attempt
 
     @property
-    def baton(self) -> Baton | None:
-        """Return what it was given; None for a root."""
-        return self._holding.baton
-
-    @property
-    def given(self) -> Baton:
+    def baton(self) -> Baton:
         """Return what it was given. Raises `InvalidValueError` for a root, which was given only its intent."""
         if self._holding.baton is None:
             raise InvalidValueError("baton", "a root has none: nobody handed it anything")

@@ -46,9 +46,9 @@ def tell_task(run: "WorkingRun") -> dict[str, Any]:
         "agent": run.agent,
         "attempt": run.attempt,
         "task": run.task,
-        "baton": None if run.baton is None else tell_baton(run.baton),
+        "baton": None if run.parent is None else tell_baton(run.baton),
         "earlier": tell_earlier(run),
-        "grant": tell_grant(run.grant),
+        "grant": tell_grant(run.grant()),
     }
 
 

@@ -24,10 +24,12 @@ from batonpass.handoff.programs.program_briefing import tell_grant, tell_value
 from batonpass.handoff.runtime.faults import code_of
 from batonpass.handoff.tools.json_values import plain, readable
 from batonpass.handoff.tools.refusal_sentences import sentence_for
+from batonpass.handoff.transfer.offer_request import ITEM_KINDS, items_by_part
 from batonpass.handoff.transfer.result import Result
 from batonpass.model.base.checks import require_code
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.baton import Budget
+from batonpass.model.baton.brief_request import BriefRequest
 from batonpass.model.baton.items import (
     Assumption,
     Claim,
@@ -42,6 +44,7 @@ from batonpass.model.baton.items import (
 )
 from batonpass.model.bodies.body import Relation
 from batonpass.model.bodies.reasoning import ReasoningPlace
+from batonpass.model.policy.offer_options import Handling
 from batonpass.wire.documents import DocumentReader
 
 if TYPE_CHECKING:
@@ -130,6 +133,10 @@ class _HandOff(Struct, frozen=True, kw_only=True):
     none: tuple[str, ...] = ()
     hold: bool = False
     key: str | None = None
+
+
+# What of it is said about the task; a program says no more of it than this.
+_BRIEF: Final = tuple(name for name in BriefRequest.__struct_fields__ if name in _HandOff.__struct_fields__)
 
 
 class _Report(Struct, frozen=True, kw_only=True):
@@ -250,7 +257,17 @@ class Serving:
         return {}
 
     def _hand_off(self, asked: _HandOff) -> object:
-        handoff = self._run.hand_off(**asdict(asked))
+        handoff = self._run.hand_off(
+            asked.to,
+            asked.task,
+            may=asked.may,
+            brief=BriefRequest(**{name: getattr(asked, name) for name in _BRIEF}),
+            items=items_by_part({name: getattr(asked, name) for name in ITEM_KINDS}),
+            deadline=asked.deadline,
+            carrier=asked.carrier,
+            hold=asked.hold,
+            handling=Handling(key=asked.key),
+        )
         result = handoff.result()
         if not result.delivered:
             # What the caller carries runs here and now, or nowhere: nobody else will ever take it.
@@ -258,12 +275,12 @@ class Serving:
         return _told(result)
 
     def _tell_grant(self, _: _AskGrant) -> object:
-        return tell_grant(self._run.grant)
+        return tell_grant(self._run.grant())
 
     def _report(self, asked: _Report) -> object:
         parts = {name: part for name, part in asdict(asked).items() if name != "value"}
         value = None if asked.value is None else json.dumps(asked.value, allow_nan=False, ensure_ascii=False)
-        self._run.give(Report(value=value, **parts))
+        self._run.report(Report(value=value, **parts))
         self.reported = True
         return {}
 

@@ -55,11 +55,15 @@ class WorkingRun(Protocol):
         ...
 
     @property
-    def baton(self) -> Baton | None:
-        """Return what it was given; None for a root."""
+    def parent(self) -> RunId | None:
+        """Return the run that handed its task on; None for a root."""
         ...
 
     @property
+    def baton(self) -> Baton:
+        """Return what it was given; a root was given nothing."""
+        ...
+
     def grant(self) -> EffectiveGrant:
         """Return what it may do now."""
         ...
@@ -70,7 +74,7 @@ class WorkingRun(Protocol):
         ...
 
     @property
-    def said(self) -> Report | None:
+    def reported(self) -> Report | None:
         """Return its report, if it has given one."""
         ...
 
@@ -105,7 +109,7 @@ class WorkingRun(Protocol):
         """Return what was kept for the next attempt."""
         ...
 
-    def give(self, report: Report) -> None:
+    def report(self, result: Report) -> None:
         """Say what comes of the task."""
         ...
 

@@ -37,8 +37,8 @@ def run_to_end(runner: Runner, run: "WorkingRun") -> None:
 
 def take_report(run: "WorkingRun", returned: object) -> None:
     """Take what a runner returned as its report, unless it has reported already."""
-    if run.said is None and returned is not None:
-        run.give(report_of(returned))
+    if run.reported is None and returned is not None:
+        run.report(report_of(returned))
 
 
 def fail_run(run: "WorkingRun", error: BaseException) -> None:

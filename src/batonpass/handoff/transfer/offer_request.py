@@ -1,28 +1,63 @@
 """From what a caller writes to what is asked for, before anybody has decided about it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
 from batonpass.errors import InvalidValueError
-from batonpass.model.base.checks import as_member, require_instance, require_text, require_utc
+from batonpass.model.base.checks import as_member, require_instance, require_text, require_utc, shorten
 from batonpass.model.base.ids import AgentId, ContentId, require_agent
 from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.baton.baton import Brief
-from batonpass.model.baton.items import Item, ItemValue
+from batonpass.model.baton.brief_request import BriefRequest
+from batonpass.model.baton.items import (
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    Exclusion,
+    ItemValue,
+    OpenQuestion,
+    RejectedPath,
+    WorkItem,
+)
 from batonpass.model.bodies.body import Relation
 from batonpass.model.bodies.reasoning import Thought
 from batonpass.model.grants.grant import Grant
+from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.model.grants.permit import spell_time
 from batonpass.model.policy.handoff_policy import HandoffPolicy
+from batonpass.model.policy.offer_options import Handling
 from batonpass.wire.canonical import encode_typed
 from batonpass.wire.documents import to_document
 
+Kind = TypeVar("Kind")
+
+GivenItem: TypeAlias = Constraint | Exclusion | WorkItem | OpenQuestion | RejectedPath | Decision | Assumption | Claim
+
+# In this order they stand in the fingerprint, in whichever order they were given. The names are those of lists of one
+# kind, as programs and models send them.
+ITEM_KINDS: Final[Mapping[str, type[GivenItem]]] = {
+    "constraints": Constraint,
+    "exclusions": Exclusion,
+    "completed": WorkItem,
+    "open_questions": OpenQuestion,
+    "rejected_paths": RejectedPath,
+    "decisions": Decision,
+    "assumptions": Assumption,
+    "claims": Claim,
+}
+_PLACES: Final = {kind: number for number, kind in enumerate(ITEM_KINDS.values())}
+_KIND_NAMES: Final = ", ".join(kind.__name__ for kind in _PLACES)
+
+
+_AS_EVER: Final = Handling()
+
 
 class OfferRequest(Struct, frozen=True, kw_only=True):
-    """What a caller asks for; `fields` says which part of it decides whether two offers are the same."""
+    """What a caller asks for; `described` says which part of it decides whether two offers are the same."""
 
     to: AgentId
     task: str
@@ -37,6 +72,7 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
     context: str | None = None  # what is said besides, as free text
     policy: HandoffPolicy | None = None  # applied besides the relay's own; it can only refuse more
     grant: Grant | None = None  # what the child is to hold
+    lasts: timedelta | None = None  # how long it was asked to hold that, if the caller said no moment
     thought: Thought | None = None  # the message it is asked for with; None: what the run knows of that
 
     def __post_init__(self) -> None:
@@ -63,64 +99,101 @@ class OfferRequest(Struct, frozen=True, kw_only=True):
         if self.context is not None:
             asked["context"] = self.context
         if self.grant is not None:
-            asked.update(_beyond_may(self.grant))
+            asked.update(_beyond_may(self.grant, self.lasts))
         # All of it was checked as it came in, item by item and text by text.
         return encode_typed(asked)
 
 
-def _beyond_may(grant: Grant) -> dict[str, object]:
+def _beyond_may(grant: Grant, lasts: timedelta | None) -> dict[str, object]:
     """Return what a grant says besides what may be used, which stands in the brief."""
     said = {
         "may delegate": list(grant.may_delegate.lines),
         "limits": str(grant.limits),
-        "until": None if grant.until is None else spell_time(grant.until),
+        # "2h" is the same whenever it is said, although it ends at another moment each time.
+        "until": f"{lasts} later" if lasts else None if grant.until is None else spell_time(grant.until),
         "max depth": grant.max_depth,
     }
     return {name: value for name, value in said.items() if value not in (None, [], "")}
 
 
 def asked_for(
-    *,
     to: str,
     task: str,
-    relation: Relation | str,
-    carrier: Carrier | str,
+    *,
+    now: datetime,
     deadline: datetime | None,
+    carrier: Carrier | str,
     hold: bool,
-    key: str | None,
-    carry: Iterable[Item] | None,
-    context: str | None,
-    policy: HandoffPolicy | None,
-    grant: Grant | None,
-    thought: Thought | None,
-    brief: Mapping[str, Any],
-    said: Mapping[type[Any], Iterable[ItemValue | str]],
+    grant: GrantRequest | None,
+    brief: BriefRequest | None,
+    criteria: Sequence[str],
+    items: Iterable[GivenItem],
+    handling: Handling | None,
 ) -> OfferRequest:
     """Return what is asked for. Raises `InvalidValueError` for the first thing that cannot be right."""
+    may = () if grant is None else grant.may
+    written = _checked("brief", brief, BriefRequest)
+    handled = _checked("handling", handling, Handling) or _AS_EVER
+    recorded = (
+        Brief(may=may, criteria=criteria)  # type: ignore[arg-type]  # it makes tuples of them
+        if written is None
+        else written.recorded(may=may, criteria=criteria)
+    )
     return OfferRequest(
         to=AgentId(to),
         task=task,
-        relation=as_member("relation", relation, Relation),
-        brief=Brief(**brief),
-        said=tuple([value for kind, given in said.items() if given != () for value in items_of(kind, given)]),
+        relation=Relation.LEAD_TO_WORKER if written is None else Relation(written.relation),
+        brief=recorded,
+        said=given_items(items),
         deadline=deadline,
         carrier=as_member("carrier", carrier, Carrier),
         hold=hold,
-        key=key,
-        carry=None if carry is None else frozenset(item.id for item in carry),
-        context=context,
-        policy=policy,
-        grant=grant,
-        thought=thought,
+        key=handled.key,
+        carry=None if handled.carry is None else frozenset(item.id for item in handled.carry),
+        context=None if written is None else written.context,
+        policy=handled.policy,
+        grant=None if grant is None else grant.at(now),
+        lasts=None if grant is None else grant.lasts,
+        thought=None if written is None else written.thought,
     )
 
 
-def items_of(kind: type[Any], given: Iterable[ItemValue | str]) -> Sequence[ItemValue]:
-    """Return items of one kind; a text alone is the shortest way to write one."""
-    if isinstance(given, str):
-        raise InvalidValueError(kind.__name__, "is one text; write a list")
-    values = [kind(value) if isinstance(value, str) else value for value in given]
-    for value in values:
-        if not isinstance(value, kind):
-            raise InvalidValueError(kind.__name__, f"{type(value).__name__} stands where a {kind.__name__} belongs")
-    return values
+def _checked(name: str, given: Kind | None, kind: type[Kind]) -> Kind | None:
+    if given is not None and not isinstance(given, kind):
+        raise InvalidValueError(name, f"{shorten(given)} is no {name.capitalize()}; write {name.capitalize()}(…)")
+    return given
+
+
+def given_items(items: Iterable[GivenItem]) -> tuple[GivenItem, ...]:
+    """Return items kind by kind, each kind in the order given. Raises `InvalidValueError` for anything else."""
+    if items == ():
+        return ()
+    listed: object = items  # whatever it really is
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise InvalidValueError("items", f"{shorten(listed)} is no list; write a list of {_KIND_NAMES}")
+    given = tuple(items)
+    for item in given:
+        _require_item(item)
+    return tuple(sorted(given, key=lambda item: _PLACES[type(item)]))
+
+
+def _require_item(item: object) -> None:
+    if isinstance(item, str):
+        raise InvalidValueError("items", f"{shorten(item)} does not say what it is; write one of {_KIND_NAMES}")
+    if type(item) not in _PLACES:
+        raise InvalidValueError("items", f"{type(item).__name__} is none of {_KIND_NAMES}")
+
+
+def items_by_part(parts: Mapping[str, Iterable[GivenItem | str]]) -> tuple[GivenItem, ...]:
+    """Return items that come in lists of one kind each; there, a text alone is the shortest way to write one."""
+    found: list[GivenItem] = []
+    for name, given in parts.items():
+        kind = ITEM_KINDS[name]
+        if isinstance(given, str):
+            raise InvalidValueError(kind.__name__, "is one text; write a list")
+        for value in given:
+            item = kind(value) if isinstance(value, str) else value
+            if not isinstance(item, kind):
+                raise InvalidValueError(kind.__name__, f"{type(item).__name__} stands where a {kind.__name__} belongs")
+            found.append(item)
+    return tuple(found)

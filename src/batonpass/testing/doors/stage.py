@@ -13,8 +13,10 @@ from batonpass.handoff.live.faces import LiveHandoff
 from batonpass.model.base.ids import CallId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.baton.baton import Budget
+from batonpass.model.baton.brief_request import BriefRequest
 from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import Body, RunStarted, ToolHeld
+from batonpass.model.grants.grant_request import GrantRequest, grant_unless_nothing
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.relay import Relay
 from batonpass.signing.runkeys import RunKeysInFiles
@@ -46,6 +48,12 @@ class Allowed:
     lasts: timedelta | None = None
     budget: Budget | None = None  # of the handoff, where there is one
     constraints: tuple[Constraint, ...] = ()
+
+    def grant(self) -> GrantRequest | None:
+        """Return it as a grant; None if nothing is granted."""
+        if not self.may and not self.may_delegate:
+            return None
+        return GrantRequest(may=self.may, may_delegate=self.may_delegate, limits=self.limits, until=self.lasts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +144,19 @@ class Stage:
     def offer(self) -> LiveHandoff:
         """Hand a task to the agent at the door, from a lead who can give what is allowed; return it to be taken."""
         allowed = self.allowed
-        until = None if allowed.lasts is None else self.clock.now() + allowed.lasts
         lead = self.relay().start(
             "Get the work done",
             by=PERSON,
             agent=LEAD,
             mode=self.mode,
-            constraints=allowed.constraints,
-            may=allowed.may,
-            may_delegate=allowed.may + allowed.may_delegate,
+            items=allowed.constraints,
+            grant=grant_unless_nothing(allowed.may, allowed.may + allowed.may_delegate),
         )
         self.handoff = lead.hand_off(
             self.agent,
             "Do your part of it",
-            rationale="Somebody has to",
-            may=allowed.may,
-            may_delegate=allowed.may_delegate,
-            limits=allowed.limits,
-            until=until,
-            budget=allowed.budget,
+            brief=BriefRequest(rationale="Somebody has to", budget=allowed.budget),
+            grant=allowed.grant(),
         )
         return self.handoff
 

@@ -136,7 +136,7 @@ def test_a_neighbour_that_was_changed_is_found(shop: Shop) -> None:
 
 def test_a_key_that_was_replaced_stays_good_for_what_it_signed(shop: Shop) -> None:
     """Rotation ends a key from there on, and not before."""
-    shop.relay.rotate()
+    shop.relay.admin.rotate()
 
     assert BlameProof(receipts=5) == shop.maker().proof
 
@@ -152,7 +152,7 @@ def test_a_run_that_went_on_under_another_key_is_signed_by_that(shop: Shop) -> N
 
 def test_a_key_that_had_ended_proves_nothing(shop: Shop) -> None:
     """What is numbered after a key's end, that key cannot have recorded."""
-    shop.relay.rotate()
+    shop.relay.admin.rotate()
     with shop.viewed() as view:
         completed = next(view.find_receipts(ReceiptQuery(kind="tool.completed")))
         late = replace(completed, position=view.last_position() + 1)

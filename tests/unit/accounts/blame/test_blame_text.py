@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from batonpass import Grant
 from batonpass.accounts.blame.blame_text import render_blame
 from batonpass.accounts.blame.blame_values import Blame, BlamedLine, BlameHop, BlameProof, HowKnown, Maker, TaskLink
 from batonpass.accounts.blame.blame_words import called, quoted, spelled, who
@@ -84,7 +85,7 @@ def test_what_a_root_may_was_granted_by_whom_it_works_for(shop: Shop) -> None:
 def test_what_nobody_asked_for_is_told_if_it_was_granted(shop: Shop) -> None:
     """A child that gets what its ceiling and its parent have in common holds a grant, also if its brief names none."""
     shop.relay.register("editor", lambda _: None, card=Card(agent=AgentId("editor"), ceiling=("write:*",)))
-    lead = shop.relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+    lead = shop.relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
     with lead.hand_off("editor", "Shout") as editor:
         editor.call(write_file, "a.py", AFTER)
 

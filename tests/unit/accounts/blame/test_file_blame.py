@@ -61,10 +61,10 @@ def test_the_humans_words_are_those_of_that_moment(shop: Shop) -> None:
     """What was said later does not explain what was done before; what a root does after it, it does."""
     lead = shop.relay.start("First", by=ANA)
     shop.edits(lead)
-    lead.say("Second")
+    lead.add_intent("Second")
     shop.edits(lead, "b.py", "b\n", task="Shout again")
     lead.call(write_file, "c.py", "c\n")
-    lead.say("Third")
+    lead.add_intent("Third")
 
     assert ["First", "Second", "Second"] == [
         maker.said.words if maker.said else None
@@ -263,7 +263,7 @@ def test_erased_words_are_said_to_be_erased(shop: Shop) -> None:
     shop.edits(lead)
     task = shop.maker().task
     assert task is not None
-    shop.relay.erase([task.ref.id], by=ANA, reason="they asked")
+    shop.relay.admin.erase([task.ref.id], by=ANA, reason="they asked")
     erased = shop.maker().task
 
     assert ("erased", True) == (erased and str(erased.found), shop.maker().proof.holds)
@@ -275,7 +275,7 @@ def test_an_erased_change_explains_nothing(shop: Shop) -> None:
     shop.edits(lead)
     with shop.viewed() as view:
         (touched,) = view.find_touches("a.py")
-    shop.relay.erase([touched.content], by=ANA, reason="they asked")
+    shop.relay.admin.erase([touched.content], by=ANA, reason="they asked")
 
     assert HowKnown.UNEXPLAINED is shop.line(2).known
 

@@ -9,6 +9,7 @@ import pytest
 from batonpass.accounts.blame import open_calls
 from batonpass.accounts.blame.blame_values import HowKnown
 from batonpass.model.base.ids import CallId
+from batonpass.relay import recording_of
 from batonpass.testing.plain_acts import plainly
 from tests.unit.accounts.shop import ANA, BEFORE, Shop, write_file
 
@@ -23,7 +24,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
 
 def _requested(shop: Shop, tool: str, **arguments: object) -> CallId:
     """Record a request whose process was killed."""
-    recording = plainly(shop.relay.recording)
+    recording = plainly(recording_of(shop.relay))
     working = recording.start("Fix it", agent="editor", by=ANA)
     return recording.request(working, tool, json.dumps(arguments))
 
@@ -83,7 +84,7 @@ def test_a_line_that_was_committed_before_is_not_of_a_later_call(shop: Shop) -> 
 
 def test_calls_that_ended_or_only_read_are_no_candidates(shop: Shop) -> None:
     """One completed, one failed; both are known not to have left this line."""
-    recording = plainly(shop.relay.recording)
+    recording = plainly(recording_of(shop.relay))
     working = recording.start("Fix it", agent="editor", by=ANA)
     done, failed = (recording.request(working, "format", json.dumps({"path": "a.py"})) for _ in range(2))
     recording.finish(working, done, "{}")

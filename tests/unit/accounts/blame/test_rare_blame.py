@@ -20,6 +20,7 @@ from batonpass.model.bodies.body import Changed, ToolCompleted, ToolRequested
 from batonpass.model.ledger.entry import Touch
 from batonpass.records.source import Source, source_of
 from batonpass.records.text import read_receipt
+from batonpass.relay import desk_of
 from batonpass.store.port import ReceiptQuery
 from tests.unit.accounts.shop import AFTER, ANA, BEFORE, NEW, OLD, Shop
 
@@ -51,7 +52,7 @@ def records(
     shop: Shop, run: LiveRun, change: FileChange, arguments: object = None, *, twist: Twist = bytes, under: str = ""
 ) -> CallId:
     """Record a change as adapters do, whatever it says."""
-    desk, working = shop.relay.desk, run._holding.working
+    desk, working = desk_of(shop.relay), run._holding.working
     call = new_call_id(shop.clock.now())
     given = json.dumps(arguments if arguments is not None else {}).encode()
     desk.recording.record(working, ToolRequested(run=run.id, call=call, tool="Edit"), (desk.json("arguments", given),))
@@ -145,7 +146,7 @@ def test_what_cannot_be_read_is_noted(shop: Shop, twist: Twist, note: str) -> No
 def test_a_source_that_cannot_be_read_is_hearsay(shop: Shop, body: bytes, expected: datetime | None) -> None:
     """It was there, so the act itself did not record it."""
     lead = shop.relay.start("Fix it", by=ANA)
-    desk = shop.relay.desk
+    desk = desk_of(shop.relay)
     source = desk.json("source", body)
     requested = ToolRequested(run=lead.id, call=new_call_id(shop.clock.now()), tool="Edit")
     desk.recording.record(lead._holding.working, requested, (source,))

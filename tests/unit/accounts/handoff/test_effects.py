@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+from batonpass import Grant
 from batonpass.accounts.blame.other_blame import blame_effect
 from batonpass.accounts.handoff.account import read_account
 from batonpass.accounts.trail.receipt_lines import tell
@@ -49,7 +50,7 @@ def relay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
 
 def editor_of(relay: Relay) -> LiveRun:
     """Return a run under a grant, with a parent that delegates it."""
-    lead = relay.start("Ship it", by=ANA, may_delegate=["call:order", "run:*", "write:src/**"])
+    lead = relay.start("Ship it", by=ANA, grant=Grant(may_delegate=["call:order", "run:*", "write:src/**"]))
     return lead.hand_off("editor", "Order", may=["call:order", "run:sh", "write:src/a.py"]).accept()
 
 
@@ -93,7 +94,7 @@ class TestBlame:
         """Erased words are said to be gone; that there was an effect, and of which kind, stays."""
         editor_of(relay).call(order, 1)
         (done,) = receipts(relay, Kind.TOOL_COMPLETED)
-        relay.erase([done.content["effect.1"].id], by=ANA, reason="asked to")
+        relay.admin.erase([done.content["effect.1"].id], by=ANA, reason="asked to")
         with relay.store.view() as view:
             blame = blame_effect(view, done.id)
 

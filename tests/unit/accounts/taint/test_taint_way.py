@@ -230,7 +230,7 @@ def test_erased_words_are_said_to_be_gone(relay: Relay) -> None:
     (before,) = ways_to(relay, last_call(relay, "shell"))
     with relay.store.view() as view:
         content = read_receipt(view.get_receipt(before.entry.receipt)).content["result"].id
-    relay.erase([content], by=ANA, reason="asked to")
+    relay.admin.erase([content], by=ANA, reason="asked to")
     (way,) = ways_to(relay, last_call(relay, "shell"))
 
     assert (True, False) == (before.readable, way.readable)

@@ -12,9 +12,10 @@ from batonpass.errors import EditedError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import ContentId, new_content_id
 from batonpass.model.base.kinds import Settlement
-from batonpass.model.baton.items import Artifact, Claim, RejectedPath, Report
+from batonpass.model.baton.items import Artifact, Claim, Constraint, RejectedPath, Report
 from batonpass.model.bodies.body import Changed, RunGap, ToolCompleted
 from batonpass.records.text import Found
+from batonpass.relay import recording_of
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import plainly
 from batonpass.wire.documents import encode_item, encode_report
@@ -36,7 +37,7 @@ def pay() -> None:
 def test_gaps_costs_and_changed_files(place: Place) -> None:
     """What could not be written, what a call cost, and how many files it changed."""
     lead = place.relay().start("x", by=ANA)
-    recording, working = place.relay().recording, lead._holding.working
+    recording, working = recording_of(place.relay()), lead._holding.working
     recording.record(working, RunGap(run=lead.id, calls=2))
     lead.call(pay)
     call = plainly(recording).request(working, "edit", "{}")
@@ -52,7 +53,7 @@ def test_gaps_costs_and_changed_files(place: Place) -> None:
 
 def test_what_others_did_to_a_handoff(place: Place) -> None:
     """Questions, refusals, another agent, a waiver and what was relaxed are told with who did it."""
-    lead = place.relay().start("x", by=ANA, constraints=["be quick"])
+    lead = place.relay().start("x", by=ANA, items=[Constraint("be quick")])
     handoff = lead.hand_off("editor", "y")
     handoff.ask("which?")
     handoff.answer("that one", by=ANA)

@@ -9,7 +9,7 @@ from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import RunId
 from batonpass.model.base.kinds import Settlement
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.items import Decision, OpenQuestion
+from batonpass.model.baton.items import Constraint, Decision, OpenQuestion
 from batonpass.model.bodies.body import HandoffInitiated, HandoffLapsed, VerificationPassed
 from batonpass.model.ledger.run import RunState
 from batonpass.records.text import Found
@@ -25,12 +25,12 @@ def place() -> Place:
 
 def test_a_run_is_told_in_the_order_of_its_stream(place: Place) -> None:
     """What the human said, what was noted, handed off, called and reported stand where they happened."""
-    lead = place.relay().start("Fix rounding", by=ANA, constraints=["never touch the API"])
+    lead = place.relay().start("Fix rounding", by=ANA, items=[Constraint("never touch the API")])
     lead.record(Decision("half-even", why="tax office"))
     lead.call(find, 3)
     with lead.hand_off("editor", "Round half-even\nand test it") as editor:
         editor.report("done")
-    lead.say("and be quick")
+    lead.add_intent("and be quick")
     lead.checkpoint([])
     lead.close()
 
@@ -63,9 +63,7 @@ def test_words_are_first_lines(place: Place) -> None:
 def test_items_that_came_with_an_offer_are_told_with_it(place: Place) -> None:
     """What a sender says besides its task is recorded by the offer itself."""
     lead = place.relay().start("Fix rounding", by=ANA)
-    handoff = lead.hand_off(
-        "editor", "Round", may=["write:src/**"], open_questions=[OpenQuestion("VAT?", blocking=True)]
-    )
+    handoff = lead.hand_off("editor", "Round", may=["write:src/**"], items=[OpenQuestion("VAT?", blocking=True)])
 
     told = place.trail(lead.id).handoffs[handoff.id]
 
@@ -201,7 +199,7 @@ def test_erased_words_are_said_to_be_erased(place: Place) -> None:
         for told in place.trail(lead.id).runs[lead.id].events
         if isinstance(told, Happened) and isinstance(told.body, HandoffInitiated)
     )
-    relay.erase([offered.words["task"].content], by=ANA, reason="they asked")
+    relay.admin.erase([offered.words["task"].content], by=ANA, reason="they asked")
 
     task = place.trail(lead.id).handoffs[handoff.id].task
 

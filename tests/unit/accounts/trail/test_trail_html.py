@@ -7,10 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 
+from batonpass import Brief
 from batonpass.accounts.trail.trail_html import render_html
 from batonpass.accounts.trail.trail_values import Trail
 from batonpass.model.base.visible import visible
-from batonpass.model.baton.items import Decision
+from batonpass.model.baton.items import Constraint, Decision, Exclusion
 from tests.unit.accounts.trees import ANA, HOSTILE, Place, break_off, fail, tried, write
 
 TAGS = frozenset(
@@ -93,10 +94,10 @@ def page_of(trail: Trail, *, calls: bool = True) -> Page:
 
 def a_tree(place: Place, words: str) -> Trail:
     """Let everybody say the same, wherever something can be said."""
-    lead = place.relay().start(words, by=ANA, constraints=[words], exclusions=[words])
+    lead = place.relay().start(words, by=ANA, items=[Constraint(words), Exclusion(words)])
     lead.record(Decision(words, why=words))
-    lead.say(words)
-    handoff = lead.hand_off("editor", words, rationale=words, hold=True)
+    lead.add_intent(words)
+    handoff = lead.hand_off("editor", words, brief=Brief(rationale=words), hold=True)
     handoff.approve(by=ANA, reason=words)
     run = handoff.accept()
     run.call(write, words, words)

@@ -14,6 +14,7 @@ from batonpass.model.base.ids import ContentId, ReceiptId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import Claim, Constraint, Decision, OpenQuestion
 from batonpass.model.bodies.body import Body, Kind, UnknownBody
+from batonpass.relay import recording_of
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import plainly
 from tests.unit.accounts.trees import (
@@ -43,7 +44,7 @@ def place() -> Place:
 def told(place: Place) -> Trail:
     """Return a tree in which a good deal happened."""
     relay = place.relay()
-    lead = relay.start("Fix rounding", by=ANA, constraints=["never touch the API"], series="quarterly")
+    lead = relay.start("Fix rounding", by=ANA, items=[Constraint("never touch the API")], series="quarterly")
     lead.record(Decision("half-even", why="tax office"), Claim("it is slow"))
     place.clock.tick()
     handoff = lead.hand_off("editor", "Round", may=["write:**", "call:*"], hold=True)
@@ -141,7 +142,7 @@ def test_a_chain_of_a_thousand_hops_is_told(place: Place) -> None:
     """Nothing recurses; from some depth on a number says how deep it is."""
     relay = place.relay()
     lead = run = relay.start("x", by=ANA)
-    recording = plainly(relay.recording)
+    recording = plainly(recording_of(relay))
     working = run._holding.working
     for hop in range(DEEP):
         working = recording.accept(recording.offer(working, f"agent-{hop}", "next"))
@@ -157,7 +158,7 @@ def test_a_chain_of_a_thousand_hops_is_told(place: Place) -> None:
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE.keys())
 def test_lines_stay_lines(place: Place, words: str) -> None:
     """Whatever was written, a line is no longer than a few of them, and stays one."""
-    lead = place.relay().start(words, by=ANA, constraints=[words])
+    lead = place.relay().start(words, by=ANA, items=[Constraint(words)])
     handoff = lead.hand_off("editor", words, hold=True)
     handoff.approve(by=ANA, reason=words)
     run = handoff.accept()

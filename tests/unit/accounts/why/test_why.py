@@ -12,6 +12,7 @@ from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import Body, ChildHead, HandoffHeld, Kind
 from batonpass.model.ledger.run import Handoff
 from batonpass.records.text import read_receipt
+from batonpass.relay import desk_of, recording_of
 from tests.unit.accounts.trees import (
     ANA,
     Place,
@@ -33,7 +34,7 @@ def place() -> Place:
 @pytest.fixture
 def lead(place: Place) -> LiveRun:
     """Return a root that is held to its grant."""
-    return place.relay().start("Find what is off", by=ANA, constraints=[SIGMA], mode=Mode.ENFORCED)
+    return place.relay().start("Find what is off", by=ANA, items=[SIGMA], mode=Mode.ENFORCED)
 
 
 ENDS = {
@@ -70,14 +71,14 @@ def test_a_handoff_that_did_not_go_on_says_who_stopped_it(place: Place) -> None:
     asked.ask("whom?")
     declined.decline("no time", by="agent:mailer-1")
     cancelled.cancel(by=ANA, reason="too late")
-    expire(place.relay().desk, expired.id)
+    expire(desk_of(place.relay()), expired.id)
     stopped.accept()
 
     def stop(known: Handoff, ended: ChildHead | None) -> Body:
         assert ended is not None
         return HandoffHeld(handoff=known.id, attempt=1, ended=ended, reason="call.held")
 
-    place.relay().recording.act(stopped.id, stop)
+    recording_of(place.relay()).act(stopped.id, stop)
     ends = [handoff.id[-4:] for handoff in (asked, declined, cancelled, expired, stopped)]
 
     assert [
@@ -183,6 +184,6 @@ def test_erased_terms_are_not_made_up(place: Place) -> None:
     with place.relay().store.view() as view:
         known = view.get_handoff(handoff.id)
         offer = read_receipt(view.get_receipt_at(StreamId(lead.id), known.seq))
-    place.relay().erase([offer.content["terms"].id], by=ANA, reason="they asked")
+    place.relay().admin.erase([offer.content["terms"].id], by=ANA, reason="they asked")
 
     assert [None, ()] == [hop.may for hop in place.why(handoff.id).hops]

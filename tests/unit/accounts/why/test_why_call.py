@@ -2,6 +2,7 @@
 
 import pytest
 
+from batonpass import Brief, Grant
 from batonpass.accounts.why.why_values import WhyVerdict
 from batonpass.handoff.live.faces import LiveHandoff, LiveRun
 from batonpass.handoff.tools.declaration import tool
@@ -11,6 +12,7 @@ from batonpass.model.baton.baton import Budget
 from batonpass.model.baton.items import Constraint
 from batonpass.model.bodies.body import Kind, ToolDenied
 from batonpass.model.ledger.content import new_content
+from batonpass.relay import recording_of
 from batonpass.testing.clock import NOON
 from tests.unit.accounts.trees import (
     ANA,
@@ -39,7 +41,7 @@ def place() -> Place:
 @pytest.fixture
 def lead(place: Place) -> LiveRun:
     """Return a root that is held to its grant."""
-    return place.relay().start("Find what is off", by=ANA, constraints=[SIGMA], mode=Mode.ENFORCED)
+    return place.relay().start("Find what is off", by=ANA, items=[SIGMA], mode=Mode.ENFORCED)
 
 
 def try_again(handoff: LiveHandoff, run: LiveRun) -> LiveRun:
@@ -50,7 +52,7 @@ def try_again(handoff: LiveHandoff, run: LiveRun) -> LiveRun:
 
 def test_a_broken_constraint_is_named_with_whoever_set_it(place: Place, lead: LiveRun) -> None:
     """The denial records a rule; which constraint it was is worked out from the arguments that were recorded."""
-    finder = lead.hand_off("finder", "Find it", may=["call:*"], may_delegate=["call:*"]).accept()
+    finder = lead.hand_off("finder", "Find it", grant=Grant(may=["call:*"], may_delegate=["call:*"])).accept()
     inner = finder.hand_off("helper", "Help", may=["call:find"]).accept()
     tried(lambda: inner.call(find, 4))
 
@@ -88,7 +90,7 @@ def test_a_constraint_of_the_run_itself_binds_it(place: Place, lead: LiveRun) ->
 
 def test_what_was_relaxed_does_not_bind(place: Place) -> None:
     """A relaxed constraint is not named; who released the run, and by what right, is an answer of its own."""
-    lead = place.relay().start("Find it", by=ANA, constraints=[SIGMA])
+    lead = place.relay().start("Find it", by=ANA, items=[SIGMA])
     (item,) = [item for item in lead.notes if isinstance(item.value, Constraint)]
     lead.relax(item, by=ANA, reason="just once")
     lead.call(find, 4)
@@ -106,7 +108,7 @@ def test_an_author_may_relax_its_own(place: Place) -> None:
     lead.relax(item, by="agent:lead", reason="too strict")
 
     before = last(place, Kind.RUN_RELAXED).answer
-    place.relay().erase([item.id], by=ANA, reason="they asked")
+    place.relay().admin.erase([item.id], by=ANA, reason="they asked")
     after = last(place, Kind.RUN_RELAXED).answer
 
     assert ("who had set it", "whose right to do so is not recorded") == (before.split(", ")[1], after.split(", ")[1])
@@ -118,7 +120,7 @@ def test_without_the_arguments_nobody_can_tell(place: Place, lead: LiveRun) -> N
     tried(lambda: finder.call(find, 4))
     (call,) = calls_of(place.trail(lead.id), finder)
     assert call.arguments is not None
-    place.relay().erase([call.arguments.content], by=ANA, reason="they asked")
+    place.relay().admin.erase([call.arguments.content], by=ANA, reason="they asked")
 
     said = "threshold <= 3 sigma does not hold: 'threshold' is 4; keep to it, or have it relaxed by whoever set it"
     assert f"denied: {said}" == last(place, Kind.TOOL_DENIED).sentence
@@ -128,7 +130,7 @@ def test_a_rule_of_a_newer_version_is_named(place: Place) -> None:
     """What this version cannot work out, it says so."""
     lead = place.relay().start("x", by=ANA)
     body = ToolDenied(run=lead.id, call=new_call_id(NOON), tool="send", rule="scope")
-    place.relay().recording.record(lead._holding.working, body)
+    recording_of(place.relay()).record(lead._holding.working, body)
 
     why = place.why(body.call)
 
@@ -140,7 +142,7 @@ def test_the_sentence_of_a_refusal_is_told(place: Place) -> None:
     lead = place.relay().start("x", by=ANA)
     body = ToolDenied(run=lead.id, call=new_call_id(NOON), tool="Bash", rule="user")
     message = new_content("message", "the user does not want it\nnow", NOON)
-    place.relay().recording.record(lead._holding.working, body, (message,))
+    recording_of(place.relay()).record(lead._holding.working, body, (message,))
 
     why = place.why(body.call)
 
@@ -224,8 +226,8 @@ def pay() -> None:
 )
 def test_a_budget_that_is_used_up(place: Place, lead: LiveRun, budget: Budget, spent: str) -> None:
     """What of it is used up is counted again, and who set it is named."""
-    handoff = lead.hand_off("buyer", "Buy", budget=budget)
-    if handoff.state == "held":
+    handoff = lead.hand_off("buyer", "Buy", brief=Brief(budget=budget))
+    if handoff.state() == "held":
         handoff.approve(by="agent:lead")  # money of its own has to be confirmed first
     run = handoff.accept()
     run.call(pay)
@@ -273,7 +275,7 @@ def test_a_call_under_a_grant_says_what_covers_it(place: Place) -> None:
 
 def test_a_call_beyond_a_grant_is_answered_in_one_line(place: Place) -> None:
     """What is held, what was tried, and who above holds it."""
-    lead = place.relay().start("Fix it", by=ANA, may_delegate=["write:**"])
+    lead = place.relay().start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
     run = lead.hand_off("editor", "Fix", may=["write:src/**"]).accept()
     tried(lambda: run.call(write, ".github/ci.yml"))
 
@@ -355,8 +357,8 @@ def test_a_call_that_waited_and_was_denied_is_denied(place: Place, lead: LiveRun
 
 def test_who_had_revoked_a_grant_is_told_with_what_it_refused(place: Place) -> None:
     """Also of a grant further up; not with what was refused before that."""
-    lead = place.relay().start("Ship it", by=ANA, may_delegate=["write:**"])
-    middle = lead.hand_off("middle", "Ship it", may_delegate=["write:a.py"])
+    lead = place.relay().start("Ship it", by=ANA, grant=Grant(may_delegate=["write:**"]))
+    middle = lead.hand_off("middle", "Ship it", grant=Grant(may_delegate=["write:a.py"]))
     above = middle.accept()
     run = above.hand_off("shipper", "Ship it", may=["write:a.py"]).accept()
     tried(lambda: run.call(write, "b.py"))

@@ -30,7 +30,7 @@ def place() -> Place:
 @pytest.fixture
 def lead(place: Place) -> LiveRun:
     """Return a root of which the same is demanded at a call and in the result."""
-    return place.relay().start("Find what is off", by=ANA, constraints=[PLANNED, OTHER, RESULT])
+    return place.relay().start("Find what is off", by=ANA, items=[PLANNED, OTHER, RESULT])
 
 
 def offered(run: LiveRun, agent: str) -> LiveHandoff:
@@ -51,7 +51,7 @@ def erase(place: Place, run: RunId, kind: Kind, name: str) -> None:
     """Erase the words under a run's first receipt of a kind."""
     with place.store.view() as view:
         stored = next(iter(view.find_receipts(ReceiptQuery(stream=StreamId(run), kind=kind))))
-    place.relay().erase([decode_receipt(stored.payload).content[name].id], by=ANA, reason="they asked")
+    place.relay().admin.erase([decode_receipt(stored.payload).content[name].id], by=ANA, reason="they asked")
 
 
 def test_who_broke_it_first_is_named_with_the_handoff(place: Place, lead: LiveRun) -> None:
@@ -110,7 +110,7 @@ def test_a_root_that_breaks_it_says_so_itself(place: Place, lead: LiveRun) -> No
 
 def test_an_enforced_result_is_not_taken(place: Place) -> None:
     """It failed, and why is what it would have broken."""
-    lead = place.relay().start("Find it", by=ANA, constraints=[RESULT], mode=Mode.ENFORCED)
+    lead = place.relay().start("Find it", by=ANA, items=[RESULT], mode=Mode.ENFORCED)
     handoff = lead.hand_off("finder", "Find", run=lambda _: {"threshold": 4})
     handoff.wait()
 
@@ -122,7 +122,7 @@ def test_an_enforced_result_is_not_taken(place: Place) -> None:
 
 def test_a_handoff_that_is_tried_again_is_judged_anew(place: Place) -> None:
     """While the next attempt is waited for, the last result is no answer; its run still says what it broke."""
-    lead = place.relay().start("Find it", by=ANA, constraints=[RESULT], mode=Mode.ENFORCED)
+    lead = place.relay().start("Find it", by=ANA, items=[RESULT], mode=Mode.ENFORCED)
     handoff = lead.hand_off("finder", "Find", run=lambda _: {"threshold": 4})
     failed = handoff.wait().run
     assert failed is not None
@@ -133,7 +133,7 @@ def test_a_handoff_that_is_tried_again_is_judged_anew(place: Place) -> None:
 
 def test_a_call_that_was_denied_is_no_result(place: Place) -> None:
     """A run that failed by a refused call broke nothing with its result, whatever it had to say."""
-    lead = place.relay().start("Find it", by=ANA, constraints=[PLANNED, RESULT], mode=Mode.ENFORCED)
+    lead = place.relay().start("Find it", by=ANA, items=[PLANNED, RESULT], mode=Mode.ENFORCED)
 
     def search(run: LiveRun) -> None:
         run.report("as good as found", value='{"threshold": 1}')
@@ -164,7 +164,7 @@ def test_who_was_released_broke_nothing(place: Place, lead: LiveRun) -> None:
 
 def test_a_constraint_binds_from_its_record_on(place: Place) -> None:
     """What a run did before somebody demanded anything was not held against it."""
-    lead = place.relay().start("Find it", by=ANA, constraints=[UNLUCKY])
+    lead = place.relay().start("Find it", by=ANA, items=[UNLUCKY])
     lead.call(find, 13)
     lead.record(PLANNED, RESULT, by=ANA)
     lead.call(find, 5)
@@ -176,7 +176,7 @@ def test_a_constraint_binds_from_its_record_on(place: Place) -> None:
 def test_what_was_found_when_it_happened_counts(place: Place) -> None:
     """A call that kept to it is not told as broken because the record only shows how its argument looked."""
     at_the_end = Constraint(key="threshold", operator=">=", value="0", binds_to="result:threshold")
-    lead = place.relay().start("Find it", by=ANA, constraints=[OTHER, at_the_end])
+    lead = place.relay().start("Find it", by=ANA, items=[OTHER, at_the_end])
     lead.call(find, 1 << 12_000)
     deliver(lead, -1)
 
@@ -211,7 +211,7 @@ def test_what_whoever_broke_it_left_open_is_told(place: Place, lead: LiveRun) ->
     run = offered(lead, "worker").accept()
     run.record(OpenQuestion("recorded"))
     run.call(find, 8)
-    with run.hand_off("helper", "Help", open_questions=["offered"]) as helper:
+    with run.hand_off("helper", "Help", items=[OpenQuestion("offered")]) as helper:
         helper.report("helped", open_questions=["of the helper"])
     run.report("found", value='{"threshold": 4}', open_questions=[f"reported {number}" for number in range(4)])
     run.close()

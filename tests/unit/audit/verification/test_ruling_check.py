@@ -24,6 +24,7 @@ from batonpass.model.bodies.body import Body, HandoffApproved, HandoffBacked, Ha
 from batonpass.model.ledger.ruling import Decided, hold_of_offer, ruling_of
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject, Tier
 from batonpass.records.hold import get_held_call
+from batonpass.relay import desk_of
 from batonpass.signing.approver_key import Approver
 from tests.unit.handoff.approvers import ANA, BEN, Desk, a_desk, an_approver, deploy
 from tests.unit.handoff.places import bodies
@@ -34,7 +35,7 @@ TWO = Policy(enforce=True, rules=(Rule(name="two", on=Subject.CALL, gate=Gate.AP
 
 def say(desk: Desk, handoff: HandoffId, body: Body) -> None:
     """Record something about a handoff, as a relay would that does not ask what it says."""
-    desk.relay.desk.recording.act(handoff, lambda *_: body)
+    desk_of(desk.relay).recording.act(handoff, lambda *_: body)
 
 
 def approval(desk: Desk, handoff: HandoffId) -> HandoffApproved:
@@ -58,7 +59,7 @@ def signed_again(desk: Desk, handoff: HandoffId, **changed: object) -> HandoffAp
             next(b for b in bodies(desk.relay, "handoff.initiated") if b.handoff == handoff), known.initiated
         )
         body = HandoffApproved(handoff=handoff, by=ANA, shown=Digest("ab" * 32), looked_ms=9)
-        proof = desk.ana.prove(ruling_of(view.info().id, hold, body, desk.relay.desk.clock.now()))
+        proof = desk.ana.prove(ruling_of(view.info().id, hold, body, desk_of(desk.relay).clock.now()))
     return replace(body, proof=proof, **changed)
 
 
@@ -90,7 +91,7 @@ def takes_it_to_another_call(desk: Desk) -> None:
     one, two = desk.held_call("prod"), desk.held_call("staging")
     desk.relay.held_call(one).approve(by=desk.ana)
     (good,) = bodies(desk.relay, "tool.approved")
-    desk.relay.desk.recording.note(replace(good, call=two, hold=None))
+    desk_of(desk.relay).recording.note(replace(good, call=two, hold=None))
 
 
 def names_the_hold_of_another(desk: Desk) -> None:
@@ -114,7 +115,7 @@ def turns_a_refusal_around(desk: Desk) -> None:
         hold, receipt = get_held_call(view, call)
         refused = ToolRefused(run=desk.lead.id, call=call, by=ANA)
         proof = desk.ana.prove(ruling_of(view.info().id, hold, refused, receipt.at))
-    desk.relay.desk.recording.note(as_other(ToolApproved, replace(refused, proof=proof)))
+    desk_of(desk.relay).recording.note(as_other(ToolApproved, replace(refused, proof=proof)))
 
 
 def decides_twice(desk: Desk) -> None:
@@ -184,7 +185,7 @@ def decides_after_the_revocation(desk: Desk) -> None:
     """Let a good signature come after its key's end."""
     handoff = desk.held_handoff().id
     good = signed_again(desk, handoff)
-    desk.relay.revoke_approver(ANA, reason="stolen")
+    desk.relay.admin.revoke_approver(ANA, reason="stolen")
     say(desk, handoff, good)
 
 
@@ -196,49 +197,49 @@ def approves_without_the_proof_that_it_takes(desk: Desk) -> None:
 
 def lets_a_call_be_made_without_the_proof_that_it_takes(desk: Desk) -> None:
     """Leave it out for a root's call."""
-    desk.relay.desk.recording.note(ToolApproved(run=desk.lead.id, call=desk.held_call(), by=ANA))
+    desk_of(desk.relay).recording.note(ToolApproved(run=desk.lead.id, call=desk.held_call(), by=ANA))
 
 
 def lets_a_service_approve(desk: Desk) -> None:
     """Record that a service let a call be made that takes a person."""
-    desk.relay.desk.gates = UNPROVEN
+    desk_of(desk.relay).gates = UNPROVEN
     call = desk.held_call()
-    desk.relay.desk.recording.note(ToolApproved(run=desk.lead.id, call=call, by=PrincipalId("service:nightly")))
+    desk_of(desk.relay).recording.note(ToolApproved(run=desk.lead.id, call=call, by=PrincipalId("service:nightly")))
 
 
 def lets_a_bot_approve(desk: Desk) -> None:
     """Record that a bot let an attempt go on that takes a person."""
-    desk.relay.desk.gates = UNPROVEN
+    desk_of(desk.relay).gates = UNPROVEN
     handoff = desk.held_attempt().id
     say(desk, handoff, HandoffApproved(handoff=handoff, by=PrincipalId("bot:deploy")))
 
 
 def lets_another_service_confirm(desk: Desk) -> None:
     """Record that a service confirmed what was not asked for in its name."""
-    desk.relay.desk.gates = replace(UNPROVEN, tiers={Tier.IRREVERSIBLE: Gate.CONFIRM})
+    desk_of(desk.relay).gates = replace(UNPROVEN, tiers={Tier.IRREVERSIBLE: Gate.CONFIRM})
     call = desk.held_call()
-    desk.relay.desk.recording.note(ToolApproved(run=desk.lead.id, call=call, by=PrincipalId("service:nightly")))
+    desk_of(desk.relay).recording.note(ToolApproved(run=desk.lead.id, call=call, by=PrincipalId("service:nightly")))
 
 
 def lets_one_of_two_be_enough(desk: Desk) -> None:
     """Record that something goes on that takes two people, with one who signed."""
-    desk.relay.desk.gates = TWO
+    desk_of(desk.relay).gates = TWO
     call = desk.held_call()
     desk.relay.held_call(call).approve(by=an_approver(desk.relay, BEN))
     (first,) = bodies(desk.relay, "tool.backed")
-    desk.relay.desk.recording.note(as_other(ToolApproved, first))
+    desk_of(desk.relay).recording.note(as_other(ToolApproved, first))
 
 
 def lets_whoever_asked_be_one_of_two(desk: Desk) -> None:
     """Record that Ana, who asked for it, is one of the two."""
-    desk.relay.desk.gates = replace(TWO, proven=False)
+    desk_of(desk.relay).gates = replace(TWO, proven=False)
     handoff = desk.held_attempt().id
     say(desk, handoff, HandoffBacked(handoff=handoff, by=ANA))
 
 
 def counts_who_was_for_an_earlier_hold(desk: Desk) -> None:
     """Count somebody who was for an earlier hold of the same handoff."""
-    desk.relay.desk.gates = TWO
+    desk_of(desk.relay).gates = TWO
     ben, eve = an_approver(desk.relay, BEN), an_approver(desk.relay, PrincipalId("user:eve"))
     handoff = desk.held_attempt()
     for by in (ben, eve):
@@ -251,7 +252,7 @@ def counts_who_was_for_an_earlier_hold(desk: Desk) -> None:
 
 def waits_for_others_where_one_is_enough(desk: Desk) -> None:
     """Record somebody as one of several where it takes one."""
-    desk.relay.desk.gates = UNPROVEN
+    desk_of(desk.relay).gates = UNPROVEN
     handoff = desk.held_attempt().id
     say(desk, handoff, HandoffBacked(handoff=handoff, by=ANA))
 
@@ -260,7 +261,7 @@ def decides_about_a_call_of_a_suspended_attempt(desk: Desk) -> None:
     """Decide about a call whose handoff waits for it."""
     desk.held_attempt()
     (held,) = bodies(desk.relay, "tool.held")
-    desk.relay.desk.recording.note(ToolRefused(run=held.run, call=held.call, by=ANA))
+    desk_of(desk.relay).recording.note(ToolRefused(run=held.run, call=held.call, by=ANA))
 
 
 def suspends_an_attempt_for_a_call_that_leaves_it_open(desk: Desk) -> None:
@@ -271,7 +272,7 @@ def suspends_an_attempt_for_a_call_that_leaves_it_open(desk: Desk) -> None:
     with pytest.raises(CallSuspendedError):
         run.call(deploy, "prod")
     (held,) = bodies(desk.relay, "tool.held")
-    desk.relay.desk.recording.act(
+    desk_of(desk.relay).recording.act(
         handoff.id,
         lambda known, ended: HandoffHeld(
             handoff=known.id, attempt=1, ended=need(ended, known), reason=held.rule, call=held.call
@@ -281,27 +282,27 @@ def suspends_an_attempt_for_a_call_that_leaves_it_open(desk: Desk) -> None:
 
 def decides_about_a_call_that_was_never_held(desk: Desk) -> None:
     """Let a call be made that nobody asked for."""
-    desk.relay.desk.recording.note(ToolRefused(run=desk.lead.id, call=CallId("call_" + "0" * 26), by=ANA))
+    desk_of(desk.relay).recording.note(ToolRefused(run=desk.lead.id, call=CallId("call_" + "0" * 26), by=ANA))
 
 
 def decides_about_a_call_of_another_run(desk: Desk) -> None:
     """Name the right call and the wrong root."""
     other = desk.relay.start("Other", by=BEN)
-    desk.relay.desk.recording.note(ToolRefused(run=other.id, call=desk.held_call(), by=ANA))
+    desk_of(desk.relay).recording.note(ToolRefused(run=other.id, call=desk.held_call(), by=ANA))
 
 
 def enrols_the_key_of_a_run(desk: Desk) -> None:
     """Let the root key say that a run's key is a person's."""
     signer, _ = desk.relay._run_keys.get(desk.lead.id)
     ledger, identity = desk.relay._membership.join()
-    enrolment = Enrolment(desk.store, ledger, identity, desk.relay.desk.clock)
+    enrolment = Enrolment(desk.store, ledger, identity, desk_of(desk.relay).clock)
     enrolment.enroll_approver(BEN, signer.public_key, root=desk.relay._membership.root())
 
 
 def revokes_the_key_of_another(desk: Desk) -> None:
     """Revoke Ana's key in Ben's name."""
     ledger, identity = desk.relay._membership.join()
-    enrolment = Enrolment(desk.store, ledger, identity, desk.relay.desk.clock)
+    enrolment = Enrolment(desk.store, ledger, identity, desk_of(desk.relay).clock)
     root = desk.relay._membership.root()
     enrolment.revoke_approver(BEN, desk.ana.signer.public_key, reason="no", root=root)
 
@@ -310,7 +311,7 @@ def waits_for_a_call_that_was_not_held(desk: Desk) -> None:
     """Let an attempt stop before a call of which its run says nothing."""
     handoff = desk.lead.hand_off("shipper", "Ship it")
     handoff.accept()
-    desk.relay.desk.recording.act(
+    desk_of(desk.relay).recording.act(
         handoff.id,
         lambda known, ended: HandoffHeld(
             handoff=known.id, attempt=1, ended=need(ended, known), reason="made.up", call=CallId("call_" + "0" * 26)
@@ -409,6 +410,6 @@ def test_a_bundle_carries_its_proofs_and_bears_decisions_about_other_trees() -> 
     desk.relay.held_call(call).approve(by=desk.ana)
     other = desk.relay.start("Other", by=BEN)
     for root in (desk.lead.id, other.id):
-        evidence = verify_bundle(list(desk.relay.export(root)))
+        evidence = verify_bundle(list(desk.relay.admin.export(root)))
 
         assert 0 < evidence.signatures

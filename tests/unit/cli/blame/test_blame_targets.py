@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass import Relay, tool
+from batonpass import Grant, Relay, tool
 from tests.attribution.repository import git
 from tests.unit.accounts.shop import AFTER, ANA, write_file
 from tests.unit.cli.desk import Desk
@@ -214,10 +214,10 @@ def test_forty_lines_are_enough_for_whatever_there_is(desk: Desk) -> None:
     """Long words, many hops with their reasons, a long grant, a long change and many texts; the way keeps its end."""
     everything = ["read:**", "write:**", "call:**"]
     with desk.relay() as relay:
-        run = relay.start("Fix it\n" * 50, by=ANA, may=everything, may_delegate=everything)
+        run = relay.start("Fix it\n" * 50, by=ANA, grant=Grant(may=everything, may_delegate=everything))
         for number in range(5):
             run.note_message({"role": "assistant", "content": "I hand it on"}, number=number + 1)
-            run = run.hand_off(f"agent-{number}", TASK, may=everything, may_delegate=everything).accept()
+            run = run.hand_off(f"agent-{number}", TASK, grant=Grant(may=everything, may_delegate=everything)).accept()
             run.call(read_page, number)
         run.call(ruled, "deep.txt", "".join(f"fetch http://host{number}.example\n" for number in range(20)))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Grant
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import AgentId
@@ -41,7 +42,9 @@ def relay(desk: Desk) -> Iterator[Relay]:
 def lead(relay: Relay) -> LiveRun:
     """Return a lead of whose grant something is used by an editor, who has its own limit."""
     lead = relay.start(
-        "Fix it", by=ANA, may=["read:**"], may_delegate=["read:**", "write:src/**; at most 20 calls"], limits=LIMITS
+        "Fix it",
+        by=ANA,
+        grant=Grant(may=["read:**"], may_delegate=["read:**", "write:src/**; at most 20 calls"], limits=LIMITS),
     )
     editor = lead.hand_off("editor", "Edit", may=["write:src/*; at most 3 calls"]).accept()
     write = tool("write", target="path", cost=lambda _: 1)(lambda path: path)
@@ -105,7 +108,9 @@ class TestShow:
         clock = FrozenClock()
         with Relay(relay.store, home=desk.ledger.parent, clock=clock) as earlier:
             until = NOON + timedelta(hours=1)
-            run = earlier.start("Fix it", by=ANA, may=["read:**"], limits="at most 60 seconds", until=until)
+            run = earlier.start(
+                "Fix it", by=ANA, grant=Grant(may=["read:**"], limits="at most 60 seconds", until=until)
+            )
             shown = desk.words("grant", "show", run.id)
 
         assert (True, True) == (" · ended\n" in shown, "\n  until         20" in shown)
@@ -131,7 +136,7 @@ class TestShow:
 
     def test_a_grant_that_is_only_tried_out_says_so(self, desk: Desk, relay: Relay) -> None:
         """Nobody who reads it thinks that it holds anybody."""
-        lead = relay.start("Look", by=ANA, may_delegate=["write:**"], mode="observed")
+        lead = relay.start("Look", by=ANA, grant=Grant(may_delegate=["write:**"]), mode="observed")
         lead.hand_off("editor", "Edit", may=["write:src/**"])
 
         assert desk.words("grant", "show", "editor").endswith(

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from batonpass import Constraint
 from batonpass.cli.handoff import approval as handoff_deciding
 from batonpass.errors import CallDeniedError, CallSuspendedError
 from batonpass.handoff.live.faces import LiveRun
@@ -37,7 +38,7 @@ def relay(desk: Desk) -> Iterator[Relay]:
 
 @pytest.fixture
 def lead(relay: Relay) -> LiveRun:
-    return relay.start("Fix", by="user:ana", constraints=["never on Fridays"])
+    return relay.start("Fix", by="user:ana", items=[Constraint("never on Fridays")])
 
 
 def test_an_approval_is_unproven(desk: Desk, lead: LiveRun) -> None:
@@ -71,7 +72,7 @@ def test_a_person_may_say_no(desk: Desk, lead: LiveRun, monkeypatch: pytest.Monk
     handoff = lead.hand_off("mailer", "Tell everybody", hold=True)
     monkeypatch.setattr(handoff_deciding, "can_be_asked", lambda: True)
 
-    assert (130, State.HELD) == (desk.run("handoff", "approve", "mailer", typed="n\n").exit_code, handoff.state)
+    assert (130, State.HELD) == (desk.run("handoff", "approve", "mailer", typed="n\n").exit_code, handoff.state())
 
 
 def test_a_denial_says_why(desk: Desk, lead: LiveRun) -> None:
@@ -193,7 +194,7 @@ def test_an_approval_that_takes_a_proof_is_refused_without_one(desk: Desk, relay
         done = desk.run("handoff", "approve", "mailer", *more)
         assert (1, True) == (done.exit_code, "batonpass approver add user:tess" in done.output)
 
-    assert State.HELD is relay.handoff(handoff.id).state
+    assert State.HELD is relay.handoff(handoff.id).state()
     assert 0 == desk.run("handoff", "deny", "mailer", "--reason", "no").exit_code
 
 
@@ -203,7 +204,7 @@ def test_what_cannot_be_shown_is_not_asked(desk: Desk, lead: LiveRun, monkeypatc
     monkeypatch.setattr(handoff_deciding, "is_person", lambda: True)
     done = desk.run("handoff", "approve", "mailer", typed="y\n")
 
-    assert (2, True, State.HELD) == (done.exit_code, "the output is no terminal" in done.stderr, handoff.state)
+    assert (2, True, State.HELD) == (done.exit_code, "the output is no terminal" in done.stderr, handoff.state())
 
 
 def test_a_held_call_of_an_attempt_that_stays_open_is_decided_like_a_root_s(desk: Desk, lead: LiveRun) -> None:

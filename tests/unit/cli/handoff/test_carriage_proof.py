@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Handling
 from batonpass.audit.carriage import prove_carriage
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.runtime.run_state import MOST_CARRIED
 from batonpass.handoff.transfer.attempt_receipts import Acceptance
 from batonpass.model.base.ids import AgentId, Digest, new_handoff_id
 from batonpass.model.base.lifecycle import Carrier, State
-from batonpass.model.baton.items import Decision
+from batonpass.model.baton.items import Constraint, Decision, Exclusion
 from batonpass.model.bodies.body import HandoffInitiated, Part
 from batonpass.model.ledger.content import new_content
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.clock import NOON
 from batonpass.testing.plain_acts import plainly
 from tests.unit.cli.desk import Desk, record_in
@@ -35,7 +36,7 @@ def relay(desk: Desk) -> Iterator[Relay]:
 
 def descend(relay: Relay, *, hops: int) -> LiveRun:
     """Hand off from one to the next, the last time to an editor; return the lead."""
-    lead = relay.start("Fix\nplease", by="user:ana", constraints=["never touch the API"], exclusions=["payroll"])
+    lead = relay.start("Fix\nplease", by="user:ana", items=[Constraint("never touch the API"), Exclusion("payroll")])
     run = lead
     for hop in range(1, hops):
         run = run.hand_off(f"agent-{hop}", "further").accept()
@@ -56,7 +57,7 @@ def forge_loss(relay: Relay, run: LiveRun) -> None:
         state=State.OFFERED,
         carries=tuple(item for item in carried if item.part is not Part.CONSTRAINT),
     )
-    relay.recording.record(run._holding.working, body, (new_content("task", "forged", NOON),))
+    recording_of(relay).record(run._holding.working, body, (new_content("task", "forged", NOON),))
 
 
 def proof(desk: Desk) -> list[str]:
@@ -89,7 +90,7 @@ def test_items_are_listed_with_their_words(desk: Desk, relay: Relay) -> None:
 
 def test_a_lost_constraint_is_named(desk: Desk, relay: Relay) -> None:
     """An offer that drops a constraint exits with 1, and says what was lost where."""
-    lead = relay.start("Fix", by="user:ana", constraints=["never touch the API"])
+    lead = relay.start("Fix", by="user:ana", items=[Constraint("never touch the API")])
     forge_loss(relay, lead.hand_off("planner", "Plan").accept())
     done = desk.run("handoff", "show", "editor", "--proof")
     lines = done.stdout.splitlines()
@@ -104,7 +105,7 @@ def test_a_lost_constraint_is_named(desk: Desk, relay: Relay) -> None:
 
 def test_programs_get_the_finding(desk: Desk, relay: Relay) -> None:
     """JSON says whether it is whole, each hop with all its items, and each finding with its receipt."""
-    lead = relay.start("Fix", by="user:ana", constraints=["never touch the API"])
+    lead = relay.start("Fix", by="user:ana", items=[Constraint("never touch the API")])
     forge_loss(relay, lead.hand_off("planner", "Plan").accept())
     done = desk.run("handoff", "show", "editor", "--proof", "--json")
     answer = desk.answer("handoff", "show", "editor", "--proof")
@@ -123,7 +124,7 @@ def test_programs_get_the_finding(desk: Desk, relay: Relay) -> None:
 def test_a_baton_that_nobody_signed_for_is_named(desk: Desk, relay: Relay) -> None:
     """A receiver that accepted something else is a finding of its own."""
     handoff = relay.start("Fix", by="user:ana").hand_off("editor", "Edit")
-    plainly(relay.recording).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
+    plainly(recording_of(relay)).accept(handoff.id, acceptance=Acceptance(baton=Digest("0" * 64)))
     done = desk.run("handoff", "show", "editor", "--proof")
 
     assert (1, True) == (done.exit_code, "editor accepted another baton than was offered at hop 1" in done.stdout)
@@ -138,16 +139,16 @@ def test_a_handoff_without_its_intent_is_not_whole(tmp_path: Path) -> None:
 
 def test_what_was_added_relaxed_and_said_later_is_shown(desk: Desk, relay: Relay) -> None:
     """Everything that differs from hop to hop says where, and by whom."""
-    lead = relay.start("Fix", by="user:ana", constraints=["never touch the API"])
-    planner = lead.hand_off("planner", "Plan", constraints=["below 100 lines"]).accept()
-    lead.say("Credit notes too")
+    lead = relay.start("Fix", by="user:ana", items=[Constraint("never touch the API")])
+    planner = lead.hand_off("planner", "Plan", items=[Constraint("below 100 lines")]).accept()
+    lead.add_intent("Credit notes too")
     planner.relax(
         next(item for item in planner.notes if item.by == "user:ana" and item.part is Part.CONSTRAINT),
         by="user:ana",
         reason="it is ours now",
     )
     planner.hand_off("editor", "Edit")
-    lead.say("And quickly")
+    lead.add_intent("And quickly")
     lines = proof(desk)
 
     assert ("+1 constraint", "+1 statement -1 constraint relaxed") == (
@@ -187,10 +188,10 @@ def test_a_very_long_way_fits_the_screen(desk: Desk, relay: Relay) -> None:
 
 def test_what_was_left_behind_is_named(desk: Desk, relay: Relay) -> None:
     """A decision and a file that a caller chose not to carry: what binds arrived, and whole is not said."""
-    lead = relay.start("Fix", by="user:ana", constraints=["never touch the API"])
+    lead = relay.start("Fix", by="user:ana", items=[Constraint("never touch the API")])
     lead.record(Decision("round half-even", why="tax office"))
     lead.attach("rates.csv", b"1,2")
-    lead.hand_off("editor", "Edit", carry=[]).accept().hand_off("below", "Further")
+    lead.hand_off("editor", "Edit", handling=Handling(carry=[])).accept().hand_off("below", "Further")
     done = desk.run("handoff", "show", "editor", "--proof")
     facts = desk.answer("handoff", "show", "below", "--proof")
     left = [line for line in done.stdout.splitlines() if line.startswith("left behind at hop 1: ")]
@@ -210,7 +211,7 @@ def test_a_middleman_who_leaves_something_is_named(desk: Desk, relay: Relay) -> 
     lead = relay.start("Fix", by="user:ana")
     lead.record(Decision("round half-even", why="tax office"))
     middle = lead.hand_off("middle", "Pass it on").accept()
-    middle.hand_off("editor", "Edit", carry=[])
+    middle.hand_off("editor", "Edit", handling=Handling(carry=[]))
     facts = desk.answer("handoff", "show", "editor", "--proof")
 
     assert [("decision", 2, middle.id)] == [(each["part"], each["hop"], each["by"]) for each in facts["left"]]

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief, Grant
 from batonpass.audit.meant_ids import get_handoff
 from batonpass.errors import AmbiguousIdError, NotFoundError
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.baton.items import OpenQuestion
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 from tests.unit.cli.desk import Desk, record_in
 from tests.unit.cli.handoffs import a_desk, leave_in_doubt, look_at_screen, read_file, send_mail, tell, write_file
@@ -234,7 +235,7 @@ def test_a_close_out_shows_the_report_and_that_nobody_verified(desk: Desk, relay
 def test_verdicts_are_shown_with_who_and_how(desk: Desk, relay: Relay) -> None:
     """A verification, one that was repeated later, and the exit codes."""
     lead = relay.start("Fix", by="user:ana")
-    handoff = lead.hand_off("editor", "Edit", none=["rationale"])
+    handoff = lead.hand_off("editor", "Edit", brief=Brief(none=["rationale"]))
     with handoff as editor:
         editor.report("done")
     handoff.verify(by="user:ana", command=["true"])
@@ -267,8 +268,8 @@ def test_a_late_outcome_is_evidence(desk: Desk, relay: Relay) -> None:
 def test_a_lapsed_attempt_and_a_worker_are_shown(desk: Desk, relay: Relay) -> None:
     """Who carries a handoff, and that a worker was gone, is said."""
     handoff = relay.start("Fix", by="user:ana").hand_off("editor", "Edit", carrier=Carrier.WORKER)
-    plainly(relay.recording).accept(handoff.id)
-    plainly(relay.recording).lapse(handoff.id)
+    plainly(recording_of(relay)).accept(handoff.id)
+    plainly(recording_of(relay)).lapse(handoff.id)
     shown = desk.words("handoff", "show", "editor")
 
     assert ["carried by a worker · lead-to-worker · observed"] == section(shown, "how")
@@ -319,7 +320,7 @@ def test_a_handoff_of_the_lowest_level_is_shown_too(tmp_path: Path) -> None:
 def test_erased_words_show_as_erased(desk: Desk, relay: Relay) -> None:
     """Task, report and arguments that were erased leave the screen whole."""
     lead = relay.start("Fix", by="user:ana")
-    with lead.hand_off("editor", "Edit", rationale="because") as editor:
+    with lead.hand_off("editor", "Edit", brief=Brief(rationale="because")) as editor:
         editor.call(write_file, "src/a.py", "x")
         editor.report("done")
     lead.close()
@@ -371,7 +372,7 @@ def test_what_is_not_there_is_no(desk: Desk, relay: Relay) -> None:
 def test_what_was_granted_is_set_against_what_was_used(desk: Desk, relay: Relay) -> None:
     """Once it is over: the least that would have done, what was never used, and who was asked for it by whom."""
     write = tool("write_file", target="path")(lambda path: path)
-    lead = relay.start("Fix it", by="user:ana", may_delegate=["write:src/**", "read:**"])
+    lead = relay.start("Fix it", by="user:ana", grant=Grant(may_delegate=["write:src/**", "read:**"]))
     with lead.hand_off("editor", "Edit", may=["write:src/**", "read:**"]) as editor:
         editor.call(write, "src/a.py")
         editor.call(write, "src/a.py")

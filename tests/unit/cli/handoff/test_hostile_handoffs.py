@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.cli.output.sheet import Sheet, quoted, shorten
 from batonpass.cli.output.terminal import width
-from batonpass.model.baton.items import OpenQuestion
+from batonpass.model.baton.items import Constraint, Exclusion, OpenQuestion
 from batonpass.relay import Relay
 from tests.unit.cli.desk import Desk
 from tests.unit.cli.handoffs import a_desk, look_at_screen, send_mail
@@ -51,14 +52,12 @@ def obeyed(text: str) -> list[str]:
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE.keys())
 def test_one_screen_whatever_was_written(desk: Desk, relay: Relay, words: str) -> None:
     """Task, reasons, report, questions and arguments cannot break the screen, nor grow beyond it."""
-    lead = relay.start(words, by="user:ana", constraints=[words], exclusions=[words])
+    lead = relay.start(words, by="user:ana", items=[Constraint(words), Exclusion(words)])
     handoff = lead.hand_off(
         "editor",
         words,
-        rationale=words,
-        serves=words,
-        open_questions=[words] * 9,
-        verify_by=["true", words],
+        brief=Brief(rationale=words, serves=words, verify_by=["true", words]),
+        items=[OpenQuestion(words)] * 9,
     )
     handoff.ask(words[:5_000])
     handoff.answer(words, by="user:ana")

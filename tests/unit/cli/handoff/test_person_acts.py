@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.cli.handoff import person_acts
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.lifecycle import Carrier, State
@@ -31,7 +32,7 @@ def lead(relay: Relay) -> LiveRun:
 
 
 def delivered(lead: LiveRun, *, verify_by: tuple[str, ...] = ()) -> None:
-    with lead.hand_off("editor", "Edit", verify_by=verify_by) as editor:
+    with lead.hand_off("editor", "Edit", brief=Brief(verify_by=verify_by)) as editor:
         editor.report("done")
 
 
@@ -160,7 +161,7 @@ def test_another_agent_gets_the_same_baton(desk: Desk, relay: Relay) -> None:
     told = tell(relay)
     done = desk.run("handoff", "replace", "drafter", "expert", "--reason", "it knows better", "--skip", "send_mail")
 
-    assert ("expert", State.OFFERED) == (told.drafter.look().to, told.drafter.state)
+    assert ("expert", State.OFFERED) == (told.drafter.info().to, told.drafter.state())
     assert re.fullmatch(r"expert only · kept 2 calls, \S+\n", done.stdout)
 
 
@@ -225,7 +226,7 @@ def test_without_a_command_somebody_has_to_judge(desk: Desk, lead: LiveRun) -> N
 
 def test_no_command_runs_for_nothing(desk: Desk, lead: LiveRun, tmp_path: Path) -> None:
     """A command is not run on a handoff that delivered nothing."""
-    lead.hand_off("editor", "Edit", verify_by=["touch", str(tmp_path / "ran")])
+    lead.hand_off("editor", "Edit", brief=Brief(verify_by=["touch", str(tmp_path / "ran")]))
     done = desk.run("handoff", "verify", "editor", "--yes")
 
     assert (1, False) == (done.exit_code, (tmp_path / "ran").exists())
@@ -285,7 +286,7 @@ def test_whatever_waits_can_be_withdrawn(
         handoff.ask(question)
     done = desk.run("handoff", "cancel", "editor", "--reason", "enough")
 
-    assert (0, expected) == (done.exit_code, handoff.state)
+    assert (0, expected) == (done.exit_code, handoff.state())
 
 
 def test_withdrawing_reaches_the_children(desk: Desk, lead: LiveRun) -> None:
@@ -293,7 +294,7 @@ def test_withdrawing_reaches_the_children(desk: Desk, lead: LiveRun) -> None:
     child = lead.hand_off("editor", "Edit").accept().hand_off("helper", "Help")
     desk.words("handoff", "cancel", "editor", "--reason", "enough")
 
-    assert State.CANCELLED == child.state
+    assert State.CANCELLED == child.state()
 
 
 def test_a_person_may_decline_for_an_agent(desk: Desk, lead: LiveRun) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from batonpass import Grant
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.bodies.body import Kind
 from batonpass.relay import Relay
@@ -43,7 +44,7 @@ def scope(desk: Desk, agent: str = "editor") -> Any:  # noqa: ANN401 - a documen
 
 def test_each_call_says_by_which_permit_it_was_made(desk: Desk, relay: Relay) -> None:
     """Two permits that let calls be made are told apart; the one that let none be made is unused."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["*:**"])
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["*:**"]))
     with lead.hand_off("editor", "Edit", may=["write:src/**", "write:docs/**; at most 2 calls", "read:**"]) as editor:
         for path in ("src/a.py", "docs/a.md", "docs/a.md"):
             editor.call(write, path)
@@ -62,7 +63,7 @@ def test_each_call_says_by_which_permit_it_was_made(desk: Desk, relay: Relay) ->
 
 def test_what_goes_beyond_a_grant_that_is_tried_out_is_marked(desk: Desk, relay: Relay) -> None:
     """Its offer says why it would have been refused, its calls which of them would have been; enough covers all."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"], mode="observed")
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]), mode="observed")
     with lead.hand_off("editor", "Edit", may=["write:**"]) as editor:
         editor.call(write, "src/a.py")
         editor.call(write, "b.py")
@@ -85,7 +86,7 @@ def test_what_goes_beyond_a_grant_that_is_tried_out_is_marked(desk: Desk, relay:
 
 def test_who_was_given_nothing_is_told_against_all_that_could_have_been_given(desk: Desk, relay: Relay) -> None:
     """There are no terms, and yet it says what of its calls went beyond, and why that was tried at all."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"], mode="observed")
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]), mode="observed")
     with lead.hand_off("editor", "Edit") as editor:
         editor.call(write, "b.py")
 
@@ -101,7 +102,7 @@ def test_who_was_given_nothing_is_told_against_all_that_could_have_been_given(de
 
 def test_what_an_earlier_attempt_did_counts_as_used(desk: Desk, relay: Relay) -> None:
     """The next attempt keeps what is finished and says nothing of it: both together are what was used."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
     handoff = lead.hand_off("editor", "Edit", may=["write:src/**", "write:docs/**"])
     first = handoff.accept()
     first.call(write, "src/a.py")
@@ -116,7 +117,7 @@ def test_what_an_earlier_attempt_did_counts_as_used(desk: Desk, relay: Relay) ->
 
 def test_what_no_permit_can_name_is_said_and_not_left_out(desk: Desk, relay: Relay) -> None:
     """A name that others read differently, a pattern, and one that mixes alphabets stand in no grant."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"], mode="observed")
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]), mode="observed")
     with lead.hand_off("editor", "Edit", may=["write:src/**"]) as editor:
         for path in ("src/a\u202eb", "b*", "sr\u0441/a.py"):
             editor.call(write, path)
@@ -130,7 +131,7 @@ def test_what_no_permit_can_name_is_said_and_not_left_out(desk: Desk, relay: Rel
 @pytest.mark.slow
 def test_more_places_than_a_grant_holds_are_not_nothing(desk: Desk, relay: Relay) -> None:
     """Three hundred files at the top have no directory that could stand for them: as many as fit, and the rest."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:*"])
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:*"]))
     with lead.hand_off("editor", "Edit", may=["write:*"]) as editor:
         for number in range(300):
             editor.call(write, f"f{number}")
@@ -143,12 +144,12 @@ def test_more_places_than_a_grant_holds_are_not_nothing(desk: Desk, relay: Relay
 
 def test_a_permit_whose_words_were_erased_is_not_made_up(desk: Desk, relay: Relay) -> None:
     """The call stays, and no permit is named for it."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
     with lead.hand_off("editor", "Edit", may=["write:src/**"]) as editor:
         editor.call(write, "src/a.py")
     call = desk.answer("handoff", "show", "editor")["scope"]["used"][0]
     (requested,) = receipts(relay, Kind.TOOL_REQUESTED)
-    relay.erase([requested.content["permit"].id], by=ANA, reason="asked to")
+    relay.admin.erase([requested.content["permit"].id], by=ANA, reason="asked to")
 
     assert "write:src/**" == call["permit"]
     assert ["write_file src/a.py"] == shown(desk)[0]
@@ -158,7 +159,9 @@ def test_a_permit_whose_words_were_erased_is_not_made_up(desk: Desk, relay: Rela
 def test_who_gave_a_grant_is_the_same_everywhere(desk: Desk, relay: Relay) -> None:
     """A run without a grant begins one for its principal; with one, it gives of its own."""
     planner = relay.start("Plan it", by=ANA, agent="planner")
-    editor = planner.hand_off("editor", "Edit", may=["write:src/**"], may_delegate=["write:src/**"]).accept()
+    editor = planner.hand_off(
+        "editor", "Edit", grant=Grant(may=["write:src/**"], may_delegate=["write:src/**"])
+    ).accept()
     editor.hand_off("helper", "Help", may=["write:src/a.py"]).accept()
     told = {
         name: [

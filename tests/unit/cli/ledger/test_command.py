@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from batonpass.model.base.ids import AgentId
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 from tests.unit.cli.desk import ANA, Desk
 
@@ -40,7 +40,7 @@ def test_a_seal_is_printed_and_checked(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "seal").write_text(done.stdout, encoding="utf-8")
     desk.run("ledger", "seal", "-o", str(tmp_path / "again"))
     with desk.relay() as relay:
-        relay.recording.start("Look", agent=AgentId("scout"), by=ANA)
+        recording_of(relay).start("Look", agent=AgentId("scout"), by=ANA)
     seals = ["--seal", str(tmp_path / "seal"), "--seal", str(tmp_path / "again")]
 
     assert (done.stdout, "sealed 10 receipts") == (
@@ -54,7 +54,7 @@ def test_verification_goes_on_from_a_seal(desk: Desk, tmp_path: Path) -> None:
     """From the latest, from one by its size, or from one in a file; it is said what was not verified again."""
     (tmp_path / "seal").write_text(desk.words("ledger", "seal"), encoding="utf-8")
     with desk.relay() as relay:
-        relay.recording.start("Look", agent=AgentId("scout"), by=ANA)
+        recording_of(relay).start("Look", agent=AgentId("scout"), by=ANA)
     ways = [("--since-seal",), ("--since-seal", "10"), ("--since-seal", str(tmp_path / "seal"))]
     lines = [desk.words("ledger", "verify", *words).splitlines() for words in ways]
 
@@ -119,7 +119,7 @@ def test_words_in_files_are_counted(desk: Desk) -> None:
     """A body that is too large for a row is a file, and takes room as any other."""
     before = desk.answer("ledger", "stats")
     with desk.relay() as relay:
-        recording = plainly(relay.recording)
+        recording = plainly(recording_of(relay))
         run = recording.start("Look", agent=AgentId("scout"), by=ANA)
         recording.finish(run, recording.request(run, "read", "{}"), "x" * 3_000_000)
     after = desk.answer("ledger", "stats")
@@ -248,7 +248,7 @@ def test_stats_say_how_much_there_is(desk: Desk) -> None:
     desk.run("ledger", "seal")
     sealed = desk.words("ledger", "stats")
     with desk.relay() as relay:
-        relay.recording.start("Look", agent=AgentId("scout"), by=ANA)
+        recording_of(relay).start("Look", agent=AgentId("scout"), by=ANA)
     grown = desk.words("ledger", "stats")
 
     lines = [next(line for line in text.splitlines() if line.startswith("sealed")) for text in (before, sealed, grown)]

@@ -11,7 +11,7 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.ledger.act_receipts import Recording
 from batonpass.model.base.lifecycle import Carrier
 from batonpass.model.baton.items import Assumption, Claim, Constraint, Decision, Exclusion, OpenQuestion
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from tests.unit.accounts.trees import HOSTILE
 from tests.unit.cli.desk import ANA, Desk
 from tests.unit.cli.handoff.test_hostile_handoffs import obeyed
@@ -46,7 +46,7 @@ def pull_sales() -> int:
 @pytest.fixture
 def first(relay: Relay) -> LiveRun:
     """Return a root with everything in it that a session can leave."""
-    lead = relay.start("The first quarter", by=ANA, series="quarterly", constraints=[limit("3")], exclusions=["api"])
+    lead = relay.start("The first quarter", by=ANA, series="quarterly", items=[limit("3"), Exclusion("api")])
     lead.record(
         Decision("flag outliers", why="v", conditions=("constraint:threshold <= 3", "as long as Ana is happy")),
         Decision("use the old rates", why="w", conditions=("until 2020-01-01",)),
@@ -71,7 +71,7 @@ class TestList:
 
     def test_there_are_none_yet(self, desk: Desk, relay: Relay) -> None:
         """That is no error, and is said on stderr."""
-        assert isinstance(relay.recording, Recording)  # it founds the ledger
+        assert isinstance(recording_of(relay), Recording)  # it founds the ledger
         done = desk.run("session", "list")
 
         assert (0, "", "no sessions yet\n") == (done.exit_code, done.stdout, done.stderr)
@@ -164,7 +164,7 @@ class TestDiff:
 
     def test_it_is_told_in_words(self, desk: Desk, first: LiveRun, relay: Relay) -> None:
         """Decisions, thresholds, questions and outputs, each with what it was."""
-        second = relay.start("The second quarter", by=ANA, series="quarterly", constraints=[limit("4")])
+        second = relay.start("The second quarter", by=ANA, series="quarterly", items=[limit("4")])
         second.record(OpenQuestion("and south?"), Decision("round half-even", why="tax office"))
         lines = desk.words("session", "diff", "quarterly").splitlines()
 
@@ -194,14 +194,14 @@ class TestDiff:
 
     def test_the_first_time_has_nothing_before_it(self, desk: Desk, relay: Relay) -> None:
         """What it begins with is new."""
-        relay.start("begin", by=ANA, constraints=[limit("3")])
+        relay.start("begin", by=ANA, items=[limit("3")])
         lines = desk.words("session", "diff", "last").splitlines()
 
         assert (True, ["+ threshold: threshold · <= 3 sigma"]) == ("began anew" in lines[0], lines[1:])
 
     def test_what_stayed_as_it_was_is_said(self, desk: Desk, relay: Relay) -> None:
         """On stderr, so that no data is no data."""
-        lead = relay.start("begin", by=ANA, constraints=["c"], series="s")
+        lead = relay.start("begin", by=ANA, items=[Constraint("c")], series="s")
         relay.resume_session(lead.id, by=ANA)
         done = desk.run("session", "diff", "last")
 
@@ -211,7 +211,7 @@ class TestDiff:
 @pytest.mark.parametrize("verb", ["show", "diff"])
 def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay, verb: str) -> None:
     """Escape sequences and marks that turn text around are spelled out, whoever wrote them."""
-    lead = relay.start(EVIL, by=ANA, constraints=[EVIL], exclusions=[EVIL], series="nightly")
+    lead = relay.start(EVIL, by=ANA, items=[Constraint(EVIL), Exclusion(EVIL)], series="nightly")
     lead.record(
         Decision(EVIL, why=EVIL, conditions=(EVIL, f"check:{EVIL}", f"until 2020-01-01 {EVIL}")),
         Decision(f"{EVIL} too", why=EVIL, conditions=("until 2020-01-01",)),
@@ -226,7 +226,7 @@ def test_nobodys_words_command_the_terminal(desk: Desk, relay: Relay, verb: str)
 
 def test_exclusions_and_prose_are_told_as_what_they_are(desk: Desk, relay: Relay) -> None:
     """A constraint in prose is no threshold."""
-    lead = relay.start("begin", by=ANA, constraints=["be kind"])
+    lead = relay.start("begin", by=ANA, items=[Constraint("be kind")])
     lead.record(Exclusion("api"))
     rows = [line.split()[0] for line in desk.words("session", "show", "last").splitlines() if "user:ana  " in line]
 

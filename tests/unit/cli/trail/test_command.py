@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.relay import Relay
+from batonpass import Constraint
+from batonpass.relay import Relay, recording_of
 from batonpass.testing.plain_acts import plainly
 from tests.unit.accounts.trees import HOSTILE
 from tests.unit.cli.desk import Desk
@@ -113,7 +114,7 @@ def test_wrong_usage(desk: Desk, told: Told, arguments: list[str]) -> None:
 
 def test_nothing_there(desk: Desk, relay: Relay) -> None:
     """Exit code 1, also as JSON."""
-    assert relay.recording is not None
+    assert recording_of(relay) is not None
     done = desk.run("trail", "last")
 
     assert (1, "batonpass: no run 'last' in this ledger") == (done.exit_code, done.stderr.partition(" [")[0])
@@ -123,7 +124,7 @@ def test_nothing_there(desk: Desk, relay: Relay) -> None:
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE.keys())
 def test_the_terminal_obeys_nobody(desk: Desk, relay: Relay, words: str) -> None:
     """Whatever was written, in every form."""
-    lead = relay.start(words, by="user:ana", constraints=[words])
+    lead = relay.start(words, by="user:ana", items=[Constraint(words)])
     handoff = lead.hand_off("editor", words, hold=True)
     handoff.approve(by="user:ana", reason=words)
     run = handoff.accept()
@@ -150,7 +151,7 @@ def test_on_a_narrow_terminal_the_outcome_stays(desk: Desk, relay: Relay, monkey
     """What a call was given is cut first: that it failed, or has no outcome, is what people look for."""
     monkeypatch.setattr("batonpass.cli.output.terminal.is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
-    recording = plainly(relay.recording)
+    recording = plainly(recording_of(relay))
     lead = recording.start("Fix it", agent="lead", by="user:ana")
     recording.fail_call(lead, recording.request(lead, "Bash", f'{{"command":"{"word " * 40}"}}'), "exit", "no")
     recording.request(lead, "Bash", f'{{"command":"{"word " * 40}"}}')

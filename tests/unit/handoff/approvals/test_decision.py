@@ -5,6 +5,7 @@ from hashlib import sha256
 import pytest
 from msgspec.structs import replace
 
+from batonpass import Brief, Constraint, Exclusion
 from batonpass.errors import (
     CallDecidedError,
     CallDeniedError,
@@ -29,7 +30,7 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Gate
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
 from batonpass.records.hold import find_hold, get_held_call
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.signing.approver_key import Approver
 from batonpass.signing.ed25519 import Ed25519Signer
 from batonpass.store.memory import MemoryStore
@@ -58,7 +59,7 @@ def test_a_proven_approval_is_signed_and_verifies(what: str) -> None:
     handoff = held(desk, what)
     shown = handoff.material()
     with desk.store.view() as view:
-        hold = find_hold(view, handoff.look())
+        hold = find_hold(view, handoff.info())
     handoff.approve(by=desk.ana, reason="fine", shown=shown, looked_ms=1200)
     (approved,) = bodies(desk.relay, "handoff.approved")
     with desk.store.view() as view:
@@ -71,7 +72,7 @@ def test_a_proven_approval_is_signed_and_verifies(what: str) -> None:
         approved.looked_ms,
         proven,
     )
-    assert State.OFFERED is handoff.state
+    assert State.OFFERED is handoff.state()
     desk.relay.verify()
 
 
@@ -96,9 +97,9 @@ def test_where_a_proof_is_asked_for_nothing_else_will_do(what: str) -> None:
 
     with pytest.raises(UnprovenError, match="batonpass approver add user:ana"):
         handoff.approve(by=ANA, shown=handoff.material(), looked_ms=1)
-    assert (State.HELD, []) == (handoff.state, bodies(desk.relay, "handoff.approved"))
+    assert (State.HELD, []) == (handoff.state(), bodies(desk.relay, "handoff.approved"))
     handoff.deny(by=ANA, reason="no")
-    assert State.DENIED is handoff.state
+    assert State.DENIED is handoff.state()
     desk.relay.verify()
 
 
@@ -132,7 +133,7 @@ def test_once_somebody_has_a_key_it_takes_a_key(what: str) -> None:
 def test_before_anybody_has_a_key_a_name_is_enough_and_flagged(what: str) -> None:
     """A hold from before takes a key from the moment somebody has one, although its receipt does not say so."""
     desk = a_desk(UNASKED)
-    desk.relay.revoke_approver(ANA, reason="to begin with nobody")
+    desk.relay.admin.revoke_approver(ANA, reason="to begin with nobody")
     waiting = [waits(desk, what, each) for each in ("one", "two")]
     waiting[0].approve(by=ANA)
     ana = an_approver(desk.relay)
@@ -192,7 +193,7 @@ def test_only_a_person_has_a_key_to_approve_with(principal: str) -> None:
     """A key of a service would open what takes a person."""
     desk = a_desk()
     with pytest.raises(InvalidValueError, match="is no person"):
-        desk.relay.enroll_approver(principal, Ed25519Signer.generate().public_key)
+        desk.relay.admin.enroll_approver(principal, Ed25519Signer.generate().public_key)
 
 
 class Ticks:
@@ -210,7 +211,7 @@ class Ticks:
 def test_the_relay_measures_how_long_somebody_looked(what: str) -> None:
     """From the moment it showed what is to be decided; what the client says is kept beside it, as a claim."""
     desk = a_desk()
-    ticks = desk.relay.desk.showings.clock = Ticks()
+    ticks = desk_of(desk.relay).showings.clock = Ticks()
     waiting = waits(desk, what)
     shown = waiting.material()
     ticks.now += 40_000_000_000
@@ -228,7 +229,7 @@ def test_what_another_relay_showed_is_only_claimed() -> None:
     desk = a_desk()
     one, two, three = desk.held_handoff("one"), desk.held_handoff("two"), desk.held_handoff("three")
     elsewhere = one.material()
-    desk.relay.desk.showings = Showings()  # this process has shown nothing yet
+    desk_of(desk.relay).showings = Showings()  # this process has shown nothing yet
     one.approve(by=desk.ana, shown=elsewhere, looked_ms=7)
     two.approve(by=desk.ana)
     changed = replace(three.material(), text="Water the plants?")
@@ -253,7 +254,7 @@ def test_an_old_hold_is_held_to_the_policy_of_today() -> None:
     """A policy that came to ask for a proof after the hold began is heeded all the same."""
     desk = a_desk(Policy(enforce=True, proven=False))
     handoff = desk.held_handoff()
-    desk.relay.desk.gates = Policy(enforce=True, proven=True)
+    desk_of(desk.relay).gates = Policy(enforce=True, proven=True)
 
     with pytest.raises(UnprovenError):
         handoff.approve(by=ANA)
@@ -268,20 +269,20 @@ def test_no_agent_approves_even_with_a_key_of_its_own() -> None:
     with pytest.raises((NotApproverError, KeyRefusedError)):
         handoff.approve(by=agent)
     with pytest.raises(InvalidValueError, match="is no person, and nobody else approves"):
-        desk.relay.enroll_approver("agent:shipper", agent.signer.public_key)
+        desk.relay.admin.enroll_approver("agent:shipper", agent.signer.public_key)
 
 
 def test_the_key_of_a_run_or_a_relay_is_no_approver_s() -> None:
     """What signs where agents work proves nothing about a person."""
     desk = a_desk()
     handoff = desk.held_handoff()
-    _, relay_key = desk.relay.identity()
+    _, relay_key = desk.relay.admin.identity()
     run_signer, _ = desk.relay._run_keys.get(desk.lead.id)
 
     with pytest.raises(KeyRefusedError, match="not enrolled"):
         handoff.approve(by=Approver(ANA, run_signer))
     with pytest.raises(KeyRefusedError, match="known here"):
-        desk.relay.enroll_approver("user:eve", relay_key)
+        desk.relay.admin.enroll_approver("user:eve", relay_key)
 
 
 def test_the_key_of_another_person_proves_nothing() -> None:
@@ -301,13 +302,13 @@ def test_a_revoked_key_decides_nothing_more() -> None:
     desk = a_desk()
     one, two = desk.held_handoff("one"), desk.held_handoff("two")
     one.approve(by=desk.ana)
-    desk.relay.revoke_approver(ANA, reason="lost")
+    desk.relay.admin.revoke_approver(ANA, reason="lost")
 
     with pytest.raises(KeyRefusedError, match="revoked"):
         two.approve(by=desk.ana)
     (signed,) = bodies(desk.relay, "handoff.approved")
     with pytest.raises(UnknownApproverError):
-        desk.relay.desk.recording.act(two.id, lambda known, _: replace(signed, handoff=known.id))
+        desk_of(desk.relay).recording.act(two.id, lambda known, _: replace(signed, handoff=known.id))
     desk.relay.verify()
 
 
@@ -316,10 +317,10 @@ def test_a_second_key_needs_the_first_to_be_revoked() -> None:
     desk = a_desk()
     with pytest.raises(KeyRefusedError, match="has an approver's key here already"):
         an_approver(desk.relay)
-    desk.relay.revoke_approver(ANA, reason="new laptop")
+    desk.relay.admin.revoke_approver(ANA, reason="new laptop")
     an_approver(desk.relay)
     with pytest.raises(KeyMissingError, match="has no active approver's key"):
-        desk.relay.revoke_approver(BEN, reason="none")
+        desk.relay.admin.revoke_approver(BEN, reason="none")
 
 
 def test_what_was_shown_must_be_what_waits() -> None:
@@ -330,11 +331,11 @@ def test_what_was_shown_must_be_what_waits() -> None:
     handoff.approve(by=desk.ana)
     places = iter(["staging"])
     handoff.run(lambda run: run.call(deploy, next(places)))
-    assert State.HELD is handoff.state
+    assert State.HELD is handoff.state()
 
     with pytest.raises(HoldChangedError):
         handoff.approve(by=desk.ana, shown=read)
-    assert State.HELD is handoff.state
+    assert State.HELD is handoff.state()
 
 
 def test_what_does_not_wait_is_not_decided_about() -> None:
@@ -361,12 +362,12 @@ def test_a_signer_that_answers_with_anything_is_found_out() -> None:
 
     desk = a_desk()
     signer = Broken.generate()
-    desk.relay.enroll_approver(BEN, signer.public_key)
+    desk.relay.admin.enroll_approver(BEN, signer.public_key)
     handoff = desk.held_handoff()
 
     with pytest.raises(KeyRefusedError, match="not what was decided"):
         handoff.approve(by=Approver(BEN, Broken(signer.seed)))
-    assert State.HELD is handoff.state
+    assert State.HELD is handoff.state()
 
 
 def test_an_approver_shows_no_secret() -> None:
@@ -437,7 +438,7 @@ def test_a_root_does_not_believe_a_decision_whose_proof_is_another_s() -> None:
     one, two = desk.held_call("prod"), desk.held_call("staging")
     desk.relay.held_call(one).approve(by=desk.ana)
     (good,) = bodies(desk.relay, "tool.approved")
-    desk.relay.desk.recording.note(replace(good, call=two))
+    desk_of(desk.relay).recording.note(replace(good, call=two))
 
     with pytest.raises(UnprovenError):
         desk.lead.call(deploy, "staging")
@@ -450,7 +451,7 @@ def test_an_attempt_does_not_believe_an_approval_whose_proof_is_another_s() -> N
     one.approve(by=desk.ana)
     (good,) = bodies(desk.relay, "handoff.approved")
     for known in (two, third):
-        desk.relay.desk.recording.act(known.id, lambda found, _: replace(good, handoff=found.id))
+        desk_of(desk.relay).recording.act(known.id, lambda found, _: replace(good, handoff=found.id))
 
     with pytest.raises(UnprovenError):
         two.accept()
@@ -465,10 +466,8 @@ def test_material_names_everything_once() -> None:
         "Tell everybody",
         hold=True,
         may=["mail:**"],
-        expects=["outbox"],
-        rationale="they wait",
-        constraints=["no attachments"],
-        exclusions=["the press"],
+        brief=Brief(expects=["outbox"], rationale="they wait"),
+        items=[Constraint("no attachments"), Exclusion("the press")],
     )
     text = handoff.material().text
 

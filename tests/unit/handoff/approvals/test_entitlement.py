@@ -9,9 +9,11 @@ from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.ids import CallId, PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Gate
+from batonpass.model.grants.grant_request import grant_unless_nothing
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.policy.approver_scope import ApproverScope
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
+from batonpass.relay import desk_of
 from tests.unit.handoff.approvers import ANA, BEN, Desk, a_desk, an_approver
 from tests.unit.handoff.places import bodies, receipts
 
@@ -69,7 +71,7 @@ def test_who_has_no_table_may_approve_nothing() -> None:
     large = waits(desk, "of an attempt", 5000)
     with pytest.raises(OutOfScopeError, match=r"user:ana may not .*; nobody may, by batonpass.toml"):
         large.approve(by=ANA)
-    desk.relay.desk.gates = Policy(enforce=True, proven=False)
+    desk_of(desk.relay).gates = Policy(enforce=True, proven=False)
     large.approve(by=ANA)
 
     assert State.COMPLETED is large.wait().state  # type: ignore[union-attr]
@@ -98,7 +100,7 @@ def test_of_which_agents() -> None:
 def test_a_handoff_is_all_that_it_grants(may: list[str], may_delegate: list[str], within: bool) -> None:  # noqa: FBT001
     """What it may use and pass on has to lie within the scope; what is bounded by nothing lies within none."""
     desk = a_desk(a_policy(ben=SMALL, eve=ApproverScope()))
-    handoff = desk.lead.hand_off("payer", "Pay", hold=True, may=may, may_delegate=may_delegate)
+    handoff = desk.lead.hand_off("payer", "Pay", hold=True, grant=grant_unless_nothing(may, may_delegate))
     if within:
         handoff.approve(by=BEN)
     else:
@@ -106,7 +108,7 @@ def test_a_handoff_is_all_that_it_grants(may: list[str], may_delegate: list[str]
             handoff.approve(by=BEN)
         handoff.approve(by=EVE)
 
-    assert State.OFFERED is handoff.state
+    assert State.OFFERED is handoff.state()
 
 
 def test_to_confirm_needs_no_table() -> None:
@@ -129,6 +131,6 @@ def test_erased_words_lie_within_no_scope() -> None:
     handoff = desk.lead.hand_off("payer", "Pay", run=work)
     handoff.wait()
     (receipt,) = receipts(desk.relay, "tool.held")
-    desk.relay.erase([receipt.content["arguments"].id], by=ANA, reason="asked to")
+    desk.relay.admin.erase([receipt.content["arguments"].id], by=ANA, reason="asked to")
     with pytest.raises(OutOfScopeError, match="the record does not say"):
         handoff.approve(by=BEN)

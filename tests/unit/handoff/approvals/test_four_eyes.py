@@ -10,6 +10,7 @@ from batonpass.model.base.ids import PrincipalId
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import Gate, HandoffApproved, ToolApproved
 from batonpass.model.policy.policy_rules import Policy, Rule, Subject
+from batonpass.relay import desk_of
 from batonpass.signing.approver_key import Approver
 from tests.unit.handoff.approvers import BEN, Desk, a_desk, an_approver, deploy
 from tests.unit.handoff.places import bodies
@@ -38,7 +39,7 @@ def waits(desk: Desk, what: str) -> LiveHandoff | LiveCall:
 def goes_on(desk: Desk, waiting: LiveHandoff | LiveCall) -> bool:
     """Return whether what waited can be begun or made now."""
     if isinstance(waiting, LiveHandoff):
-        return waiting.state is State.OFFERED
+        return waiting.state() is State.OFFERED
     try:
         return "deployed prod" == desk.lead.call(deploy, "prod")
     except CallSuspendedError:
@@ -91,7 +92,7 @@ def test_a_person_with_two_keys_is_one(what: str) -> None:
     desk, (ben, _) = a_four_eyed_desk(proven=True)
     waiting = waits(desk, what)
     waiting.approve(by=ben)
-    desk.relay.revoke_approver(BEN, reason="new laptop")
+    desk.relay.admin.revoke_approver(BEN, reason="new laptop")
     with pytest.raises(FourEyesError):
         waiting.approve(by=an_approver(desk.relay, BEN))
 
@@ -107,7 +108,7 @@ def test_one_person_denies(what: str) -> None:
     waiting.deny(by=eve, reason="no")
 
     if isinstance(waiting, LiveHandoff):
-        assert State.DENIED is waiting.state
+        assert State.DENIED is waiting.state()
     else:
         with pytest.raises(CallDecidedError):
             waiting.approve(by=eve)
@@ -134,7 +135,7 @@ def test_two_who_came_at_once_need_not_start_over() -> None:
     call = desk.relay.held_call(desk.held_call())
     call.approve(by=BEN)
     (first,) = bodies(desk.relay, "tool.backed")
-    desk.relay.desk.recording.note(replace(first, by=EVE))
+    desk_of(desk.relay).recording.note(replace(first, by=EVE))
     assert not goes_on(desk, call)
     call.approve(by=BEN)
 
@@ -154,13 +155,13 @@ def test_a_store_that_says_that_one_was_enough_is_not_believed(what: str, proven
     values = {name: getattr(first, name) for name in ("by", "proof")}
     if isinstance(waiting, LiveHandoff):
         body = HandoffApproved(handoff=waiting.id, **values)
-        desk.relay.desk.recording.act(waiting.id, lambda *_: body)
+        desk_of(desk.relay).recording.act(waiting.id, lambda *_: body)
         if what == "at its offer":
             with pytest.raises(FourEyesError):
                 waiting.accept()
         else:
             assert State.HELD is waiting.wait().state
     else:
-        desk.relay.desk.recording.note(ToolApproved(run=desk.lead.id, call=waiting.id, **values))
+        desk_of(desk.relay).recording.note(ToolApproved(run=desk.lead.id, call=waiting.id, **values))
         with pytest.raises(FourEyesError):
             desk.lead.call(deploy, "prod")

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from batonpass import Brief, Grant
 from batonpass.errors import ConstraintViolatedError, GrantRevokedError, InvalidValueError
 from batonpass.model.baton.baton import Budget
 from batonpass.model.bodies.body import Kind
@@ -19,7 +20,9 @@ def relay(places: Places) -> Relay:
 
 def test_tokens_are_counted_for_everybody_above(places: Places, relay: Relay) -> None:
     """A child uses up what its lead may; then neither goes on, in whichever process."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], may=["write:**"], limits="at most 1000 tokens")
+    lead = relay.start(
+        "Fix it", by=ANA, grant=Grant(may=["write:**"], may_delegate=["write:**"], limits="at most 1000 tokens")
+    )
     child = lead.hand_off("editor", "Edit", may=["write:**"]).accept()
     child.spend(tokens=600, on="some-model")
     child.require_room()
@@ -40,7 +43,7 @@ def test_tokens_are_counted_for_everybody_above(places: Places, relay: Relay) ->
 def test_money_is_counted_as_that_of_calls(relay: Relay) -> None:
     """In millionths, against a budget as against a grant."""
     lead = relay.start("Fix it", by=ANA, mode="enforced")
-    handoff = lead.hand_off("editor", "Edit", budget=Budget(cost=30_000))
+    handoff = lead.hand_off("editor", "Edit", brief=Brief(budget=Budget(cost=30_000)))
     handoff.approve(by=ANA)
     child = handoff.accept()
     child.spend(cost="0.02")
@@ -49,12 +52,12 @@ def test_money_is_counted_as_that_of_calls(relay: Relay) -> None:
     with pytest.raises(ConstraintViolatedError, match=r"at most 0\.03 spend"):
         child.require_room()
 
-    assert (True, False) == (child.counts("spend"), child.counts("tokens"))
+    assert (True, False) == (child.is_limited("spend"), child.is_limited("tokens"))
 
 
 def test_whoever_is_only_watched_goes_on(relay: Relay) -> None:
     """What is used is recorded all the same; nothing used is nothing to record."""
-    lead = relay.start("Fix it", by=ANA, may=["write:**"], limits="at most 10 tokens", mode="observed")
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may=["write:**"], limits="at most 10 tokens"), mode="observed")
     lead.spend(tokens=0)
     lead.spend(tokens=20)
     lead.require_room()

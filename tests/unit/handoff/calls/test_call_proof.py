@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import (
     FencedError,
     GrantDeniedError,
@@ -31,7 +32,7 @@ DISK = "disk"
 
 def a_lead(relay: Relay) -> LiveRun:
     """Return a run that may write, and let others."""
-    return relay.start("Fix it", by=ANA, may=["write:src/**"], may_delegate=["write:src/**"])
+    return relay.start("Fix it", by=ANA, grant=Grant(may=["write:src/**"], may_delegate=["write:src/**"]))
 
 
 def a_server(relay: Relay) -> Verifier:
@@ -43,7 +44,7 @@ def a_server(relay: Relay) -> Verifier:
 def test_a_tool_server_takes_the_proof(relay: Relay) -> None:
     """Three hops, all from the ledger; what the grant does not cover, or a card does not let it, is not even proven."""
     lead = a_lead(relay)
-    editor = lead.hand_off("editor", "Edit", may_delegate=["write:src/**"], may=["write:src/**"]).accept()
+    editor = lead.hand_off("editor", "Edit", grant=Grant(may=["write:src/**"], may_delegate=["write:src/**"])).accept()
     helper = editor.hand_off("helper", "Help", may=["write:src/a.py"]).accept()
     permitted = a_server(relay).verify_call(helper.prove(CALL, audience=DISK), CALL)
 
@@ -113,7 +114,9 @@ class TestWhoWorksNoMore:
         """What has ended is not proven; a certificate never lasts longer than the grant."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
-        lead = relay.start("Fix it", by=ANA, may=["write:src/**"], until=clock.now() + timedelta(minutes=1))
+        lead = relay.start(
+            "Fix it", by=ANA, grant=Grant(may=["write:src/**"], until=clock.now() + timedelta(minutes=1))
+        )
         lead.prove(CALL, audience=DISK)
 
         certificate = lead._holding.certificate
@@ -131,7 +134,7 @@ class TestSeveralRelays:
         """Terms by one relay and a certificate by another: the token has the root key's word on both."""
         a_lead(relay).hand_off("worker", "Edit", may=["write:src/**"], carrier=Carrier.WORKER)
         other = Relay(relay.store)
-        relay.enroll(*other.identity())
+        relay.admin.enroll(*other.admin.identity())
         run = worker(other)
 
         assert run.id == a_server(relay).verify_call(run.prove(CALL, audience=DISK), CALL).run
@@ -139,7 +142,7 @@ class TestSeveralRelays:
     def test_after_a_rotation(self, relay: Relay) -> None:
         """What the old key granted is proven still, by a certificate of the new one."""
         lead = a_lead(relay)
-        relay.rotate()
+        relay.admin.rotate()
 
         assert lead.id == a_server(relay).verify_call(lead.prove(CALL, audience=DISK), CALL).run
 
@@ -147,10 +150,10 @@ class TestSeveralRelays:
         """The root key gives it again where it is; elsewhere nothing can be proven."""
         a_lead(relay).hand_off("worker", "Edit", may=["write:src/**"], carrier=Carrier.WORKER)
         other = Relay(relay.store)
-        relay.enroll(*other.identity())
+        relay.admin.enroll(*other.admin.identity())
         run = worker(other, LONG)
         words = [receipt.content["enrolment"].id for receipt in receipts(relay, Kind.RELAY_ENROLLED)]
-        relay.erase(words, by=ANA, reason="by mistake")
+        relay.admin.erase(words, by=ANA, reason="by mistake")
         with pytest.raises(KeyMissingError):
             run.prove(CALL, audience=DISK)
 

@@ -12,7 +12,7 @@ from batonpass.handoff.tools.call_context import current_call
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import Carrier
-from batonpass.model.baton.items import Decision
+from batonpass.model.baton.items import Constraint, Decision
 from batonpass.relay import Relay
 from tests.unit.handoff.outage import Outage
 from tests.unit.handoff.places import ANA, at_once, begin_only, bodies, kinds, receipts, worker
@@ -123,7 +123,7 @@ def test_a_doubt_that_a_gap_left_is_put_before_whoever_goes_on(store: Outage, le
 ACTS: dict[str, Callable[[LiveRun], object]] = {
     "a call": lambda run: run.call(len, "a"),
     "a note": lambda run: run.record(Decision("so")),
-    "what the human says": lambda run: run.say("wait"),
+    "what the human says": lambda run: run.add_intent("wait"),
     "an artifact": lambda run: run.attach("a.txt", "a"),
     "a checkpoint": lambda run: run.checkpoint([]),
     "an offer": lambda run: run.hand_off("worker", "it"),
@@ -138,7 +138,7 @@ def test_whatever_is_written_next_comes_after_the_gap(
     store: Outage, relay: Relay, act: Callable[[LiveRun], object]
 ) -> None:
     """The receipt of a gap stands where the gap is, once."""
-    lead = relay.start("begin", by=ANA, constraints=["be careful"])
+    lead = relay.start("begin", by=ANA, items=[Constraint("be careful")])
     before = len(kinds(relay))
     store.full = True
     lead.call(len, "unrecorded")

@@ -155,7 +155,7 @@ class TestWhere:
         lead = relay.start("begin", by=ANA)
         lead.call(service.pull, "q1")
         secret = receipts(relay, "run.started")[0].content["secret"].id
-        relay.erase([secret], by=ANA, reason="asked to")
+        relay.admin.erase([secret], by=ANA, reason="asked to")
         places.relay().resume(lead.id).call(service.pull, "q1")
 
         assert ["q1", "q1"] == service.asked
@@ -191,7 +191,7 @@ class TestWhatIsNotKept:
     def test_a_result_that_was_erased_is_made_again(self, lead: LiveRun, relay: Relay, service: Service) -> None:
         """The row that leads to it is only a hint where to look."""
         lead.call(service.pull, "q1")
-        relay.erase([receipts(relay, "tool.completed")[0].content["result"].id], by=ANA, reason="asked to")
+        relay.admin.erase([receipts(relay, "tool.completed")[0].content["result"].id], by=ANA, reason="asked to")
         lead.call(service.pull, "q1")
 
         assert ["q1", "q1"] == service.asked
@@ -304,7 +304,7 @@ class TestAttempts:
         lead.record(bound)
         lead.call(service.pull, "q1")
         (body,) = bodies(relay, "tool.cached")
-        enforced = relay.start("begin", by=ANA, mode=Mode.ENFORCED, constraints=[bound])
+        enforced = relay.start("begin", by=ANA, mode=Mode.ENFORCED, items=[bound])
 
         assert ("would_deny.constraint",) == body.flags
         with pytest.raises(ConstraintViolatedError):

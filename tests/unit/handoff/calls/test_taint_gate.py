@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Grant
 from batonpass.accounts.why.why import explain
 from batonpass.credentials.port import Credential, CredentialRequest, Secret
 from batonpass.errors import CallDeniedError, CallSuspendedError, GrantDeniedError
@@ -165,7 +166,7 @@ def test_a_condition_stays_when_a_tainted_parent_passes_its_terms_on(places: Pla
     world = World()
     lead = relay.start("Pay", by=ANA)
     own, wide = f"write:{ACCOUNT} where amount <= 10", "write:*"
-    with lead.hand_off("middle", "Pay", may=[own, "call:fetch"], may_delegate=[wide]) as middle:
+    with lead.hand_off("middle", "Pay", grant=Grant(may=[own, "call:fetch"], may_delegate=[wide])) as middle:
         tainted(middle, world)
         child = middle.hand_off("payer", "Pay", may=[f"write:{ACCOUNT}"]).accept()
         child.call(world.pay, ACCOUNT, 9)
@@ -189,7 +190,7 @@ def test_a_target_that_looks_like_a_pattern_is_not_named_by_that_pattern(path: s
     """Where a grant is only tried out, whoever may write a pattern of paths has not named a file that is called so."""
     with Relay(open_store("memory:"), policy=LENIENT) as relay:
         world, may = World(), ["write:src/**", "write:src/a.py", "call:fetch"]
-        lead = relay.start("Compare prices", by=ANA, may_delegate=may, mode="observed")
+        lead = relay.start("Compare prices", by=ANA, grant=Grant(may_delegate=may), mode="observed")
         writer = lead.hand_off("writer", "Write", may=may).accept()
         tainted(writer, world)
         with suppress(CallSuspendedError):
@@ -221,7 +222,7 @@ def test_terms_of_a_tainted_parent_count_only_as_far_as_its_own_do(places: Place
     relay = places.relay(policy=LENIENT)
     world, own, added = World(), "write:src/a.py", "write:src/b.py"
     lead = relay.start("Fix it", by=ANA)
-    with lead.hand_off("middle", "Fix it", may=[own, "call:fetch"], may_delegate=["write:**"]) as middle:
+    with lead.hand_off("middle", "Fix it", grant=Grant(may=[own, "call:fetch"], may_delegate=["write:**"])) as middle:
         tainted(middle, world)
         middle.hand_off("worker", "Fix both", may=[own, added], carrier=Carrier.WORKER)
         child = worker(places.relay(policy=LENIENT))
@@ -379,7 +380,7 @@ def test_an_endorsed_run_goes_on(places: Places) -> None:
     with lead.hand_off("worker", "Fix it") as child:
         tainted(child, world)
         (call,) = child.taint
-        relay.handoff(child.given.handoff).endorse(call, by=ANA, reason="our own site")
+        relay.handoff(child.baton.handoff).endorse(call, by=ANA, reason="our own site")
         child.call(world.pay, ACCOUNT, 1)
 
     assert ([f"pay {ACCOUNT} 1"], ()) == (world.done, child.taint)

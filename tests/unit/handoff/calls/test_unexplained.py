@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.bodies.body import Kind
 from batonpass.records.unexplained import read_unexplained
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from tests.unit.handoff.places import ANA, Places, bodies, receipts
 from tests.unit.handoff.repositories import git, repository, save, write
 
@@ -44,7 +45,7 @@ def relay(places: Places) -> Relay:
 @pytest.fixture
 def lead(relay: Relay) -> LiveRun:
     """Return a root that may write, and hands on."""
-    return relay.start("Fix it", by=ANA, may=MAY, may_delegate=MAY)
+    return relay.start("Fix it", by=ANA, grant=Grant(may=MAY, may_delegate=MAY))
 
 
 def scribble(place: Path, name: str = "src/a.py", text: str = "scribbled\n") -> None:
@@ -200,10 +201,10 @@ class TestExplaining:
 def test_runs_that_may_write_no_file_are_not_watched(relay: Relay, place: Path) -> None:
     """Nor those for which git does not make it cheap: nothing is looked at then."""
     relay.start("Read", by=ANA, may=["read:**"])
-    assert not relay.desk.files.is_watched
+    assert not desk_of(relay).files.is_watched
     with Relay.open("memory:", work_tree=place.parent) as elsewhere:
         elsewhere.start("Write", by=ANA, may=["write:**"])
-        assert not elsewhere.desk.files.is_watched
+        assert not desk_of(elsewhere).files.is_watched
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"count": 1}', b'{"count": "x", "changes": []}'])

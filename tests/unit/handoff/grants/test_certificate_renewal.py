@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import GrantExpiredError, GrantRevokedError, LeaseLostError
 from batonpass.handoff.grants.certificate_renewal import CERTIFIED_FOR
 from batonpass.handoff.live.faces import LiveRun
@@ -34,7 +35,7 @@ def relay(places: Places, clock: FrozenClock) -> Relay:
 
 def at_work(relay: Relay, clock: FrozenClock) -> tuple[LiveRun, Lease]:
     """Let a worker begin something under a grant that ends in an hour."""
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], until=clock.now() + HOUR)
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], until=clock.now() + HOUR))
     lead.hand_off("worker", "Edit", may=["write:**"], carrier=Carrier.WORKER)
     lease = relay.claim(holder="somewhere", lease_for=LONG, agents=["worker"])
     assert lease is not None
@@ -66,7 +67,7 @@ def test_a_heartbeat_renews_it(relay: Relay, clock: FrozenClock) -> None:
 def test_the_one_in_the_acceptance_lasts_for_the_lease(places: Places) -> None:
     """Whoever reads the ledger finds whose key was bound to which terms, and for how long at first."""
     relay = places.relay()
-    lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+    lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
     lead.hand_off("worker", "Edit", may=["write:**"], carrier=Carrier.WORKER)
     lease = relay.claim(holder="somewhere", lease_for=LONG, agents=["worker"])
     assert lease is not None
@@ -87,7 +88,7 @@ def test_what_is_revoked_is_not_renewed(places: Places, relay: Relay, clock: Fro
     assert certified(run) is None
     run.report("half of it")
     run.close()
-    assert State.COMPLETED is relay.handoff(lease.handoff).state
+    assert State.COMPLETED is relay.handoff(lease.handoff).state()
 
 
 def test_what_has_ended_is_not_renewed(relay: Relay, clock: FrozenClock) -> None:

@@ -11,6 +11,7 @@ from batonpass.errors import GrantDeniedError, GrantExceededError, GrantMissingE
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
 from batonpass.model.grants.call import Call
+from batonpass.model.grants.grant_request import grant_unless_nothing
 from batonpass.model.grants.scope import Scope
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.relay import Relay
@@ -60,12 +61,12 @@ def test_nobody_does_what_somebody_above_may_not_delegate(
     """Whatever is asked for at each hop, a run does exactly what it may and all above may delegate, or gets no work."""
     relay = Relay(MemoryStore())
     may, may_delegate = root if any(root) else (("read:a/**",), ())
-    run = relay.start("Try", by=ANA, may=may, may_delegate=may_delegate)
+    run = relay.start("Try", by=ANA, grant=grant_unless_nothing(may, may_delegate))
     chain: list[Rights] = [(read_scope(may), read_scope(may_delegate))]
     assert covered(chain) == does(run)
     for number, (may, may_delegate) in enumerate(hops):
         try:
-            run = run.hand_off(f"agent-{number}", "Try", may=may, may_delegate=may_delegate).accept()
+            run = run.hand_off(f"agent-{number}", "Try", grant=grant_unless_nothing(may, may_delegate)).accept()
         except (GrantExceededError, GrantMissingError):
             held = chain[-1][1]
             assert not any((may, may_delegate)) or not all(map(held.covers, map(read_scope, (may, may_delegate))))

@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from batonpass import Grant
 from batonpass.errors import GrantRevokedError, NotFoundError
 from batonpass.grants.verifier import Verifier
 from batonpass.model.bodies.body import Kind, RunStarted
@@ -26,8 +27,8 @@ class TestRevoking:
 
     def test_a_running_child_is_stopped_at_its_next_call(self, places: Places, relay: Relay, disk: Disk) -> None:
         """Another process revokes what the child's grandparent holds: calls and offers below are refused."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
-        editor = lead.hand_off("editor", "Edit", may=["write:**"], may_delegate=["write:**"]).accept()
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
+        editor = lead.hand_off("editor", "Edit", grant=Grant(may=["write:**"], may_delegate=["write:**"])).accept()
         helper = editor.hand_off("helper", "Help", may=["write:**"]).accept()
         helper.call(disk.write, "a", "")
         places.relay().revoke_grant(lead.id, by=ANA, reason="the wrong repository")
@@ -45,7 +46,7 @@ class TestRevoking:
 
     def test_what_is_beside_it_goes_on(self, relay: Relay, disk: Disk) -> None:
         """Only what hangs from it is revoked, and every attempt at it."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]))
         one, other = (lead.hand_off("editor", f"Edit {name}", may=["write:**"]) for name in "ab")
         relay.revoke_grant(one.id, by=ANA, reason="no")
         with other as editor:
@@ -70,13 +71,13 @@ class TestRevoking:
         with relay.store.view() as view:
             verifier = Verifier(view.info().root_key, audience="mail", revocations=True)
 
-        assert (started.terms,) == verifier.use_revocations(relay.revocations()).terms
+        assert (started.terms,) == verifier.use_revocations(relay.admin.revocations()).terms
 
     def test_the_list_is_fetched_again_and_again(self, places: Places) -> None:
         """Whatever the clock did in between, a list signed anew counts, and one with something new takes its place."""
         clock, server_clock = FrozenClock(), FrozenClock()
         relay = places.relay(clock=clock)
-        lead = relay.start("Fix it", by=ANA, may=["write:**"], may_delegate=["write:**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may=["write:**"], may_delegate=["write:**"]))
         handoffs = [lead.hand_off("editor", f"Edit {name}", may=["write:**"]) for name in "ab"]
         with relay.store.view() as view:
             verifier = Verifier(view.info().root_key, audience="mail", revocations=True, clock=server_clock)
@@ -86,6 +87,6 @@ class TestRevoking:
             server_clock.tick(timedelta(minutes=5))
             if step in {10, -20}:
                 relay.revoke_grant(handoffs.pop().id, by=ANA, reason="no")
-            numbers.append(verifier.use_revocations(relay.revocations(good_for=2 * HOUR)).number)
+            numbers.append(verifier.use_revocations(relay.admin.revocations(good_for=2 * HOUR)).number)
 
         assert [1, 2, 3, 3] == numbers

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass import Brief, Grant
 from batonpass.aio import AsyncRelay
 from batonpass.errors import (
     CallProtectedError,
@@ -62,7 +63,7 @@ class TestBeginning:
 
     def test_a_root_with_a_grant_is_held_to_it(self, relay: Relay, disk: Disk) -> None:
         """What it may not use it cannot use, though it may pass it on; every receipt says that it is enforced."""
-        lead = relay.start("Fix it", by=ANA, may=["write:docs/**"], may_delegate=["write:src/**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may=["write:docs/**"], may_delegate=["write:src/**"]))
         lead.call(disk.write, "docs/a.md", "")
         with pytest.raises(GrantDeniedError) as refused:
             lead.call(disk.write, "src/a.py", "")
@@ -95,7 +96,7 @@ class TestBeginning:
         with pytest.raises(InvalidValueError, match="pattern"):
             lead.hand_off("editor", "Edit", may=["everything"])
         with pytest.raises(InvalidValueError, match="may: is missing"):
-            lead.hand_off("editor", "Edit", limits="at most 3 calls")
+            lead.hand_off("editor", "Edit", grant=Grant(limits="at most 3 calls"))
 
     def test_a_resumed_run_has_the_grant_that_it_had(self, places: Places, relay: Relay, disk: Disk) -> None:
         """It is read back from the ledger, and checked."""
@@ -113,7 +114,7 @@ class TestNarrowing:
 
     def test_more_is_refused_with_what_exceeds(self, relay: Relay) -> None:
         """The refusal names each part and what the parent holds, and is on record; nothing was offered."""
-        lead = relay.start("Fix it", by=ANA, may=["read:**"], may_delegate=["write:src/**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may=["read:**"], may_delegate=["write:src/**"]))
         with pytest.raises(GrantExceededError) as refused:
             lead.hand_off("editor", "Edit", may=["write:src/a.py", "write:etc/**", "read:**"])
 
@@ -128,7 +129,7 @@ class TestNarrowing:
     def test_a_ceiling_says_what_nobody_asked_for(self, relay: Relay, disk: Disk) -> None:
         """Without `may` a child gets what of its ceiling its parent may delegate; without both it gets no work."""
         relay.register("editor", lambda _: None, card=Card(agent=AgentId("editor"), ceiling=("write:src/**",)))
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/billing/**", "read:**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/billing/**", "read:**"]))
         with lead.hand_off("editor", "Edit") as editor:
             editor.call(disk.write, "src/billing/a.py", "")
             with pytest.raises(GrantDeniedError):
@@ -151,8 +152,10 @@ class TestNarrowing:
 
     def test_every_hop_has_to_agree(self, places: Places, relay: Relay, disk: Disk) -> None:
         """Three processes, each with its own relay: the last is held to what all above may delegate."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"])
-        lead.hand_off("worker", "Edit", may_delegate=["write:src/*"], may=["write:src/own"], carrier=Carrier.WORKER)
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]))
+        lead.hand_off(
+            "worker", "Edit", grant=Grant(may=["write:src/own"], may_delegate=["write:src/*"]), carrier=Carrier.WORKER
+        )
         middle = worker(places.relay())
         middle.hand_off("helper", "Help", may=["write:src/a.py"], carrier=Carrier.WORKER)
         last = worker(places.relay(), agent="helper")
@@ -169,7 +172,10 @@ class TestNarrowing:
         one = lead.hand_off("editor", "Edit", may=["write:src/**"])
 
         assert one.id == lead.hand_off("editor", "Edit", may=["write:src/**"]).id
-        assert one.id != lead.hand_off("editor", "Edit", may=["write:src/**"], may_delegate=["write:src/**"]).id
+        assert (
+            one.id
+            != lead.hand_off("editor", "Edit", grant=Grant(may=["write:src/**"], may_delegate=["write:src/**"])).id
+        )
 
     def test_terms_that_no_relay_signed_are_not_taken(self, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
         """What a receipt commits to has to be signed by a key that this ledger enrolled."""
@@ -288,7 +294,7 @@ class TestLimits:
 
     def test_two_processes_race_for_the_last_unit(self, places: Places, relay: Relay, disk: Disk) -> None:
         """Two children of one grant want the only call that is left: one gets it."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], limits="at most 3 calls")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], limits="at most 3 calls"))
         for number in range(2):
             lead.hand_off("worker", f"Part {number}", may=["write:**"], carrier=Carrier.WORKER)
         one, other = worker(places.relay()), worker(places.relay())
@@ -302,7 +308,7 @@ class TestLimits:
     def test_a_budget_is_shared_by_attempts_and_children(self, relay: Relay, disk: Disk) -> None:
         """What a brief allows is counted for the handoff: whoever works on it, and whoever works for them."""
         lead = relay.start("Fix it", by=ANA, mode="enforced")
-        handoff = lead.hand_off("editor", "Edit", budget=Budget(calls=3))
+        handoff = lead.hand_off("editor", "Edit", brief=Brief(budget=Budget(calls=3)))
         first = handoff.accept()
         first.call(disk.write, "a", "")
         fail(first)
@@ -330,7 +336,7 @@ class TestLimits:
         """Spend and rows are counted with the outcome; once nothing is left, nothing more is called."""
         buy = tool("buy", cost=lambda _: 2)(lambda: None)
         pull = tool("pull")(lambda: [1, 2, 3])
-        lead = relay.start("Buy", by=ANA, may=["call:*"], limits="at most 3 spend, 3 rows")
+        lead = relay.start("Buy", by=ANA, grant=Grant(may=["call:*"], limits="at most 3 spend, 3 rows"))
         lead.call(buy)
         lead.call(pull)
         with pytest.raises(ConstraintViolatedError, match="at most 3 rows"):
@@ -340,7 +346,7 @@ class TestLimits:
         """By its own end, or by the deadline of the handoff."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], until=clock.now() + HOUR)
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], until=clock.now() + HOUR))
         editor = lead.hand_off("editor", "Edit", may=["write:**"], deadline=clock.now() + HOUR / 2).accept()
         editor.call(disk.write, "a", "")
         clock.tick(HOUR / 2)

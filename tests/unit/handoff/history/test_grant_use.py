@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass import Grant
 from batonpass.accounts.handoff.grant_chain import read_chain
 from batonpass.accounts.why.why import explain
 from batonpass.errors import (
@@ -26,6 +27,7 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.relay import Relay
 from batonpass.testing.clock import FrozenClock
 from batonpass.wire.token import decode_part
+from tests.offers import grouped
 from tests.unit.handoff.places import ANA, Disk, Places, bodies, denials, receipts, words, worker
 
 TOLD: Final = ("would_deny.grant",)
@@ -65,7 +67,7 @@ class TestUsing:
 
     def test_the_close_out_says_what_would_have_been_enough(self, relay: Relay, disk: Disk) -> None:
         """Each permit with its calls, refusals by rule, and permits that cover what was done and nothing else."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**", "read:**"])
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**", "read:**"]))
         with lead.hand_off("editor", "Edit", may=["write:src/**", "read:**"]) as editor:
             for path in ("src/a.py", "src/a.py", "src/deep/b.py"):
                 editor.call(disk.write, path, str(len(disk.written)))
@@ -122,7 +124,7 @@ class TestTryingOut:
 
     def test_whoever_is_handed_work_is_not_stopped_either(self, places: Places, relay: Relay, disk: Disk) -> None:
         """Its grant is narrowed as ever, in another process too, and it is told what that would have refused."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"], mode="observed")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]), mode="observed")
         with lead.hand_off("editor", "Edit", may=["write:src/**"]) as editor:
             editor.call(disk.write, "src/a.py", "")
             editor.call(disk.write, "b.py", "")
@@ -145,7 +147,7 @@ class TestTryingOut:
         self, places: Places, relay: Relay, disk: Disk
     ) -> None:
         """The offer is made and says why it would be refused; here and in another process, calls are told beyond it."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"], mode="observed")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]), mode="observed")
         editor = lead.hand_off("editor", "Edit", may=["write:**", "read:**"]).accept()
         editor.call(disk.write, "src/a.py", "")
         editor.call(disk.write, "b.py", "")
@@ -182,7 +184,7 @@ class TestTryingOut:
         self, places: Places, relay: Relay, disk: Disk, held: dict[str, Any], asked: dict[str, Any]
     ) -> None:
         """No terms are signed, in which case nothing can be proven or handed on; and still each call is told."""
-        lead = relay.start("Fix it", by=ANA, may=["write:**"], mode="observed", **held)
+        lead = relay.start("Fix it", by=ANA, mode="observed", **grouped(may=["write:**"], **held))
         editor = lead.hand_off("editor", "Edit", **asked).accept()
         editor.call(disk.write, "docs/a.md", "")
         editor.call(disk.write, "src/a.py", "")
@@ -203,7 +205,7 @@ class TestTryingOut:
 
     def test_who_was_given_nothing_may_hand_on_what_could_have_been_given(self, relay: Relay, disk: Disk) -> None:
         """What is within all that those above may delegate has no flag; nobody below begins a grant that stops them."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:src/**"], mode="observed")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:src/**"]), mode="observed")
         editor = lead.hand_off("editor", "Edit").accept()
         helper = editor.hand_off("helper", "Help", may=["write:src/a.py"]).accept()
         helper.call(disk.write, "src/a.py", "")
@@ -217,7 +219,7 @@ class TestTryingOut:
     def test_a_grant_with_far_too_many_permits_stops_nobody(self, relay: Relay, disk: Disk) -> None:
         """What two scopes have in common may be more than anybody can hold; the offer is made all the same."""
         held = [f"write:{name}/*/*/*" for name in range(100)]
-        lead = relay.start("Fix it", by=ANA, may_delegate=held, mode="observed")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=held), mode="observed")
         asked = [f"*:*/{name}/*/*" for name in range(100)]
         with lead.hand_off("editor", "Edit", may=asked) as editor:
             editor.call(disk.write, "b.py", "")
@@ -230,7 +232,9 @@ class TestTryingOut:
         clock, disk = FrozenClock(), Disk()
         relay = places.relay(clock=clock)
         until = clock.now() + timedelta(hours=1)
-        lead = relay.start("x", by=ANA, may=["write:**"], limits="at most 1 calls", until=until, mode="observed")
+        lead = relay.start(
+            "x", by=ANA, grant=Grant(may=["write:**"], limits="at most 1 calls", until=until), mode="observed"
+        )
         lead.call(disk.write, "a", "")
         lead.call(disk.write, "b", "")
         relay.revoke_grant(lead.id, by=ANA, reason="no")
@@ -247,7 +251,7 @@ class TestTryingOut:
 
     def test_what_is_handed_on_under_a_revoked_grant_is_told(self, relay: Relay, disk: Disk) -> None:
         """Enforced, the offer would be refused and so would each call; tried out, both say so, and why."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], mode="observed")
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"]), mode="observed")
         relay.revoke_grant(lead.id, by=ANA, reason="no")
         with lead.hand_off("editor", "Edit", may=["write:**"]) as editor:
             editor.call(disk.write, "a", "")
@@ -272,7 +276,7 @@ class TestGoingOn:
 
     def test_the_grant_begins_again(self, relay: Relay, disk: Disk) -> None:
         """Nobody gets more by starting once more."""
-        with relay.start("Fix it", by=ANA, may=["write:docs/**"], limits="at most 1 calls") as lead:
+        with relay.start("Fix it", by=ANA, grant=Grant(may=["write:docs/**"], limits="at most 1 calls")) as lead:
             lead.call(disk.write, "docs/a.md", "")
         again = relay.resume_session(lead.id, by=ANA)
         again.call(disk.write, "docs/b.md", "")
@@ -285,7 +289,7 @@ class TestGoingOn:
         """Going on does not bring it back."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
-        lead = relay.start("Fix it", by=ANA, may=["write:**"], until=clock.now() + timedelta(hours=1))
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may=["write:**"], until=clock.now() + timedelta(hours=1)))
         lead.close()
         clock.tick(timedelta(hours=2))
         with pytest.raises(GrantExpiredError):
@@ -303,7 +307,9 @@ class TestGoingOn:
         """Ended or revoked, it stopped nobody before, and does not now."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
-        lead = relay.start("x", by=ANA, may=["write:a"], until=clock.now() + timedelta(hours=1), mode="observed")
+        lead = relay.start(
+            "x", by=ANA, grant=Grant(may=["write:a"], until=clock.now() + timedelta(hours=1)), mode="observed"
+        )
         relay.revoke_grant(lead.id, by=ANA, reason="no")
         lead.close()
         again = relay.resume_session(lead.id, by=ANA)
@@ -321,8 +327,8 @@ class TestDepth:
 
     def test_the_last_one_may_not_hand_on(self, relay: Relay) -> None:
         """The root stands at depth 0; with a depth of 1 its children do the work themselves."""
-        lead = relay.start("Fix it", by=ANA, may_delegate=["write:**"], max_depth=1)
-        child = lead.hand_off("editor", "Edit", may_delegate=["write:**"]).accept()
+        lead = relay.start("Fix it", by=ANA, grant=Grant(may_delegate=["write:**"], max_depth=1))
+        child = lead.hand_off("editor", "Edit", grant=Grant(may_delegate=["write:**"])).accept()
         with pytest.raises(GrantDepthError):
             child.hand_off("helper", "Help", may=["write:a"])
 
@@ -331,4 +337,4 @@ class TestDepth:
     def test_without_a_grant_it_limits_nothing(self, relay: Relay) -> None:
         """It would be a promise that nobody keeps."""
         with pytest.raises(InvalidValueError, match="max_depth"):
-            relay.start("Fix it", by=ANA, max_depth=1)
+            relay.start("Fix it", by=ANA, grant=Grant(max_depth=1))

@@ -4,7 +4,7 @@ import pytest
 
 from batonpass.errors import HandoffEndedError, InvalidValueError
 from batonpass.handoff.live.faces import LiveRun
-from batonpass.model.baton.items import Constraint, Decision, Report
+from batonpass.model.baton.items import Constraint, Decision, OpenQuestion, Report
 from batonpass.relay import Relay
 from tests.unit.handoff.places import ANA, at_once, bodies
 
@@ -15,7 +15,9 @@ def test_a_run_says_who_works_on_what_for_whom(lead: LiveRun) -> None:
     """Of a root and of a child."""
     child = lead.hand_off("editor", "make it so").accept()
 
-    assert ("lead", ANA, "", 1, None) == (lead.agent, lead.principal, lead.task, lead.attempt, lead.baton)
+    assert ("lead", ANA, "", 1, None) == (lead.agent, lead.principal, lead.task, lead.attempt, lead.parent)
+    with pytest.raises(InvalidValueError, match="a root has none"):
+        _ = lead.baton
     assert ("editor", ANA, "make it so", 1, lead.id) == (
         child.agent,
         child.principal,
@@ -23,6 +25,17 @@ def test_a_run_says_who_works_on_what_for_whom(lead: LiveRun) -> None:
         child.attempt,
         child.root,
     )
+
+
+def test_a_report_is_said_in_parts_or_made_elsewhere(lead: LiveRun) -> None:
+    """The same method takes both, and refuses parts beside a report that has its own."""
+    lead.report("done", open_questions=["is it?"], confidence=700)
+    said = lead.reported
+    lead.report(Report(result="done", open_questions=(OpenQuestion("is it?"),), confidence=700))
+
+    assert said == lead.reported
+    with pytest.raises(InvalidValueError, match="confidence cannot be said beside it"):
+        lead.report(Report(result="done"), confidence=700)
 
 
 def test_many_threads_use_one_run(lead: LiveRun, relay: Relay) -> None:
@@ -81,8 +94,8 @@ def test_a_report_is_what_was_said_last(lead: LiveRun) -> None:
     lead.report("one")
     lead.report("two", open_questions=["q"], confidence=700)
 
-    assert lead.said is not None
-    assert ("two", "q", 700) == (lead.said.result, lead.said.open_questions[0].text, lead.said.confidence)
+    assert lead.reported is not None
+    assert ("two", "q", 700) == (lead.reported.result, lead.reported.open_questions[0].text, lead.reported.confidence)
 
 
 @pytest.mark.parametrize("wrong", [{"confidence": 0.7}, {"confidence": 1001}, {"completed": [5]}, {"result": None}])
@@ -90,7 +103,7 @@ def test_a_report_that_cannot_be_right_is_refused(lead: LiveRun, wrong: dict[str
     """When it is given, not when it is read."""
     with pytest.raises(InvalidValueError):
         lead.report(**wrong)  # type: ignore[arg-type]
-    assert None is lead.said
+    assert None is lead.reported
 
 
 def test_a_coroutine_function_is_not_called_here(lead: LiveRun, relay: Relay) -> None:
@@ -108,7 +121,7 @@ def test_a_finished_run_hands_off_nothing_new(lead: LiveRun) -> None:
     with lead.hand_off("worker", "one") as child, child.hand_off("leaf", "a") as leaf:
         leaf.report("leaf")
     replayed = lead.hand_off("worker", "one").accept()
-    replayed.give(Report(result="another"))
+    replayed.report(Report(result="another"))
     again = replayed.hand_off("leaf", "a")
 
     assert "leaf" == again.result().value
@@ -119,7 +132,7 @@ def test_a_finished_run_hands_off_nothing_new(lead: LiveRun) -> None:
 def test_runs_that_are_open_survive_a_new_key(relay: Relay, lead: LiveRun) -> None:
     """A relay that rotates its key goes on with what it has in its hands."""
     child = lead.hand_off("worker", "one").accept()
-    relay.rotate()
+    relay.admin.rotate()
     child.call(len, "a")
     child.close()
     lead.close()

@@ -57,7 +57,7 @@ def test_waiting_for_nobody_times_out_and_loses_nothing(lead: LiveRun) -> None:
 
     with pytest.raises(TimeoutError, match="is ready after"):
         handoff.wait(SOON)
-    assert State.READY is handoff.state
+    assert State.READY is handoff.state()
 
 
 def test_whoever_looks_at_a_result_may_build_on_it(places: Places) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from batonpass import Brief
 from batonpass.errors import (
     CallHeldError,
     CallInDoubtError,
@@ -183,7 +184,7 @@ def test_a_finished_handoff_only_replays(lead: LiveRun, handoff: LiveHandoff, wo
         with pytest.raises(CallReplayError, match="never called mail"):
             replayed.call(world.mail, "eve")
 
-    assert (["bob"], 1) == (world.done, handoff.look().attempt)
+    assert (["bob"], 1) == (world.done, handoff.info().attempt)
 
 
 def test_a_call_with_an_object_that_says_nothing_of_itself_is_recognised(
@@ -264,7 +265,7 @@ def test_a_result_that_was_erased_is_not_made_up(
     """The next attempt neither gets it nor does it again."""
     run = handoff.accept()
     run.call(world.mail, "bob")
-    relay.erase([receipts(relay, "tool.completed")[0].content["result"].id], by=ANA, reason="private")
+    relay.admin.erase([receipts(relay, "tool.completed")[0].content["result"].id], by=ANA, reason="private")
 
     with pytest.raises(ContentErasedError):
         again(lead, handoff, run).call(world.mail, "bob")
@@ -304,7 +305,7 @@ class TestWhatWouldStopACall:
     def strict(self, relay: Relay, mode: Mode) -> LiveRun:
         """Return a root that must not go above three sigma."""
         limit = Constraint(key="sigma", operator="<=", value="3", binds_to="call:find.sigma")
-        return relay.start("find them", by=ANA, constraints=[limit], mode=mode)
+        return relay.start("find them", by=ANA, items=[limit], mode=mode)
 
     def outcome(self, relay: Relay) -> list[object]:
         """Return what was flagged and what was denied."""
@@ -338,8 +339,8 @@ class TestWhatWouldStopACall:
         """One call more than the offer allows, or one after its time or its money is spent."""
         clock = FrozenClock()
         relay = places.relay(clock=clock)
-        handoff = relay.start("begin", by=ANA, mode=mode).hand_off("worker", "count", budget=budget)
-        if handoff.state is State.HELD:
+        handoff = relay.start("begin", by=ANA, mode=mode).hand_off("worker", "count", brief=Brief(budget=budget))
+        if handoff.state() is State.HELD:
             handoff.approve(by=ANA)  # enforced, money of its own has to be confirmed first
         run = handoff.accept()
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from batonpass import Grant
 from batonpass.accounts.handoff.reasoning import read_reasoning
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.live.faces import LiveRun
@@ -448,7 +449,7 @@ def test_a_program_is_told_what_it_may_and_asks_again(tmp_path: Path) -> None:
     """At its start with the task, and later by a request: what a call used up is missing then."""
     heard = tmp_path / "heard"
     lead = Relay.open("memory:").start(
-        "Count", by="user:ana", may_delegate=["call:count; at most 9 calls"], limits="at most 5 calls"
+        "Count", by="user:ana", grant=Grant(may_delegate=["call:count; at most 9 calls"], limits="at most 5 calls")
     )
     body = f"""
     before = given["grant"]

@@ -27,7 +27,7 @@ def test_words_that_were_erased_are_told_to_be_erased() -> None:
     with relay.start("Fix it", by="user:ana") as lead:
         (decision,) = lead.record(Decision("call the customer by name"))
         handoff = lead.hand_off("editor", "Do your part")
-        relay.erase([decision.id], by="user:ana", reason="privacy")
+        relay.admin.erase([decision.id], by="user:ana", reason="privacy")
         told = tell_baton(handoff.baton())
 
     (entry,) = told["decisions"]

@@ -72,7 +72,7 @@ def test_a_value_that_is_no_json_is_not_given(lead: LiveRun) -> None:
     """Whoever reads it would fail; whoever gives it is told."""
     with pytest.raises(InvalidValueError, match="is not JSON"):
         lead.report("done", value="{")
-    assert None is lead.said
+    assert None is lead.reported
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
@@ -86,7 +86,7 @@ def test_an_interrupt_ends_the_attempt_and_goes_on(lead: LiveRun, error: type[Ba
     with pytest.raises(error):
         handoff.run(interrupted)
 
-    assert State.FAILED is handoff.state
+    assert State.FAILED is handoff.state()
 
 
 def test_a_runner_whose_attempt_was_ended_meanwhile_bothers_nobody(relay: Relay, lead: LiveRun) -> None:

@@ -13,7 +13,7 @@ from tests.unit.handoff.places import at_once
 def holding(lead: LiveRun) -> Holding:
     """Return what is known of a root that has noted a few things."""
     lead.record(Decision("d"), Constraint("c"))
-    lead.say("more")
+    lead.add_intent("more")
     return lead._holding
 
 

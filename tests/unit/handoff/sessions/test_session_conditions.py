@@ -5,9 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.sessions.session_state import ASKING
-from batonpass.model.baton.items import Artifact, Assumption, Claim, Decision, OpenQuestion, RejectedPath, WorkItem
+from batonpass.model.baton.items import (
+    Artifact,
+    Assumption,
+    Claim,
+    Constraint,
+    Decision,
+    OpenQuestion,
+    RejectedPath,
+    WorkItem,
+)
 from batonpass.model.baton.session import Fate
 from batonpass.model.bodies.body import Part
 from batonpass.relay import Relay
@@ -29,15 +39,15 @@ class TestConditions:
     def test_a_decision_that_no_longer_holds_is_a_question(self, relay: Relay) -> None:
         """Nobody it is handed to can take it for decided; what it was, why, and why not any more stand there."""
         lead = decided(relay, "constraint:threshold <= 3")
-        run = relay.resume_session(lead.id, by=ANA, constraints=[FOUR])
+        run = relay.resume_session(lead.id, by=ANA, items=[FOUR])
         child = run.hand_off("worker", "go on").accept()
         text = (
             "revisit: \"use the old rates\": 'threshold' is '4' now, not <= '3' "
             "(it was decided because: they were agreed)"
         )
 
-        assert ([], [OpenQuestion(text)]) == (list(child.given.decisions), list(child.given.open_questions))
-        assert [(ASKING, OpenQuestion(text))] == [(item.by, item.value) for item in child.given.of(Part.QUESTION)]
+        assert ([], [OpenQuestion(text)]) == (list(child.baton.decisions), list(child.baton.open_questions))
+        assert [(ASKING, OpenQuestion(text))] == [(item.by, item.value) for item in child.baton.of(Part.QUESTION)]
         assert bodies(relay, "session.resumed")[0].revisit == (lead.notes[-1].id,)
 
     def test_it_comes_back_once_however_often_the_session_is_resumed(self, relay: Relay) -> None:
@@ -229,7 +239,7 @@ class TestLeaving:
 
     def test_each_thing_that_is_left_says_why(self, relay: Relay) -> None:
         """Hypotheses, reasoning, what came from outside, what nobody verified, what was rejected or relaxed."""
-        lead = relay.start("begin", by=ANA, constraints=["c"])
+        lead = relay.start("begin", by=ANA, items=[Constraint("c")])
         lead.record(Assumption("a"), Claim("cl", confidence=1000), RejectedPath("r", why="slow"), WorkItem("w"))
         reasoning = lead.attach("thoughts.md", "hmm")
         lead.attach("page.html", "<p>", untrusted=True, source="https://example.org")
@@ -237,7 +247,7 @@ class TestLeaving:
         lead.checkpoint([{"role": "user"}])
         (constraint,) = (item for item in lead.notes if item.part == "constraint")
         lead.relax(constraint, by=ANA, reason="no longer needed")
-        with lead.hand_off("worker", "do it", reasoning=reasoning, rationale="because") as child:
+        with lead.hand_off("worker", "do it", brief=Brief(reasoning=reasoning, rationale="because")) as child:
             child.report("done", assumptions=["a2"], claims=["cl2"], rejected_paths=["r2"])
         lead.report("all done")
         lead.close()
@@ -298,7 +308,7 @@ class TestLeaving:
         """It is said that something was there."""
         lead = relay.start("begin", by=ANA)
         (item,) = lead.record(Decision("secret"))
-        relay.erase([item.id], by=ANA, reason="asked to")
+        relay.admin.erase([item.id], by=ANA, reason="asked to")
         run = relay.resume_session(lead.id, by=ANA)
 
         assert ((), [Fate.ERASED]) == (run.notes, [one.why for one in run.session.dropped])
@@ -306,7 +316,7 @@ class TestLeaving:
     def test_what_was_said_with_an_offer_comes_along(self, relay: Relay) -> None:
         """A question that was only ever put into a baton is open all the same; what bound one child is not."""
         lead = relay.start("begin", by=ANA)
-        lead.hand_off("worker", "do it", open_questions=["really?"], decisions=["d"], constraints=["for you"])
+        lead.hand_off("worker", "do it", items=[OpenQuestion("really?"), Decision("d"), Constraint("for you")])
         run = relay.resume_session(lead.id, by=ANA)
 
         assert {OpenQuestion("really?"), Decision("d")} == set(values(run))

@@ -72,7 +72,7 @@ class TestResuming:
     def test_words_that_were_erased_have_to_be_said(self, relay: Relay) -> None:
         """Nobody goes on with an intent that is gone."""
         lead = decided(relay)
-        relay.erase([receipts(relay, "run.started")[0].content["intent"].id], by=ANA, reason="asked to")
+        relay.admin.erase([receipts(relay, "run.started")[0].content["intent"].id], by=ANA, reason="asked to")
 
         with pytest.raises(InvalidValueError, match="was erased"):
             relay.resume_session(lead.id, by=ANA)
@@ -102,7 +102,7 @@ class TestResuming:
     def test_of_a_root_that_wrote_on_only_what_is_new_is_read(self, places: Places) -> None:
         """A threshold that was said anew in between does not come back in its old form."""
         first = decided(places.relay())
-        second = places.relay().resume_session(first.id, by=ANA, constraints=[FOUR])
+        second = places.relay().resume_session(first.id, by=ANA, items=[FOUR])
         first.close()
         second.close()
         third = places.relay().resume_session(first.id, by=ANA)

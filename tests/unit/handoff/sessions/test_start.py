@@ -34,7 +34,7 @@ def values(run: LiveRun) -> list[ItemValue | None]:
 
 def test_a_root_is_one_commit(relay: Relay) -> None:
     """The human's words, and what binds everybody, are there at once."""
-    relay.start("begin", by=ANA, constraints=["c", Constraint(key="k", operator="=", value="v")], exclusions=["e"])
+    relay.start("begin", by=ANA, items=[Constraint("c"), Constraint(key="k", operator="=", value="v"), Exclusion("e")])
 
     assert ["run.started", "run.recorded"] == kinds(relay)
 
@@ -88,11 +88,11 @@ class TestGoingOn:
         assert 1 == len(bodies(relay, "handoff.late"))
         taken_up[0].close()
 
-        assert State.COMPLETED is handoff.state
+        assert State.COMPLETED is handoff.state()
 
     def test_what_it_knew_is_known(self, places: Places) -> None:
         """Its notes, what was relaxed, its artifacts and what its children gave back are there again."""
-        old = places.relay().start("begin", by=ANA, exclusions=["e"])
+        old = places.relay().start("begin", by=ANA, items=[Exclusion("e")])
         constraint, _ = old.record(Constraint("c"), Decision("d"))
         old.relax(constraint, by=ANA, reason="it is fine")
         old.attach("data.csv", b"1,2")
@@ -162,7 +162,7 @@ class TestSessions:
 
     def last_time(self, relay: Relay) -> LiveRun:
         """Return a root that is over."""
-        with relay.start("begin", by=ANA, series="quarterly", constraints=["c"], exclusions=["e"]) as lead:
+        with relay.start("begin", by=ANA, series="quarterly", items=[Constraint("c"), Exclusion("e")]) as lead:
             lead.record(Decision("lead's", why="w"), Assumption("hypothesis"), RejectedPath("path"), Claim("claim"))
             lead.attach("page.html", b"<p>", untrusted=True)
             with lead.hand_off("worker", "unverified") as child:
@@ -210,8 +210,8 @@ class TestSessions:
         self.last_time(relay)
         expected = self.expected(relay)
         for _ in range(3):
-            relay.start("next", by=ANA, series="quarterly", constraints=["c"]).close()
-        run = relay.start("last", by=ANA, series="quarterly", constraints=["c"])
+            relay.start("next", by=ANA, series="quarterly", items=[Constraint("c")]).close()
+        run = relay.start("last", by=ANA, series="quarterly", items=[Constraint("c")])
 
         assert sorted(map(repr, expected)) == sorted(map(repr, self.told(run)))
 

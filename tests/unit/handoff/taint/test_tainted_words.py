@@ -125,7 +125,7 @@ def test_a_clean_child_asks_and_declines_at_no_cost() -> None:
 def taken(relay: Relay, run: LiveRun, handoff: LiveHandoff) -> tuple[Source, ...]:
     """Read a result where there is no run at hand, and go on with it in one."""
     result = relay.handoff(handoff.id).wait()
-    run.take_in(*result.sources)
+    run.note_untrusted(*result.sources)
     return result.sources
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from batonpass import Brief
 from batonpass.errors import (
     HandoffAskedError,
     HandoffDeclinedError,
@@ -35,12 +36,12 @@ def test_an_accepted_baton_is_countersigned(lead: LiveRun, relay: Relay) -> None
     handoff.accept()
     (accepted,) = receipts(relay, "handoff.accepted")
 
-    assert handoff.look().initiated == accepted.body.baton == accepted.previous  # type: ignore[union-attr]
+    assert handoff.info().initiated == accepted.body.baton == accepted.previous  # type: ignore[union-attr]
 
 
 def test_problems_that_do_not_stop_it_are_recorded(lead: LiveRun, relay: Relay) -> None:
     """Without a policy nobody asks, and it is written down that somebody would have."""
-    lead.hand_off("editor", "make it so", open_questions=[BLOCKING], inputs=["data.csv"]).accept()
+    lead.hand_off("editor", "make it so", items=[BLOCKING], brief=Brief(inputs=["data.csv"])).accept()
     (accepted,) = bodies(relay, "handoff.accepted")
 
     assert {"data-gap.question-open", "data-gap.input-missing"} <= set(accepted.problems)
@@ -51,7 +52,7 @@ def test_one_question_is_asked_and_answered(asking: Relay) -> None:
     """The answer makes the next revision, which the acceptance countersigns; no second question is asked."""
     lead = asking.start("begin", by=ANA)
     limit = Constraint(key="rate", operator="<=", value="5")
-    handoff = lead.hand_off("editor", "go", open_questions=[BLOCKING], inputs=["x.csv"], constraints=[limit])
+    handoff = lead.hand_off("editor", "go", items=[BLOCKING, limit], brief=Brief(inputs=["x.csv"]))
     with pytest.raises(HandoffAskedError) as asked:
         handoff.accept()
     with pytest.raises(HandoffAskedError, match="asks"):
@@ -70,7 +71,7 @@ def test_one_question_is_asked_and_answered(asking: Relay) -> None:
 def test_the_answer_to_the_only_question_leaves_none(asking: Relay) -> None:
     """What was blocking is answered: the receiver goes on, and would not have asked."""
     lead = asking.start("begin", by=ANA)
-    handoff = lead.hand_off("editor", "go", open_questions=[BLOCKING])
+    handoff = lead.hand_off("editor", "go", items=[BLOCKING])
     with pytest.raises(HandoffAskedError):
         handoff.accept()
     handoff.answer("the third", by=ANA)
@@ -82,7 +83,7 @@ def test_the_answer_to_the_only_question_leaves_none(asking: Relay) -> None:
 def test_the_same_question_is_answered_once_in_a_tree(asking: Relay) -> None:
     """A second child with the same question gets the first one's answer, and who gave it."""
     lead = asking.start("begin", by=ANA)
-    first, second = (lead.hand_off("editor", task, open_questions=[BLOCKING]) for task in ("one", "two"))
+    first, second = (lead.hand_off("editor", task, items=[BLOCKING]) for task in ("one", "two"))
     with pytest.raises(HandoffAskedError):
         first.accept()
     first.answer("the third", by="user:bob")
@@ -96,7 +97,7 @@ def test_a_worker_asks_under_its_lease(asking: Relay) -> None:
     """An asked handoff is given back, and claimed again after the answer."""
     lead = asking.start("begin", by=ANA)
     claims = [Claim("a", key="n", value="1"), Claim("b", key="n", value="2")]
-    handoff = lead.hand_off("editor", "go", carrier=Carrier.WORKER, claims=claims)
+    handoff = lead.hand_off("editor", "go", carrier=Carrier.WORKER, items=claims)
     lease = asking.claim(holder="w", lease_for=LONG)
     with pytest.raises(HandoffAskedError):
         asking.handoff(handoff.id).accept(lease=lease)
@@ -112,7 +113,7 @@ def test_a_receiver_may_ask_by_hand(lead: LiveRun, relay: Relay) -> None:
     handoff = lead.hand_off("editor", "go")
     handoff.ask("before or after tax?")
 
-    assert ("before or after tax?", State.ASKED) == (handoff.result().question, handoff.state)
+    assert ("before or after tax?", State.ASKED) == (handoff.result().question, handoff.state())
     assert ("agent:editor", "asked") == (bodies(relay, "handoff.asked")[0].by, bodies(relay, "handoff.asked")[0].check)
 
 
@@ -127,7 +128,7 @@ def test_questions_answers_and_reasons_say_something(lead: LiveRun, text: str) -
     handoff.ask("which?")
     with pytest.raises(InvalidValueError):
         handoff.answer(text)
-    assert State.ASKED is handoff.state
+    assert State.ASKED is handoff.state()
 
 
 def test_what_was_not_asked_is_not_answered(lead: LiveRun) -> None:

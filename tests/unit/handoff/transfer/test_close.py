@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from batonpass import Brief
 from batonpass.errors import ConstraintViolatedError, IllegalTransitionError, StreamClosedError, UnverifiedError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.handoff.tools.declaration import tool
@@ -13,7 +14,7 @@ from batonpass.model.base.kinds import Mode, Outcome
 from batonpass.model.base.lifecycle import Carrier, State
 from batonpass.model.baton.items import Constraint
 from batonpass.model.policy.handoff_policy import HandoffPolicy
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, at_once, bodies, kinds, receipts, words
 
 write = tool("write", target="path")(lambda path: path)
@@ -44,7 +45,7 @@ def test_what_is_left_is_withdrawn_all_the_way_down(lead: LiveRun) -> None:
     left[State.EXPIRED][0].ask("which?")
     lead.close()
 
-    assert left == {state: [one for one in handoffs if one.state is state] for state, handoffs in left.items()}
+    assert left == {state: [one for one in handoffs if one.state() is state] for state, handoffs in left.items()}
     with pytest.raises(StreamClosedError):
         child.close()
 
@@ -55,10 +56,10 @@ def test_a_failed_attempt_leaves_its_children_to_the_next_one(lead: LiveRun) -> 
     child = handoff.accept()
     leaf = child.hand_off("leaf", "leaf", carrier=Carrier.WORKER)
     child.fail(ValueError("died"))
-    assert State.READY is leaf.state
+    assert State.READY is leaf.state()
     lead.fail(ValueError("all over"))
 
-    assert (State.FAILED, State.CANCELLED) == (handoff.state, leaf.state)
+    assert (State.FAILED, State.CANCELLED) == (handoff.state(), leaf.state())
 
 
 def test_leaving_the_block_closes_and_an_error_fails(lead: LiveRun, relay: Relay) -> None:
@@ -108,13 +109,13 @@ def test_a_refused_close_leaves_the_run_open(places: Places) -> None:
     handoff.verify(verdict="right", by=ANA)
     lead.close()
 
-    assert State.VERIFIED is handoff.state
+    assert State.VERIFIED is handoff.state()
 
 
 def test_what_must_have_changed_and_did_not_is_flagged(lead: LiveRun, relay: Relay) -> None:
     """A result that left an expected target untouched says so; patterns and kept calls count."""
     for number, targets in enumerate([["src/a.py", "docs/x.md"], ["src/a.py"], []]):
-        with lead.hand_off("worker", f"task {number}", expects=["src/*.py", "docs/**"]) as child:
+        with lead.hand_off("worker", f"task {number}", brief=Brief(expects=["src/*.py", "docs/**"])) as child:
             for target in targets:
                 child.call(write, target)
 
@@ -127,7 +128,7 @@ def test_what_must_have_changed_and_did_not_is_flagged(lead: LiveRun, relay: Rel
 def test_a_result_that_breaks_a_constraint(relay: Relay, mode: Mode) -> None:
     """An enforced run does not close with it; an observed one does, and it is flagged."""
     limit = Constraint(key="total", operator=">=", value="0", binds_to="result:total")
-    lead = relay.start("begin", by=ANA, constraints=[limit], mode=mode)
+    lead = relay.start("begin", by=ANA, items=[limit], mode=mode)
     handoff = lead.hand_off("worker", "count", run=lambda _: {"total": -1})
     result = handoff.wait()
 
@@ -141,7 +142,7 @@ def test_a_result_that_breaks_a_constraint(relay: Relay, mode: Mode) -> None:
 def test_a_root_is_held_to_what_was_asked_of_it(relay: Relay, mode: Mode) -> None:
     """What it reports is checked like what anybody else reports: enforced it stays open, observed it is flagged."""
     limit = Constraint(key="total", operator=">=", value="0", binds_to="result:total")
-    lead = relay.start("begin", by=ANA, constraints=[limit], mode=mode)
+    lead = relay.start("begin", by=ANA, items=[limit], mode=mode)
     lead.report("counted", value='{"total": -1}')
     if mode is Mode.ENFORCED:
         with pytest.raises(ConstraintViolatedError):
@@ -158,11 +159,11 @@ def test_cancelling_what_is_over_changes_nothing(lead: LiveRun, relay: Relay) ->
     handoff = lead.hand_off("worker", "one")
     with handoff as child:
         child.report("done")
-    withdraw(relay.desk, handoff.id, by=ANA, reason="too late")
+    withdraw(desk_of(relay), handoff.id, by=ANA, reason="too late")
     with pytest.raises(IllegalTransitionError):
         handoff.cancel(reason="too late")
 
-    assert State.COMPLETED is handoff.state
+    assert State.COMPLETED is handoff.state()
 
 
 def test_a_close_and_a_cancel_at_once_leave_one_end(lead: LiveRun, relay: Relay) -> None:
@@ -172,7 +173,7 @@ def test_a_close_and_a_cancel_at_once_leave_one_end(lead: LiveRun, relay: Relay)
         child = handoff.accept()
         at_once(child.close, partial(relay.handoff(handoff.id).cancel, by=ANA, reason="race"))
 
-        assert handoff.state in {State.COMPLETED, State.CANCELLED}
+        assert handoff.state() in {State.COMPLETED, State.CANCELLED}
 
 
 def test_a_deadline_in_the_past_does_not_keep_a_child_from_closing(lead: LiveRun) -> None:
@@ -181,4 +182,4 @@ def test_a_deadline_in_the_past_does_not_keep_a_child_from_closing(lead: LiveRun
     with handoff as child:
         child.report("just in time")
 
-    assert State.COMPLETED is handoff.state
+    assert State.COMPLETED is handoff.state()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from batonpass import Brief
 from batonpass.accounts.why.why import explain
 from batonpass.errors import (
     CallDecidedError,
@@ -182,18 +183,18 @@ def test_a_rule_denies_a_handoff_as_the_specification_says() -> None:
 def test_a_handoff_with_a_budget_of_its_own_is_confirmed() -> None:
     """Enforced it waits for its lead; observed it is only flagged."""
     with a_relay(ENFORCED) as relay, relay.start("Ship it", by=ANA) as lead:
-        handoff = lead.hand_off("helper", "Look", budget=Budget(cost=3), criteria=["seen"])
+        handoff = lead.hand_off("helper", "Look", brief=Brief(budget=Budget(cost=3)), criteria=["seen"])
         (offer,) = bodies(relay, "handoff.initiated")
-        assert (State.HELD, "tier.budgeted-delegation", Gate.CONFIRM) == (handoff.state, offer.rule, offer.gate)
+        assert (State.HELD, "tier.budgeted-delegation", Gate.CONFIRM) == (handoff.state(), offer.rule, offer.gate)
         with pytest.raises(HandoffHeldError):
             handoff.accept()
         handoff.approve(by="agent:lead")
-        assert State.OFFERED is handoff.state
+        assert State.OFFERED is handoff.state()
     with a_relay(Policy()) as relay, relay.start("Ship it", by=ANA) as lead:
-        observed = lead.hand_off("helper", "Look", budget=Budget(cost=3), criteria=["seen"])
+        observed = lead.hand_off("helper", "Look", brief=Brief(budget=Budget(cost=3)), criteria=["seen"])
 
         assert (State.OFFERED, ("would_hold.tier.budgeted-delegation",)) == (
-            observed.state,
+            observed.state(),
             bodies(relay, "handoff.initiated")[0].flags,
         )
 
@@ -211,7 +212,7 @@ def test_a_refused_handoff_is_on_record() -> None:
             bodies(relay, "handoff.initiated"),
         )
         assert "method.lead-to-worker" == refused.value.rule
-        assert State.OFFERED is lead.hand_off("helper", "Look", verify_by=["true"]).state
+        assert State.OFFERED is lead.hand_off("helper", "Look", brief=Brief(verify_by=["true"])).state()
 
 
 def test_a_long_chain_needs_a_person() -> None:
@@ -219,12 +220,12 @@ def test_a_long_chain_needs_a_person() -> None:
     relay = a_relay(Policy(enforce=True, renew_every=2))
     with relay, relay.start("Dig", by=ANA) as lead, lead.hand_off("one", "dig") as one:
         deeper = one.hand_off("two", "dig deeper")
-        assert State.HELD is deeper.state
+        assert State.HELD is deeper.state()
         with pytest.raises(NotApproverError):
             deeper.approve(by="agent:one")
         deeper.approve(by=ANA)
         with deeper as two:
-            assert State.OFFERED is two.hand_off("three", "and deeper").state
+            assert State.OFFERED is two.hand_off("three", "and deeper").state()
 
 
 @pytest.mark.parametrize("carrier", Carrier)
@@ -237,10 +238,10 @@ def test_a_time_limit_denies(carrier: Carrier) -> None:
         handoff = lead.hand_off("shipper", "Ship it", carrier=carrier)
         lease = relay.claim(holder="w", lease_for=LONG) if carrier is Carrier.WORKER else None
         handoff.run(work, lease=lease)
-        assert (0, State.HELD, State.HELD) == (relay.sweep(), by_hand.state, handoff.state)
+        assert (0, State.HELD, State.HELD) == (relay.sweep(), by_hand.state(), handoff.state())
         clock.tick(timedelta(hours=1))
 
-        assert (2, State.DENIED, State.DENIED) == (relay.sweep(), by_hand.state, handoff.state)
+        assert (2, State.DENIED, State.DENIED) == (relay.sweep(), by_hand.state(), handoff.state())
         assert {"service:time-limit"} == {body.by for body in bodies(relay, "handoff.denied")}
         assert 0 == relay.sweep()
 
@@ -282,7 +283,7 @@ def test_why_names_the_rule_and_the_policy() -> None:
     with a_relay(ENFORCED) as relay, relay.start("Ship it", by=ANA) as lead:
         handoff = lead.hand_off("shipper", "Ship it", run=work)
         handoff.wait()
-        money = lead.hand_off("helper", "Look", budget=Budget(cost=3))
+        money = lead.hand_off("helper", "Look", brief=Brief(budget=Budget(cost=3)))
         with relay.store.view() as view:
             call, offer, run = (
                 explain(view, given) for given in (bodies(relay, "tool.held")[0].call, money.id, lead.id)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from batonpass import Brief, Handling
 from batonpass.errors import IncompleteBatonError, InvalidValueError, KeyReusedError, UnverifiedError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.kinds import Relation
@@ -15,6 +16,7 @@ from batonpass.model.baton.items import Constraint, Decision, OpenQuestion, Reje
 from batonpass.model.ledger.entry import Entry
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
+from tests.offers import grouped
 from tests.unit.handoff.places import (
     ANA,
     LONE_SURROGATE,
@@ -33,7 +35,7 @@ SOON = datetime(2030, 1, 1, tzinfo=UTC)
 
 def test_an_offer_is_one_receipt(lead: LiveRun, relay: Relay) -> None:
     """The whole baton and the state are there before anything of the child runs."""
-    lead.hand_off("editor", "make it so", rationale="it is wrong", constraints=["no new files"])
+    lead.hand_off("editor", "make it so", brief=Brief(rationale="it is wrong"), items=[Constraint("no new files")])
 
     assert ["run.started", "handoff.initiated"] == kinds(relay)
     assert "make it so" == words(relay, receipts(relay, "handoff.initiated")[0], "task")
@@ -51,7 +53,7 @@ def test_an_offer_is_one_receipt(lead: LiveRun, relay: Relay) -> None:
 )
 def test_where_a_handoff_begins(lead: LiveRun, carrier: Carrier, state: State, *, hold: bool) -> None:
     """Its carrier decides where it waits; either may start held."""
-    assert state is lead.hand_off("editor", "make it so", carrier=carrier, hold=hold).state
+    assert state is lead.hand_off("editor", "make it so", carrier=carrier, hold=hold).state()
 
 
 @pytest.mark.parametrize("deadline", [timedelta(minutes=10), "10m"], ids=["as a duration", "as a text"])
@@ -60,7 +62,7 @@ def test_a_deadline_may_be_how_long_it_is_until_then(lead: LiveRun, deadline: ti
     before = datetime.now(UTC)
     first = lead.hand_off("editor", "make it so", deadline=deadline)
     again = lead.hand_off("editor", "make it so", deadline=deadline)
-    found = first.look().deadline
+    found = first.info().deadline
 
     assert found is not None
     assert before + timedelta(minutes=10) <= found <= datetime.now(UTC) + timedelta(minutes=10)
@@ -69,8 +71,8 @@ def test_a_deadline_may_be_how_long_it_is_until_then(lead: LiveRun, deadline: ti
 
 def test_the_same_offer_is_the_same_handoff(lead: LiveRun, relay: Relay) -> None:
     """Without a key, what was asked for is the key."""
-    first = lead.hand_off("editor", "make it so", criteria=["it is so"], decisions=[Decision("a", why="b")])
-    second = lead.hand_off("editor", "make it so", criteria=["it is so"], decisions=[Decision("a", why="b")])
+    first = lead.hand_off("editor", "make it so", criteria=["it is so"], items=[Decision("a", why="b")])
+    second = lead.hand_off("editor", "make it so", criteria=["it is so"], items=[Decision("a", why="b")])
 
     assert (first.id, 1) == (second.id, len(bodies(relay, "handoff.initiated")))
 
@@ -96,10 +98,10 @@ def test_a_key_that_was_used_for_something_else_names_the_difference(
 ) -> None:
     """The same key with another fingerprint is refused."""
     asked: dict[str, Any] = {"to": "editor", "task": "make it so", "constraints": ["no new files"], "key": "k"}
-    lead.hand_off(**asked)
+    lead.hand_off(**grouped(**asked))
 
     with pytest.raises(KeyReusedError) as refused:
-        lead.hand_off(**{**asked, **change})
+        lead.hand_off(**grouped(**{**asked, **change}))
     assert difference in refused.value.differences
 
 
@@ -107,9 +109,9 @@ def test_a_key_that_was_used_for_something_else_names_the_difference(
 def test_what_is_asked_for_otherwise_is_another_handoff(lead: LiveRun, change: dict[str, Any], difference: str) -> None:
     """Without a key, every difference in what the caller gives makes another handoff."""
     asked: dict[str, Any] = {"to": "editor", "task": "make it so", "constraints": ["no new files"]}
-    first = lead.hand_off(**asked)
+    first = lead.hand_off(**grouped(**asked))
 
-    assert first.id != lead.hand_off(**{**asked, **change}).id, difference
+    assert first.id != lead.hand_off(**grouped(**{**asked, **change})).id, difference
 
 
 def test_when_and_how_a_task_is_carried_is_not_what_it_is(lead: LiveRun) -> None:
@@ -123,14 +125,14 @@ def test_the_same_key_in_another_tree_is_another_handoff(relay: Relay) -> None:
     """A key is unique in its scope: the root, or the handoff whose attempts share it."""
     roots = [relay.start("begin", by=ANA) for _ in range(2)]
 
-    assert 2 == len({root.hand_off("editor", "make it so", key="k").id for root in roots})
+    assert 2 == len({root.hand_off("editor", "make it so", handling=Handling(key="k")).id for root in roots})
 
 
 @pytest.mark.parametrize("ending", ["cancel", "deny", "expire"])
 def test_a_key_is_free_again_once_nothing_of_it_will_ever_run(lead: LiveRun, relay: Relay, ending: str) -> None:
     """What was cancelled, denied or expired is asked for anew."""
     deadline = datetime(2020, 1, 1, tzinfo=UTC) if ending == "expire" else None
-    first = lead.hand_off("editor", "make it so", key="k", hold=ending == "deny", deadline=deadline)
+    first = lead.hand_off("editor", "make it so", handling=Handling(key="k"), hold=ending == "deny", deadline=deadline)
     match ending:
         case "cancel":
             first.cancel(reason="no")
@@ -138,14 +140,14 @@ def test_a_key_is_free_again_once_nothing_of_it_will_ever_run(lead: LiveRun, rel
             first.deny(by=ANA, reason="no")
         case _:
             relay.sweep()
-    second = lead.hand_off("editor", "make it so", key="k")
+    second = lead.hand_off("editor", "make it so", handling=Handling(key="k"))
 
-    assert (State.OFFERED, True) == (second.state, first.id != second.id)
+    assert (State.OFFERED, True) == (second.state(), first.id != second.id)
 
 
 def test_threads_that_offer_the_same_key_get_one_handoff(lead: LiveRun, relay: Relay) -> None:
     """Eight threads of one run hand off the same task at once."""
-    found = at_once(*[lambda: lead.hand_off("editor", "make it so", key="k").id] * 8)
+    found = at_once(*[lambda: lead.hand_off("editor", "make it so", handling=Handling(key="k")).id] * 8)
 
     assert (1, 1) == (len(set(found)), len(bodies(relay, "handoff.initiated")))
 
@@ -164,7 +166,7 @@ def test_processes_that_offer_the_same_key_get_one_handoff(places: Places) -> No
 def test_everything_that_is_known_travels(lead: LiveRun) -> None:
     """What was recorded and what is said with the offer reach the child, in that order."""
     lead.record(Decision("first"), RejectedPath("regex", "too slow"))
-    child = lead.hand_off("editor", "make it so", decisions=["second"], open_questions=["why?"]).accept()
+    child = lead.hand_off("editor", "make it so", items=[Decision("second"), OpenQuestion("why?")]).accept()
     assert child.baton is not None
 
     assert ["first", "second"] == [decision.what for decision in child.baton.decisions]
@@ -176,7 +178,7 @@ def test_a_selection_travels_with_what_is_inherited_anyway(lead: LiveRun) -> Non
     """Whoever selects what a child needs to know cannot leave out what binds it."""
     chosen, _ = lead.record(Decision("chosen"), Decision("left out"))
     lead.record(Constraint("always"))
-    child = lead.hand_off("editor", "make it so", carry=[chosen]).accept()
+    child = lead.hand_off("editor", "make it so", handling=Handling(carry=[chosen])).accept()
     assert child.baton is not None
 
     assert (["chosen"], ["always"]) == (
@@ -187,7 +189,9 @@ def test_a_selection_travels_with_what_is_inherited_anyway(lead: LiveRun) -> Non
 
 def test_what_is_missing_is_reported_and_an_explicit_none_is_not(lead: LiveRun) -> None:
     """Nothing is filled in: what nobody said is named, what is said to be none is not."""
-    child = lead.hand_off("editor", "make it so", rationale="it is wrong", none=["question", "rejected"]).accept()
+    child = lead.hand_off(
+        "editor", "make it so", brief=Brief(rationale="it is wrong", none=["question", "rejected"])
+    ).accept()
     assert child.baton is not None
 
     assert ("criteria", "constraint", "exclusion", "decision") == child.baton.missing
@@ -202,7 +206,7 @@ def test_what_the_policy_requires_is_refused_if_it_is_missing(places: Places) ->
         lead.hand_off("editor", "make it so")
 
     assert [] == bodies(relay, "handoff.initiated")
-    assert lead.hand_off("editor", "make it so", rationale="r", none=["question"]).id
+    assert lead.hand_off("editor", "make it so", brief=Brief(rationale="r", none=["question"])).id
 
 
 def test_what_nobody_verified_is_said_once(lead: LiveRun, relay: Relay) -> None:
@@ -215,7 +219,7 @@ def test_what_nobody_verified_is_said_once(lead: LiveRun, relay: Relay) -> None:
     lead.hand_off("editor", "three")
 
     assert [(), (first.id,), ()] == [body.unverified for body in bodies(relay, "handoff.initiated")]
-    assert second.state is State.OFFERED
+    assert second.state() is State.OFFERED
 
 
 def test_an_offer_knows_what_others_said_and_judged_meanwhile(places: Places) -> None:
@@ -229,10 +233,10 @@ def test_an_offer_knows_what_others_said_and_judged_meanwhile(places: Places) ->
         with handoff as child:
             child.report("done")
     there.handoff(first.id).verify(by=ANA, verdict="I looked")
-    elsewhere.say("to the cent", by=ANA)
+    elsewhere.add_intent("to the cent", by=ANA)
     third = lead.hand_off("editor", "three")
 
-    assert elsewhere.id == waits.look().run
+    assert elsewhere.id == waits.info().run
     assert ["Add it up", "to the cent"] == [said.text for said in third.baton().intent]
     assert (second.id,) == bodies(here, "handoff.initiated")[-1].unverified
 
@@ -312,7 +316,7 @@ def test_what_cannot_be_right_is_refused_and_nothing_is_recorded(
 ) -> None:
     """Every field says what is wrong with it."""
     with pytest.raises(InvalidValueError):
-        lead.hand_off(**{"to": "editor", "task": "make it so", **wrong})
+        lead.hand_off(**grouped(**{"to": "editor", "task": "make it so", **wrong}))
 
     assert [] == bodies(relay, "handoff.initiated")
 
@@ -320,7 +324,7 @@ def test_what_cannot_be_right_is_refused_and_nothing_is_recorded(
 def test_work_says_how_it_was_verified(lead: LiveRun) -> None:
     """Verified work travels as such."""
     done = WorkItem("parsed", outputs=("data.csv",), verified_by=ANA, how="looked at it")
-    child = lead.hand_off("editor", "make it so", completed=[done, "unverified work"]).accept()
+    child = lead.hand_off("editor", "make it so", items=[done, WorkItem("unverified work")]).accept()
     assert child.baton is not None
 
     assert [True, False] == [work.verified for work in child.baton.completed]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from batonpass import Brief
 from batonpass.accounts.handoff.reasoning import Reasoning, read_reasoning
 from batonpass.aio import AsyncRelay
 from batonpass.errors import InvalidValueError
@@ -112,7 +113,7 @@ def test_a_message_is_kept_with_the_offer(relay: Relay, lead: LiveRun) -> None:
 
 def test_signed_bytes_hold_no_words_of_it(relay: Relay, lead: LiveRun) -> None:
     """No path, no name, no message; and no plain digest, which would confirm a guess after all was erased."""
-    lead.hand_off("editor", "Fix it", reasoning=PLACE)
+    lead.hand_off("editor", "Fix it", brief=Brief(reasoning=PLACE))
     signed = encode_receipt(offers(relay)[0]).decode()
 
     assert [] == [word for word in (PLACE.path, PLACE.uuid, PLACE.sha256) if word is None or word in signed]
@@ -126,7 +127,7 @@ def test_a_given_place_counts_more_than_what_the_run_knows(relay: Relay, lead: L
     """A caller that says where its message stands is believed; the checkpoint stands beside it."""
     lead.note_message(MESSAGE)
     lead.checkpoint([MESSAGE])
-    lead.hand_off("editor", "Fix it", reasoning=PLACE)
+    lead.hand_off("editor", "Fix it", brief=Brief(reasoning=PLACE))
     reasoning = read(relay)
 
     assert reasoning is not None
@@ -151,7 +152,7 @@ def test_an_artifact_that_is_given_stays_what_it_was(relay: Relay, lead: LiveRun
     """An artifact as reasoning goes into the brief; the pointer says where the run stood besides."""
     lead.checkpoint(["thought"])
     item = lead.attach("thoughts.md", "because")
-    handoff = lead.hand_off("editor", "Fix it", reasoning=item)
+    handoff = lead.hand_off("editor", "Fix it", brief=Brief(reasoning=item))
 
     assert item.id == handoff.baton().brief.reasoning
     assert [ReasoningPointer(checkpoint=checkpoints(relay)[0])] == pointers(relay)
@@ -177,8 +178,8 @@ def test_a_message_like_a_library_is_only_pointed_to(relay: Relay, lead: LiveRun
 
 def test_an_erased_place_is_said_to_be_erased(relay: Relay, lead: LiveRun) -> None:
     """The pointer stays, the ledger verifies, and nobody learns the path any more."""
-    lead.hand_off("editor", "Fix it", reasoning=PLACE)
-    relay.erase([offers(relay)[0].content["reasoning"].id], by="user:ana", reason="asked for")
+    lead.hand_off("editor", "Fix it", brief=Brief(reasoning=PLACE))
+    relay.admin.erase([offers(relay)[0].content["reasoning"].id], by="user:ana", reason="asked for")
     reasoning = read(relay)
 
     assert reasoning is not None

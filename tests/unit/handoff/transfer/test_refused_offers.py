@@ -2,6 +2,7 @@
 
 import pytest
 
+from batonpass import Brief, Handling
 from batonpass.errors import (
     AgentNotAllowedError,
     HandoffDepthExceededError,
@@ -105,11 +106,11 @@ def test_a_policy_of_the_caller_can_only_refuse_more(places: Places) -> None:
     lenient, strict = HandoffPolicy(), HandoffPolicy(allowed_agents=())
 
     with pytest.raises(AgentNotAllowedError):
-        lead.hand_off("bank", "Ask the bank", rationale="they know", policy=lenient)
+        lead.hand_off("bank", "Ask the bank", brief=Brief(rationale="they know"), handling=Handling(policy=lenient))
     with pytest.raises(IncompleteBatonError):
-        lead.hand_off("billing", "Look it up", policy=lenient)
+        lead.hand_off("billing", "Look it up", handling=Handling(policy=lenient))
     with pytest.raises(AgentNotAllowedError, match="handed to nobody"):
-        lead.hand_off("billing", "Look it up", rationale="they know", policy=strict)
+        lead.hand_off("billing", "Look it up", brief=Brief(rationale="they know"), handling=Handling(policy=strict))
     assert ["handoff.not_allowed", "handoff.incomplete", "handoff.not_allowed"] == [
         why for _, why, _ in refusals(relay)
     ]
@@ -121,5 +122,5 @@ def test_a_depth_that_the_caller_claims_counts_for_nothing(places: Places) -> No
     lead = relay.start("Where is my money?", by=ANA)
 
     with pytest.raises(PolicyRefusedError):
-        lead.hand_off("billing", "Look it up", phase="depth 0")
+        lead.hand_off("billing", "Look it up", brief=Brief(phase="depth 0"))
     assert [("billing", "handoff.too_deep", 0)] == refusals(relay)

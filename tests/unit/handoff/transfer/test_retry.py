@@ -2,6 +2,7 @@
 
 import pytest
 
+from batonpass import Brief, Decision
 from batonpass.errors import IllegalTransitionError, InvalidValueError, NotFoundError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import CallId
@@ -16,7 +17,7 @@ def boom(_: object) -> None:
 
 def test_a_retry_begins_no_run_by_itself(lead: LiveRun, relay: Relay) -> None:
     """The handoff waits for its next attempt with the same baton; its parent is not asked."""
-    handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER, rationale="r")
+    handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER, brief=Brief(rationale="r"))
     handoff.run(boom, lease=relay.claim(holder="w", lease_for=LONG))
     before = handoff.baton()
     again = handoff.retry(reason="once more")
@@ -28,7 +29,7 @@ def test_a_retry_begins_no_run_by_itself(lead: LiveRun, relay: Relay) -> None:
 def test_another_agent_takes_the_same_baton(lead: LiveRun, relay: Relay) -> None:
     """Its calls, its items and its task are those of the first."""
     done: list[str] = []
-    handoff = lead.hand_off("worker", "one", decisions=["d"])
+    handoff = lead.hand_off("worker", "one", items=[Decision("d")])
     first = handoff.accept()
     first.call(done.append, "a")
     first.fail(ValueError("boom"))
@@ -38,7 +39,7 @@ def test_another_agent_takes_the_same_baton(lead: LiveRun, relay: Relay) -> None
         assert child.baton is not None
         assert ("expert", "d", "one") == (child.agent, child.baton.decisions[0].what, child.task)
 
-    assert (["a"], "expert", 1) == (done, handoff.look().to, bodies(relay, "handoff.completed")[0].kept)
+    assert (["a"], "expert", 1) == (done, handoff.info().to, bodies(relay, "handoff.completed")[0].kept)
 
 
 @pytest.mark.parametrize("to", ["", "two words", "\x1b"])
@@ -49,7 +50,7 @@ def test_a_replacement_has_a_name(lead: LiveRun, to: str) -> None:
 
     with pytest.raises(InvalidValueError):
         handoff.replace(to)
-    assert State.FAILED is handoff.state
+    assert State.FAILED is handoff.state()
 
 
 @pytest.mark.parametrize("state", ["offered", "running", "completed", "cancelled"])
@@ -93,7 +94,7 @@ def test_a_retry_that_settles_what_is_not_in_doubt_is_none(lead: LiveRun) -> Non
 
     with pytest.raises(NotFoundError):
         handoff.retry(repeat=[CallId("call_" + "0" * 26)])
-    assert State.FAILED is handoff.state
+    assert State.FAILED is handoff.state()
 
 
 def test_cancelling_ends_everything_below(lead: LiveRun) -> None:
@@ -108,7 +109,9 @@ def test_cancelling_ends_everything_below(lead: LiveRun) -> None:
     deepest = running.accept().hand_off("leaf", "deepest", hold=True)
     handoff.cancel(reason="not needed")
 
-    assert [State.CANCELLED] * 4 + [State.DENIED] == [one.state for one in (handoff, orphan, waiting, running, deepest)]
+    assert [State.CANCELLED] * 4 + [State.DENIED] == [
+        one.state() for one in (handoff, orphan, waiting, running, deepest)
+    ]
 
 
 def test_somebody_has_to_decide(relay: Relay, lead: LiveRun) -> None:

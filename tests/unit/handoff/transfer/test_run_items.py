@@ -41,7 +41,7 @@ def test_a_later_statement_reaches_later_offers_and_names_running_children(lead:
     lease = relay.claim(holder="w", lease_for=LONG)
     assert lease is not None
 
-    assert {running.id, lease.handoff} == set(lead.say("And negative totals, too"))
+    assert {running.id, lease.handoff} == set(lead.add_intent("And negative totals, too"))
     later = lead.hand_off("worker", "later").accept()
     assert child.baton is not None
     assert later.baton is not None
@@ -51,7 +51,7 @@ def test_a_later_statement_reaches_later_offers_and_names_running_children(lead:
 def test_a_statement_by_a_child_reaches_its_siblings(lead: LiveRun) -> None:
     """What humans say is known in the whole tree, whoever of it heard it."""
     child = lead.hand_off("worker", "one").accept()
-    child.say("stop at noon", by="user:bob")
+    child.add_intent("stop at noon", by="user:bob")
     sibling = lead.hand_off("worker", "two").accept()
     assert sibling.baton is not None
 
@@ -140,7 +140,7 @@ class TestArtifacts:
         """Each says which of the two it is."""
         item = lead.attach("a", b"x")
         assert isinstance(item.value, Artifact)
-        relay.erase([item.value.body], by=ANA, reason="private")
+        relay.admin.erase([item.value.body], by=ANA, reason="private")
 
         with pytest.raises(ContentErasedError):
             lead.read("a")
@@ -246,7 +246,7 @@ def test_a_replayed_run_writes_nothing(lead: LiveRun, relay: Relay) -> None:
             run.attach("a", b"x")
             run.relax(item, by="agent:worker", reason="fine")
             run.checkpoint([1])
-            run.say("more")
+            run.add_intent("more")
             with run.hand_off("leaf", "below") as leaf:
                 leaf.report("leaf")
             run.report("done")

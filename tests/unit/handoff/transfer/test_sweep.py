@@ -28,7 +28,7 @@ def test_a_dead_workers_attempt_lapses_and_the_handoff_goes_on(relay: Relay, lea
     handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER)
     dead = claimed(relay, AT_ONCE)
 
-    assert (1, State.READY) == (relay.sweep(), handoff.state)
+    assert (1, State.READY) == (relay.sweep(), handoff.state())
     with pytest.raises(StreamClosedError):
         dead.record(Decision("too late"))
     with relay.store.view() as view:
@@ -55,7 +55,7 @@ def test_a_heartbeat_keeps_an_attempt_alive(relay: Relay, lead: LiveRun) -> None
     run = relay.handoff(handoff.id).accept(lease=lease)
     relay.heartbeat(lease, LONG)
 
-    assert (0, State.RUNNING) == (relay.sweep(), handoff.state)
+    assert (0, State.RUNNING) == (relay.sweep(), handoff.state())
     run.close()
 
 
@@ -67,9 +67,9 @@ def test_what_is_overdue_expires(relay: Relay, lead: LiveRun, state: State) -> N
     if state is State.ASKED:
         handoff.ask("which?")
     run = handoff.accept() if state is State.RUNNING else None
-    assert state is handoff.state
+    assert state is handoff.state()
 
-    assert (1, State.EXPIRED, 0) == (relay.sweep(), handoff.state, relay.sweep())
+    assert (1, State.EXPIRED, 0) == (relay.sweep(), handoff.state(), relay.sweep())
     if run is not None:
         with pytest.raises(StreamClosedError):
             run.close()
@@ -89,7 +89,7 @@ def test_what_is_over_does_not_expire(relay: Relay, lead: LiveRun, state: State)
         case _:
             handoff.cancel(reason="no")
 
-    assert (0, state) == (relay.sweep(), handoff.state)
+    assert (0, state) == (relay.sweep(), handoff.state())
 
 
 def test_what_is_below_an_expired_handoff_is_withdrawn(relay: Relay, lead: LiveRun) -> None:
@@ -102,7 +102,7 @@ def test_what_is_below_an_expired_handoff_is_withdrawn(relay: Relay, lead: LiveR
     relay.sweep()
 
     assert [State.EXPIRED, State.CANCELLED, State.CANCELLED, State.DENIED] == [
-        one.state for one in (handoff, running, ready, deepest)
+        one.state() for one in (handoff, running, ready, deepest)
     ]
 
 
@@ -131,7 +131,7 @@ class TestClocks:
         handoff = lead.hand_off("worker", "one", carrier=Carrier.WORKER)
         run = claimed(places.relay(clock=wrong), LONG)
 
-        assert (0, State.RUNNING) == (places.relay(clock=wrong).sweep(), handoff.state)
+        assert (0, State.RUNNING) == (places.relay(clock=wrong).sweep(), handoff.state())
         run.close()
         lead.hand_off("worker", "two", carrier=Carrier.WORKER)
         claimed(places.relay(clock=wrong), AT_ONCE)
@@ -145,7 +145,7 @@ class TestClocks:
         soon = lead.hand_off("worker", "soon", deadline=datetime.now(UTC) + timedelta(hours=1))
         due = lead.hand_off("worker", "due", deadline=datetime.now(UTC) - timedelta(seconds=1))
 
-        assert (1, State.OFFERED, State.EXPIRED) == (sweeper.sweep(), soon.state, due.state)
+        assert (1, State.OFFERED, State.EXPIRED) == (sweeper.sweep(), soon.state(), due.state())
 
     def test_the_order_of_a_tree_does_not_depend_on_clocks(self, places: Places) -> None:
         """Three relays hand a tree to and fro, a day apart each: it verifies, and attempts stay in order."""
@@ -161,7 +161,7 @@ class TestClocks:
             relays[0].sweep()
         for relay in relays[1:]:
             lead = relay.resume(lead.id)
-            lead.say(f"said on {relay.identity()[0]}")
+            lead.add_intent(f"said on {relay.admin.identity()[0]}")
         last = claimed(relays[0], LONG)
 
         assert ([1], 3, [1, 2, 3]) == (done, last.messages(), [run.attempt for run in last.earlier.attempts])

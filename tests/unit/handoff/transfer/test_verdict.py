@@ -16,6 +16,7 @@ from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import WorkItem
 from batonpass.model.policy.handoff_policy import HandoffPolicy
 from batonpass.relay import Relay
+from tests.offers import grouped
 from tests.unit.handoff.places import ANA, LONE_SURROGATE, Places, bodies, kinds, receipts, words
 
 
@@ -25,7 +26,7 @@ def python(program: str) -> list[str]:
 
 def delivered(lead: LiveRun, task: str = "make it so", **how: Any) -> LiveHandoff:  # noqa: ANN401 - whatever an offer has
     """Return a handoff that was completed."""
-    handoff = lead.hand_off("editor", task, **how)
+    handoff = lead.hand_off("editor", task, **grouped(**how))
     with handoff as child:
         child.report("done")
     return handoff
@@ -54,7 +55,7 @@ def test_a_command_decides_by_its_exit_code(lead: LiveRun, relay: Relay) -> None
     body: Any = passed.body
     assert (Method.COMMAND, 0, sha256(b"all green\n").hexdigest()) == (body.method, body.exit_code, body.output)
     assert ("all green\n", "exit code 0") == (words(relay, passed, "output"), words(relay, passed, "evidence"))
-    assert State.VERIFIED is handoff.state
+    assert State.VERIFIED is handoff.state()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_a_command_that_does_not_succeed_refutes(
     handoff = delivered(lead)
 
     assert not handoff.verify(command=command)
-    assert (State.REFUTED, code) == (handoff.state, bodies(relay, "verification.failed")[0].exit_code)
+    assert (State.REFUTED, code) == (handoff.state(), bodies(relay, "verification.failed")[0].exit_code)
 
 
 def test_output_that_is_no_text_is_kept_as_well_as_it_can_be(lead: LiveRun, relay: Relay) -> None:
@@ -132,7 +133,7 @@ def test_evidence_is_of_one_kind(lead: LiveRun) -> None:
     for empty in (" ", LONE_SURROGATE):
         with pytest.raises(InvalidValueError):
             handoff.verify(verdict=empty)
-    assert State.COMPLETED is handoff.state
+    assert State.COMPLETED is handoff.state()
 
 
 def test_a_verified_result_is_known_as_verified(lead: LiveRun) -> None:
@@ -150,7 +151,10 @@ def test_a_verdict_stays_and_later_ones_stand_beside_it(lead: LiveRun, relay: Re
     handoff.refute("wrong for negative totals")
     handoff.verify(verdict="looks fine", by=ANA)
 
-    assert (State.REFUTED, [True]) == (handoff.state, [body.passed for body in bodies(relay, "verification.repeated")])
+    assert (State.REFUTED, [True]) == (
+        handoff.state(),
+        [body.passed for body in bodies(relay, "verification.repeated")],
+    )
     assert not [item for item in lead.notes if isinstance(item.value, WorkItem)]
     assert "wrong for negative totals" == handoff.result().reason
 
@@ -213,7 +217,7 @@ def test_what_is_held_is_approved_or_denied(lead: LiveRun, relay: Relay) -> None
     two.deny(by=ANA, reason="too risky")
     (approved,) = bodies(relay, "handoff.approved")
 
-    assert (State.OFFERED, State.DENIED, "too risky") == (one.state, two.state, two.result().reason)
+    assert (State.OFFERED, State.DENIED, "too risky") == (one.state(), two.state(), two.result().reason)
     seen = sha256(screen.text.encode()).hexdigest()
     assert (seen, 1200, False) == (approved.shown, approved.looked_ms, approved.proven)
 

@@ -24,7 +24,7 @@ from batonpass.adapters.claude_code.transcripts.transcript_places import Transcr
 from batonpass.adapters.claude_code.transcripts.transcript_values import SkippedLine
 from batonpass.errors import InvalidValueError
 from batonpass.model.base.ids import PrincipalId, RunId, require_principal
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of, recording_of
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -121,9 +121,9 @@ class _Import:
         continues = self._roots.get(transcript.session) or self._roots.get(forked or "")
         if not recorded.is_anything_new(conversation):
             return
-        batch = Batch(self._relay.recording)
+        batch = Batch(recording_of(self._relay))
         drafts = SessionDrafts(
-            self._relay.desk,
+            desk_of(self._relay),
             batch,
             conversation,
             by=self._by,

@@ -23,6 +23,7 @@ from batonpass.model.grants.grant import Grant
 if TYPE_CHECKING:
     from batonpass.handoff.approvals.decision_sheet import Material
     from batonpass.handoff.calls.pending_call import Begun, Replayed
+    from batonpass.handoff.runtime.desk import Desk
     from batonpass.handoff.runtime.run_state import Holding
     from batonpass.relay import Relay
 
@@ -126,7 +127,7 @@ class ProxyRecorder:
 
         try:
             relay, holding = self._run()
-            return begin_call(relay.desk, holding, call)
+            return begin_call(_desk(relay), holding, call)
         except CallSuspendedError:
             if self._origin.handoff is not None:
                 with self._lock:
@@ -146,14 +147,14 @@ class ProxyRecorder:
 
         kept: object = result if len(line) <= LARGEST else {"shown": f"{len(line):,} bytes"}
         relay, holding = self._run()
-        self.attempt(lambda: finish_call(relay.desk, holding, begun, call, kept))
+        self.attempt(lambda: finish_call(_desk(relay), holding, begun, call, kept))
 
     def fail(self, begun: "Begun", call: ProxiedCall, sentence: str) -> None:
         """Record that the server said that a call failed."""
         from batonpass.handoff.calls.finish import fail_call  # noqa: PLC0415 - as above
 
         relay, holding = self._run()
-        self.attempt(lambda: fail_call(relay.desk, holding, begun, call, CallRefusedError(sentence)))
+        self.attempt(lambda: fail_call(_desk(relay), holding, begun, call, CallRefusedError(sentence)))
 
     def material(self, held: CallId) -> "Material":
         """Return what somebody has to be shown before they decide about a held call."""
@@ -176,7 +177,7 @@ class ProxyRecorder:
         from batonpass.handoff.transfer.run_items import attach  # noqa: PLC0415 - as above
 
         relay, holding = self._run()
-        attach(relay.desk, holding, name, body, media_type="application/json", untrusted=True)
+        attach(_desk(relay), holding, name, body, media_type="application/json", untrusted=True)
 
     def close(self, error: BaseException | None = None) -> None:
         """End the run, if one was begun. Calls without an outcome stay in doubt."""
@@ -188,7 +189,7 @@ class ProxyRecorder:
             from batonpass.handoff.transfer.close import close_run  # noqa: PLC0415 - as above
 
             outcome = Outcome.COMPLETED if error is None else Outcome.FAILED
-            self.attempt(lambda: close_run(relay.desk, holding, outcome, error=error))
+            self.attempt(lambda: close_run(_desk(relay), holding, outcome, error=error))
         relay.close()
 
     def _run(self) -> "tuple[Relay, Holding]":
@@ -204,11 +205,11 @@ class ProxyRecorder:
         if self._origin.handoff is not None:
             from batonpass.handoff.transfer.accept import accept  # noqa: PLC0415 - as above
 
-            return accept(relay.desk, self._origin.handoff)
+            return accept(_desk(relay), self._origin.handoff)
         from batonpass.handoff.sessions.start import start_run  # noqa: PLC0415 - as above
 
         return start_run(
-            relay.desk,
+            _desk(relay),
             None,
             by=self._origin.by,
             agent=self._origin.agent or self._client,
@@ -245,3 +246,9 @@ class ProxyRecorder:
         if sentence != self._complained:
             self._complained = sentence
             self._tell(sentence)
+
+
+def _desk(relay: "Relay") -> "Desk":
+    from batonpass.relay import desk_of  # noqa: PLC0415 - it is loaded when there is a relay: with the first call
+
+    return desk_of(relay)

@@ -8,7 +8,7 @@ from batonpass.adapters.claude_code.importer.import_sources import series_of
 from batonpass.adapters.claude_code.importer.session_drafts import ImportCounts
 from batonpass.model.base.ids import ContentId, RunId
 from batonpass.model.bodies.body import Kind, RunStarted
-from batonpass.relay import Relay
+from batonpass.relay import Relay, recording_of
 from tests.unit.adapters.claude_code.histories import History
 from tests.unit.adapters.claude_code.imports import a_session, bring, receipts, runs, words
 
@@ -97,7 +97,7 @@ def test_an_import_that_was_cut_off_is_completed(relay: Relay, history: History)
     class StoppedError(Exception):
         """Somebody pulled the plug."""
 
-    ledger = relay.recording._ledger
+    ledger = recording_of(relay)._ledger
     append, times = ledger.append, iter(range(10))
 
     def stop(*drafts: Any) -> Any:  # noqa: ANN401 - as it is
@@ -145,7 +145,7 @@ def test_what_was_erased_does_not_come_back(relay: Relay, history: History) -> N
     """Whoever erased a session's words meant it."""
     a_session(history)
     bring(relay, history)
-    relay.erase(all_contents(relay, runs(relay)[0].id), by="user:ana", reason="private")
+    relay.admin.erase(all_contents(relay, runs(relay)[0].id), by="user:ana", reason="private")
     history.says("More")
     imported = bring(relay, history)
 

@@ -105,6 +105,6 @@ def test_erased_sessions_stay_away(history: History, session: Session, relay: Re
     """Also if hooks recorded them."""
     both(history, session)
     history.uses("c9", "Read", {"file_path": "a.py"})
-    relay.erase([receipts(relay)[0].content["source"].id], by="user:ana", reason="asked to")
+    relay.admin.erase([receipts(relay)[0].content["source"].id], by="user:ana", reason="asked to")
 
     assert ImportCounts(found=1) == bring(relay, history).counts

@@ -13,6 +13,7 @@ from batonpass.model.base.ids import AgentId
 from batonpass.model.base.kinds import Gate
 from batonpass.model.bodies.body import ToolDenied, ToolRequested
 from batonpass.model.grants.grant import Grant
+from batonpass.model.grants.grant_request import GrantRequest
 from batonpass.model.grants.scope_text import read_scope
 from batonpass.model.policy.policy_rules import Policy, Tier
 from batonpass.relay import Relay
@@ -156,7 +157,9 @@ class TestHandoffs:
 
     def test_two_proxies_share_what_their_sender_has(self, relay: Relay) -> None:
         """Of three calls in a tree one proxy makes two and the other one; nobody makes a fourth."""
-        lead = relay.start("Shop", by="user:ana", may_delegate=["call:shop/**"], limits="at most 3 calls")
+        lead = relay.start(
+            "Shop", by="user:ana", grant=GrantRequest(may_delegate=["call:shop/**"], limits="at most 3 calls")
+        )
         offers = [lead.hand_off(agent, "Shop", may=["call:shop/buy"]) for agent in ("one", "two")]
         one, two = (Stage(relay=relay, enforced=True, server=OURS, origin=working_on(offer)) for offer in offers)
 
@@ -172,7 +175,7 @@ class TestHandoffs:
 
     def test_a_revoked_grant_stops_the_next_call(self, relay: Relay) -> None:
         """Whoever revokes need not know which process it is."""
-        lead = relay.start("Shop", by="user:ana", may_delegate=["call:shop/**"])
+        lead = relay.start("Shop", by="user:ana", grant=GrantRequest(may_delegate=["call:shop/**"]))
         offer = lead.hand_off("one", "Shop", may=["call:shop/buy"])
         stage = Stage(relay=relay, enforced=True, server=OURS, origin=working_on(offer))
 
@@ -185,7 +188,7 @@ class TestHandoffs:
 
     def test_the_attempt_ends_with_the_proxy(self, relay: Relay) -> None:
         """What the client did is the work on the handoff, and who asked for it finds it done."""
-        lead = relay.start("Shop", by="user:ana", may_delegate=["call:shop/**"])
+        lead = relay.start("Shop", by="user:ana", grant=GrantRequest(may_delegate=["call:shop/**"]))
         offer = lead.hand_off("one", "Shop", may=["call:shop/buy"])
         stage = Stage(relay=relay, enforced=True, server=OURS, origin=working_on(offer))
         stage.call(1)
@@ -200,7 +203,7 @@ class TestHandoffs:
 
     def test_what_is_held_goes_on_in_the_next_attempt(self, relay: Relay) -> None:
         """A held call ends the attempt; once it is approved, the same call is made, and what was done is not again."""
-        lead = relay.start("Shop", by="user:ana", may_delegate=["call:shop/**"])
+        lead = relay.start("Shop", by="user:ana", grant=GrantRequest(may_delegate=["call:shop/**"]))
         offer = lead.hand_off("one", "Shop", may=["call:shop/*"])
         server = Server(name="shop", local=True, irreversible=("buy",))
         stage = Stage(relay=relay, enforced=True, server=server, origin=working_on(offer))

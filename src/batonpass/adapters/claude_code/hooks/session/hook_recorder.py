@@ -45,7 +45,7 @@ from batonpass.errors import (
 from batonpass.model.base.ids import PrincipalId, RunId, require_principal
 from batonpass.model.base.kinds import Mode
 from batonpass.model.policy.policy_rules import Policy
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 from batonpass.store.home import HOME_NAME
 
 # Open sessions that are kept in memory; others are read from the ledger again.
@@ -247,10 +247,10 @@ class HookRecorder:
     def _state(self, session: _Session, name: str) -> HookSession:
         """Return the state of a session. The caller holds its lock."""
         if session.state is None:
-            self._relay.desk  # noqa: B018 - creates the ledger or joins it
+            desk_of(self._relay)  # creates the ledger or joins it
             with self._relay.store.view() as view:
                 session.state = remember_session(
-                    view, name, mode=self._mode, place=self._relay.desk.files.root, lost=self._lost
+                    view, name, mode=self._mode, place=desk_of(self._relay).files.root, lost=self._lost
                 )
             self._changing.resume([made for made in session.state.calls.values() if made.open], self._now())
         if self._missed and session.state.root is not None:
@@ -269,7 +269,7 @@ class HookRecorder:
             session.state = None
 
     def _now(self) -> datetime:
-        return self._relay.desk.clock.now()
+        return desk_of(self._relay).clock.now()
 
 
 def open_recorder(

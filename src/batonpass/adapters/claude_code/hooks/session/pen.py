@@ -42,7 +42,7 @@ from batonpass.model.base.label import Source
 from batonpass.model.bodies.body import Body, Carried, Part, RunGap, RunRecorded
 from batonpass.model.grants.grant import Grant
 from batonpass.model.ledger.content import Content
-from batonpass.relay import Relay
+from batonpass.relay import Relay, desk_of
 
 if TYPE_CHECKING:
     from batonpass.errors import PolicyFileError
@@ -66,7 +66,7 @@ class Pen:
     @property
     def desk(self) -> Desk:
         """Return the desk for receipts. This process is protected too: to end it would end the record."""
-        desk = self._relay.desk
+        desk = desk_of(self._relay)
         if desk.protected.process is None:
             desk.protected = dataclasses.replace(
                 desk.protected, process=RecorderProcess(os.getpid(), tuple(sys.orig_argv))

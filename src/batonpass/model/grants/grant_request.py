@@ -1,0 +1,79 @@
+"""A grant as callers write it: lines of text, and an end that may be said by how long it is until then."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+
+from batonpass.errors import InvalidValueError
+from batonpass.model.base.checks import require_instance, require_texts, shorten
+from batonpass.model.base.durations import moment_after, read_duration
+from batonpass.model.grants.grant import Grant
+from batonpass.model.grants.limits import UNLIMITED, Limits
+from batonpass.model.grants.scope_text import read_limits, read_scope
+
+
+class GrantRequest(Struct, frozen=True, kw_only=True, dict=True):
+    """What somebody may use and what they may delegate: two rights, and neither follows from the other."""
+
+    may: Sequence[str] = ()  # "write:src/**"
+    may_delegate: Sequence[str] = ()
+    limits: Limits | str | None = None  # "at most 5 calls", of everything that is done under it together
+    until: datetime | timedelta | str | None = None  # a moment, or how long from the offer or the start: "2h"
+    max_depth: int | None = None  # how deep its chain may go; the first grant of a chain has depth 0
+
+    def __post_init__(self) -> None:
+        for name in ("may", "may_delegate"):
+            force_setattr(self, name, require_texts(name, getattr(self, name)))
+        if not self.may and not self.may_delegate:
+            raise InvalidValueError(
+                "may", "is missing: limits=, until= and max_depth= narrow a grant; a budget limits what has none"
+            )
+        moment = self.until.astimezone(UTC) if isinstance(self.until, datetime) and self.until.tzinfo else self.until
+        limits = read_limits(self.limits) if isinstance(self.limits, str) else self.limits or UNLIMITED
+        # All but the end is read once: whoever writes a grant and offers it pays for that once.
+        self.__dict__["granted"] = Grant(
+            may=read_scope(self.may),
+            may_delegate=read_scope(self.may_delegate),
+            limits=limits,
+            until=moment if isinstance(moment, datetime) else None,
+            max_depth=self.max_depth,
+        )
+        if isinstance(self.until, str):
+            moment = read_duration("until", self.until)
+        force_setattr(self, "until", moment)
+        if isinstance(moment, timedelta) and moment <= timedelta(0):
+            raise InvalidValueError("until", "is over already; say a moment that is still to come")
+        if moment is not None and not isinstance(moment, datetime | timedelta):
+            raise InvalidValueError("until", f'{shorten(moment)} is no moment, nor a duration such as "2h"')
+
+    @property
+    def lasts(self) -> timedelta | None:
+        """Return how long it lasts; None if it says a moment, or no end."""
+        return self.until if isinstance(self.until, timedelta) else None
+
+    def at(self, now: datetime) -> Grant:
+        """Return what is granted if it is asked for now. Raises `InvalidValueError` for an end that no calendar has."""
+        granted: Grant = self.__dict__["granted"]
+        return granted if self.lasts is None else replace(granted, until=moment_after("until", self.lasts, now))
+
+
+def grant_unless_nothing(
+    may: Sequence[str], may_delegate: Sequence[str], limits: Limits | str | None = None
+) -> GrantRequest | None:
+    """Return a grant of what is listed; None if nothing is. Raises `InvalidValueError` for limits of nothing."""
+    if not may and not may_delegate and limits is None:
+        return None
+    return GrantRequest(may=may, may_delegate=may_delegate, limits=limits)
+
+
+def grant_asked(may: Sequence[str], grant: GrantRequest | None) -> GrantRequest | None:
+    """Return what a caller asks for: the short form, the long one, or nothing. Raises `InvalidValueError` for both."""
+    if grant is None:
+        nothing = isinstance(may, list | tuple) and not may
+        return None if nothing else GrantRequest(may=may)
+    require_instance("grant", grant, GrantRequest)
+    if may:
+        raise InvalidValueError("may", "is given by may= and by grant=; say it in one place, such as Grant(may=[…])")
+    return grant
