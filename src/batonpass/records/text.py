@@ -1,4 +1,4 @@
-"""What somebody wrote, read back: a receipt's contents by their names, as far as they are still there."""
+"""Texts behind receipts: the contents that a receipt names, as far as they still exist."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -16,15 +16,15 @@ _WORDS: Final = 60
 
 
 class Found(StrEnum):
-    """What became of a content that a receipt names."""
+    """Whether a content still exists."""
 
     KEPT = "kept"
     ERASED = "erased"
-    MISSING = "missing"  # no receipt says that it was erased: `verify` will say so
+    MISSING = "missing"  # gone, though no receipt says it was erased: verification reports it
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """A content under the name by which its receipt refers to it, as far as it is still there."""
+    """A content that a receipt names, as far as it still exists."""
 
     name: str
     ref: ContentRef
@@ -33,7 +33,7 @@ class Text(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str | None:
-        """Return the body as text; None if it is gone, or is not text."""
+        """Return the body as text; None if it is gone or is not text."""
         try:
             return None if self.body is None else self.body.decode()
         except UnicodeDecodeError:
@@ -41,7 +41,7 @@ class Text(Struct, frozen=True, kw_only=True):
 
     @property
     def first_line(self) -> str:
-        """Return what fits into a list: the first line with something in it, quoted, or what became of it."""
+        """Return its first non-empty line, quoted and short enough for a list; or why it is not available."""
         if self.found is not Found.KEPT:
             return str(self.found)
         if self.words is None:
@@ -51,7 +51,7 @@ class Text(Struct, frozen=True, kw_only=True):
 
 
 def read_receipt(stored: StoredReceipt) -> Receipt:
-    """Return what a stored receipt says. Raises `EditedError` if its bytes cannot be read."""
+    """Return a stored receipt, decoded. Raises `EditedError` if its bytes cannot be read."""
     try:
         return decode_receipt(stored.payload)
     except InvalidValueError as error:
@@ -64,12 +64,12 @@ def read_receipt(stored: StoredReceipt) -> Receipt:
 
 
 def read_texts(view: LedgerView, receipt: Receipt) -> dict[str, Text]:
-    """Return the contents of a receipt, by name; erased and missing ones too."""
+    """Return the contents of a receipt by name, including erased and missing ones."""
     return read_contents(view, receipt.content)
 
 
 def read_contents(view: LedgerView, refs: Mapping[str, ContentRef]) -> dict[str, Text]:
-    """Return contents that receipts name, in one go; erased and missing ones too."""
+    """Return contents by name, read at once, including erased and missing ones."""
     stored = {content.id: content for content in view.find_contents([ref.id for ref in refs.values()])}
     texts = {}
     for name, ref in refs.items():
