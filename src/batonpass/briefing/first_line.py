@@ -1,4 +1,4 @@
-"""The first line of a briefing: what this is, before anybody reads on."""
+"""The first line of a briefing, which says what it is."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _WHAT: Final = {
 
 
 def opening_of(baton: Baton) -> str:
-    """Return what a baton is: from whom, in which phase, how far it is verified, and what is open."""
+    """Return the first line: sender, phase, how far it is verified, and how much is open."""
     facts = [f"{_WHAT[baton.relation]} from {baton.sender} for {baton.to}, on behalf of {baton.principal}"]
     if baton.brief.phase is not None:
         facts.append(f"{' '.join(baton.brief.phase.split())} phase")
@@ -40,5 +40,5 @@ def _verified(baton: Baton) -> str:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number of things in words."""
+    """Return a number with its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

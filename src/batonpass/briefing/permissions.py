@@ -1,4 +1,4 @@
-"""What a model is told about what it may do: short, in words that it can act on."""
+"""The permissions of a model, in short sentences that it can act on."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -17,16 +17,16 @@ _STOPPED: Final = {
     GrantStanding.REVOKED: "Your grant was revoked. Stop, and say what is done and what is not.",
     GrantStanding.ENDED: "Your grant has ended. Stop, and say what is done and what is not.",
 }
-_SHOWN: Final = 10  # of what was granted further up; what the reader may itself is told whole
+_SHOWN: Final = 10  # of the grants further up; the reader's own grant is listed in full
 
 
 def describe_grant(grant: EffectiveGrant, *, can_ask: bool = False) -> str:
-    """Return what somebody may do, as one section; with `can_ask`, also how they learn what is left later."""
+    """Return the grant as one section; with `can_ask`, also how to learn later how much is left."""
     return "\n".join((f"# {HEADING}", *_lines(grant, can_ask=can_ask)))
 
 
 def texts_of(grant: EffectiveGrant) -> Iterator[str]:
-    """Yield everything in a grant that others wrote: no marker may stand in it."""
+    """Yield everything in a grant that others wrote, so that no marker repeats any of it."""
     yield from (permit.text for permit in grant.may or ())
     yield from grant.may_delegate or ()
     for step in grant.chain:
@@ -86,5 +86,5 @@ def _step(step: GrantStep) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return words that somebody wrote so that they stay on their line."""
+    """Return somebody's words so that they stay on one line."""
     return text if is_inline(text) else inline(text)

@@ -1,4 +1,4 @@
-"""What a briefing is made of, and which of it is given by reference when it is more than a reader can take."""
+"""The parts of a briefing, and which of them are given by reference when there is too much to read."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -8,16 +8,16 @@ from msgspec import Struct
 
 from batonpass.briefing.quotes import is_inline
 
-# What a piece costs beside its text: its bullet or its two marker lines.
+# Characters of a piece besides its text: its bullet, or its two marker lines.
 _AROUND: Final = 80
-_ONE_LINE: Final = 400  # characters; what is longer is quoted, so that it has an end that can be seen
+_ONE_LINE: Final = 400  # characters; longer texts are quoted, so that their end is visible
 
 
 class Rank(IntEnum):
-    """What is given by reference first, if it is too much."""
+    """The order in which pieces are replaced by references."""
 
-    BODY = 0  # what is in a file
-    STATE = 1  # what was found and said on the way
+    BODY = 0  # the content of a file
+    STATE = 1  # found or said along the way
     ORDER = 2  # what to do, for whom, and what must hold
 
 
@@ -27,26 +27,26 @@ class Piece(Struct, frozen=True, kw_only=True):
     heading: str
     text: str
     rank: Rank
-    ref: str  # what to ask for if it is not shown
-    name: str  # what its quotation is called
+    ref: str  # reference under which it can be read if it is not shown
+    name: str  # name of its quotation
     lead: str = ""  # who said it, in our own words
-    note: str = ""  # what else is to be said about it, in our own words
+    note: str = ""  # further remarks, in our own words
     facts: tuple[tuple[str, str], ...] = ()  # for the line that opens its quotation
 
     @property
     def is_line(self) -> bool:
-        """Return whether it can stand on a line of its own, unquoted."""
+        """Return whether it fits on one line without quotes."""
         return not self.facts and len(self.text) <= _ONE_LINE and is_inline(self.text)
 
 
 def choose_deferred(pieces: Sequence[Piece], limit: int) -> frozenset[str]:
-    """Return the references of what is not shown, so that the rest stays within a limit: by rank, the largest first."""
+    """Return the references of the pieces to leave out to stay within a limit: by rank, the largest first."""
     total = sum(len(piece.text) + _AROUND for piece in pieces)
     deferred: set[str] = set()
     for piece in sorted(pieces, key=lambda piece: (piece.rank, -len(piece.text))):
         if total <= limit:
             break
-        if len(piece.text) > _AROUND:  # a reference is no shorter than that
+        if len(piece.text) > _AROUND:  # a reference would be no shorter
             deferred.add(piece.ref)
             total -= len(piece.text)
     return frozenset(deferred)

@@ -1,6 +1,6 @@
-"""A briefing for a model: one text to act on, one of data from outside, and what can be fetched.
+"""A briefing for a model: one text with instructions, one with data from outside, and references.
 
-Neither belongs into a system role: the words are a sender's, not the operator's.
+Neither belongs in a system prompt: the words are the sender's, not the operator's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ _READING: Final = (
 
 
 class Earlier(Struct, frozen=True, kw_only=True):
-    """What earlier attempts at the same handoff left behind, in words."""
+    """What earlier attempts at the same handoff left, in words."""
 
     finished: tuple[str, ...] = ()
     in_doubt: tuple[str, ...] = ()
@@ -49,12 +49,12 @@ class Briefing(Struct, frozen=True, kw_only=True):
     marker: str
     opening: str
     instructions: str
-    data: str  # what came from outside; empty if nothing did
-    deferred: tuple[str, ...]  # what is not shown, by reference
+    data: str  # from outside; empty if there is none
+    deferred: tuple[str, ...]  # references of texts that are not shown
 
     @property
     def text(self) -> str:
-        """Return both parts, the data last."""
+        """Return both texts, the data last."""
         return f"{self.instructions}\n\n{self.data}" if self.data else self.instructions
 
 
@@ -68,15 +68,15 @@ def brief(
     limit: int = LIMIT,
     marker: str | None = None,
 ) -> Briefing:
-    """Return a briefing of a baton.
+    """Return the briefing of a baton.
 
-    `read` returns what is in a file. `grant` is what its reader may do, and with `can_ask` there is a tool that says
-    later what is left of it. What does not fit into `limit` characters is given by reference, the largest first, data
-    before state and state before the task; nothing is cut.
+    `read` returns the content of a file. `grant` is the reader's grant; `can_ask` says that the reader has a tool to
+    ask how much of it is left. Texts that do not fit into `limit` characters are given by reference: data first, then
+    state, then the task, the largest first. Nothing is truncated.
     """
     pieces = tuple(pieces_of(baton, read or _nothing))
     before = earlier or Earlier()
-    # Everything that others wrote: in none of it may the marker stand.
+    # Everything that others wrote; the marker must not occur in it.
     texts = [*_texts(pieces), *before.finished, *before.in_doubt, *before.children, *_brief_texts(baton)]
     texts += [] if grant is None else texts_of(grant)
     marker = new_marker(texts) if marker is None else require_marker(marker, texts)
@@ -107,9 +107,9 @@ def brief(
 
 
 def attach(prompt: str, items: Iterable[Item]) -> str | None:
-    """Return a prompt that somebody else wrote, with what is known beyond it in a block of ours; None if nothing is.
+    """Return a prompt with a block of further known items; None if there are none.
 
-    Files, and what came from outside, are not among it: whoever reads a prompt takes it for instructions.
+    Files and content from outside are left out, since a prompt is read as instructions.
     """
     pieces = tuple(pieces_of_items((item for item in items if not isinstance(item.value, Artifact)), _nothing))
     if not pieces:
@@ -155,7 +155,7 @@ def _task_lines(baton: Baton, *, granted: bool) -> Iterator[str]:
         ("Afterwards these must have changed", said.expects),
         ("Stop when", said.stop_when),
         ("You are asked to need", (*said.needs_tools, *said.needs_skills)),
-        # What was asked for it; where there is a grant, that is what counts, and it has a section of its own.
+        # What the sender asked for. A grant decides, if there is one, and has its own section.
         ("You are meant to be allowed", () if granted else said.may),
     ):
         if values:
@@ -198,7 +198,7 @@ def _gaps(baton: Baton) -> Iterator[str]:
 
 
 def _safe(text: str) -> str:
-    """Return words that somebody wrote so that they stay on their line."""
+    """Return somebody's words so that they stay on one line."""
     return text if not text or is_inline(text) else inline(text)
 
 

@@ -1,4 +1,4 @@
-"""What comes back from a model: a report by its schema, or plain text with its gaps."""
+"""Reports of models: by the schema, or as plain text with gaps."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -44,7 +44,7 @@ def _objects(required: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# Who verified something is not among the fields: that comes only from a verification that was recorded.
+# There is no field for who verified something: only a recorded verification says that.
 SCHEMA: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "type": "object",
@@ -78,7 +78,7 @@ _KINDS: Final[Mapping[str, type[Any]]] = MappingProxyType(
 
 
 def read_report(arguments: Mapping[str, Any]) -> Report:
-    """Return the report that a model gave. Raises `InvalidValueError` with a sentence that it can act on."""
+    """Return a model's report. Raises `InvalidValueError` with a sentence the model can act on."""
     known = SCHEMA["properties"]
     if unknown := sorted(set(arguments) - set(known)):
         raise InvalidValueError(NAME, f"{shorten(unknown[0])} is no field of a report; there are {', '.join(known)}")
@@ -97,12 +97,12 @@ def read_report(arguments: Mapping[str, Any]) -> Report:
 
 
 def plain_report(text: str) -> Report:
-    """Return what a model said without reporting: a result, of which nothing else is known."""
+    """Return plain text as a report that has only a result."""
     return Report(result=text)
 
 
 def gaps_of(report: Report) -> tuple[str, ...]:
-    """Return the parts about which a report to a lead says nothing, not even that there are none."""
+    """Return the parts that a report to a lead does not mention, not even as none."""
     said = parts_of(report) if report.completed or report.result else parts_of(report) - {Part.COMPLETED}
     return tuple(str(part) for part in EXPECTED[Relation.WORKER_TO_LEAD] if part not in said)
 

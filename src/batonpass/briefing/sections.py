@@ -1,4 +1,4 @@
-"""A baton as headings and pieces, in the order in which whoever takes over needs them."""
+"""The headings and pieces of a baton, in the order in which a receiver needs them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -47,7 +47,7 @@ ReadBody = Callable[[ContentId], bytes | None]
 
 
 def pieces_of(baton: Baton, read: ReadBody) -> Iterator[Piece]:
-    """Yield everything that a baton says, ordered by heading. What is in its files is read only if it is text."""
+    """Yield the pieces of a baton by heading. Files are included only if they are text."""
     yield Piece(heading=YOUR_TASK, text=baton.task, rank=Rank.ORDER, ref=TASK, name=TASK)
     if baton.brief.rationale is not None:
         yield Piece(heading="Why", text=baton.brief.rationale, rank=Rank.STATE, ref=RATIONALE, name=RATIONALE)
@@ -55,7 +55,7 @@ def pieces_of(baton: Baton, read: ReadBody) -> Iterator[Piece]:
 
 
 def pieces_of_items(items: Iterable[Item], read: ReadBody) -> Iterator[Piece]:
-    """Yield what items say, ordered by heading."""
+    """Yield the pieces of items by heading."""
     known = tuple(items)
     for part, heading in HEADINGS.items():
         for item in known:
@@ -64,7 +64,7 @@ def pieces_of_items(items: Iterable[Item], read: ReadBody) -> Iterator[Piece]:
 
 
 def words_of(item: Item) -> Iterator[str]:
-    """Yield what an item says, one text at a time; of a file, its name."""
+    """Yield the texts of an item; for a file, its name."""
     if isinstance(item.value, Artifact):
         yield item.value.name
     else:
@@ -91,7 +91,7 @@ def _item(item: Item, heading: str, read: ReadBody) -> Iterator[Piece]:
 
 
 def _told(value: ItemValue | None) -> Iterator[tuple[str, str]]:
-    """Yield the words of an item, and what we say about them."""
+    """Yield the texts of an item, each with our remark about it."""
     if value is None:
         yield HIDDEN, ""
     elif isinstance(value, Report):
