@@ -1,4 +1,4 @@
-"""`[approvers."user:NAME"]`: what a person may approve; whatever is wrong with it is said with its line."""
+"""The tables `[approvers."user:NAME"]`: what a person may approve. Errors name their line."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _KEYS: Final = ("agents", "may")
 
 
 def approvers_of(document: Document) -> dict[PrincipalId, ApproverScope]:
-    """Return what a document lets people approve, by person. Raises `PolicyFileError`."""
+    """Return what each person may approve. Raises `PolicyFileError`."""
     return {_person(name, place): _scope(place) for name, place in document.table(APPROVERS).table().items()}
 
 

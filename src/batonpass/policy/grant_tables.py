@@ -1,4 +1,4 @@
-"""`[grant.NAME]`: what an agent may use and pass on; whatever is wrong with it is said with its line."""
+"""The tables `[grant.NAME]`: what an agent may use and delegate. Errors name their line."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from batonpass.policy.document import GRANT, Document, DocumentPlace, find_docum
 
 
 def grants_of(document: Document) -> dict[AgentId, Grant]:
-    """Return what a document grants, by agent. Raises `PolicyFileError`."""
+    """Return the grants of a document by agent. Raises `PolicyFileError`."""
     return {AgentId(name): _grant(AgentId(name), place) for name, place in document.table(GRANT).table().items()}
 
 
@@ -23,7 +23,7 @@ def read_tables(path: Path) -> dict[AgentId, Grant]:
 
 
 def lines_of(document: Document) -> dict[str, int]:
-    """Return where each of these tables begins, by its name."""
+    """Return the first line of each of these tables, by name."""
     return {place.name: place.line for place in document.table(GRANT).table().values()}
 
 
@@ -37,7 +37,7 @@ def _grant(agent: AgentId, place: DocumentPlace) -> Grant:
 
 
 def _placed(place: DocumentPlace, error: InvalidValueError) -> PolicyFileError:
-    """Return an error with the line of the very text that it is about, if it is about one."""
+    """Return the error with the line of the text that caused it, if there is one."""
     for text, read in _texts(place.table()):
         try:
             read(text.text())
@@ -49,7 +49,7 @@ def _placed(place: DocumentPlace, error: InvalidValueError) -> PolicyFileError:
 
 
 def _texts(given: Mapping[str, DocumentPlace]) -> Iterator[tuple[DocumentPlace, Callable[[str], object]]]:
-    """Yield the texts of a grant that have a grammar, and what reads each."""
+    """Yield the texts of a grant that have a grammar, each with its reader."""
     for key in ("may", "may_delegate"):
         if key in given and isinstance(given[key].value, list):
             yield from ((element, read_permit) for element in given[key].elements("permits"))

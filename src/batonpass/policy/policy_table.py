@@ -1,4 +1,4 @@
-"""From `batonpass.toml` to a policy: every value is checked, and what is wrong is said with its line."""
+"""From `batonpass.toml` to a policy. Every value is checked, and errors name their line."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -48,7 +48,7 @@ AnyPolicy: TypeAlias = HandoffPolicy | Policy | Path
 
 
 def given_policy(given: AnyPolicy | None) -> Policy:
-    """Return a policy that was given as a value or as a file; none is the shipped one. Raises `PolicyFileError`."""
+    """Return a policy given as a value or a file; without one, the shipped policy. Raises `PolicyFileError`."""
     match given:
         case Path():
             return read_policy(given)
@@ -64,13 +64,13 @@ def read_policy(path: Path) -> Policy:
 
 
 def find_policy(directory: Path) -> Policy:
-    """Return the policy of the nearest file, here or in a parent; the shipped one if there is none."""
+    """Return the policy of the nearest file, here or in a parent directory; without one, the shipped policy."""
     found = find_file(directory)
     return Policy() if found is None else read_policy(found)
 
 
 def policy_of(document: Document) -> Policy:
-    """Return the policy that a document says; what it leaves out is as shipped. Raises `PolicyFileError`."""
+    """Return the policy in a document; what it leaves out is as shipped. Raises `PolicyFileError`."""
     lines = lines_of(document)
     requirements = _requirements(document.table(HANDOFFS), lines)
     own, shared = _settings(document.table(POLICY), lines)
@@ -100,7 +100,7 @@ def _duration(place: DocumentPlace) -> timedelta:
         raise place.error(error.problem) from None
 
 
-# What `[policy]` may say: of the gates, and of the handoffs that a relay carries.
+# The keys of `[policy]`: for the gates, and for the handoffs that a relay carries.
 _OWN: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
     "enforce": DocumentPlace.boolean,
     "hold_for": _duration,
