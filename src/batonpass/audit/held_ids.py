@@ -1,4 +1,4 @@
-"""What people mean by the id of something that waits: a handoff, or a call of a run that goes on."""
+"""Ids of what waits: a held handoff, or a held call of a run that goes on."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from batonpass.store.port import LedgerView
 
 
 def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
-    """Return the handoff or the held call that is meant; a name is an agent's, or the tool of a waiting call.
+    """Return the handoff or held call that is meant, by id, by agent, or by the tool of a waiting call.
 
     Raises as `choose` does.
     """
@@ -35,7 +35,7 @@ def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
 
 
 def get_held(view: LedgerView, given: str) -> HeldCall:
-    """Return the held call that is meant, waiting or decided: by the end of its id, or by its tool while it waits.
+    """Return the held call that is meant, decided or not: by its id, or by its tool while it waits.
 
     Raises as `choose` does.
     """
@@ -51,7 +51,7 @@ def get_held(view: LedgerView, given: str) -> HeldCall:
 
 
 def find_waiting_calls(view: LedgerView, *, root: RunId | None = None) -> Iterator[HeldCall]:
-    """Yield the calls of open runs that wait for somebody, the latest first; of one tree, or of all."""
+    """Yield the held calls of open runs, the latest first, in one tree or in all."""
     found = [held for held in view.find_waiting_calls() if root is None or view.get_run(held.run).root == root]
     return iter(reversed(found))
 
