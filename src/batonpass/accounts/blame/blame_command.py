@@ -1,4 +1,4 @@
-"""The command behind a call, and how its changes are told: as its work, or as what happened while it ran."""
+"""The command behind a call, and how its changes are described: as its work, or as made while it ran."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,18 +8,18 @@ from batonpass.records.call import CallRecord, read_arguments
 from batonpass.store.port import LedgerView
 
 _LONGEST: Final = 60
-_COMMANDS: Final = ("command", "line")  # as Claude Code's shells and `run.shell` call it
+_COMMANDS: Final = ("command", "line")  # the argument's name in Claude Code's shells and in `run.shell`
 
 
 def read_command(view: LedgerView, call: CallRecord) -> str | None:
-    """Return what a shell was told; None if the call was none, or the words are gone."""
+    """Return the command of a shell call; None if it is not one, or the command is gone."""
     given = read_arguments(view, call) or {}
     known = (given.get(name) for name in _COMMANDS)
     return next((one for one in known if isinstance(one, str) and one.strip()), None)
 
 
 def shown_command(command: str, *, full: bool = False) -> str:
-    """Return a command as an answer names it: the first line, and not all of a long one."""
+    """Return a command as answers show it: its first line, shortened."""
     words = command.strip()
     if full:
         return f"`{words}`"
@@ -29,13 +29,13 @@ def shown_command(command: str, *, full: bool = False) -> str:
 
 
 def is_meanwhile(changes: Iterable[FileChange]) -> bool:
-    """Return whether a call is no more than a candidate for any of these changes, of which there must be one."""
+    """Return whether a call is only a candidate for all of these changes; False if there are none."""
     certainties = {change.certainty for change in changes}
     return Certainty.CANDIDATE in certainties and Certainty.CERTAIN not in certainties
 
 
 def told_change(change: FileChange) -> str:
-    """Return what a call has to do with a change, in words."""
+    """Return how a call relates to a change, in words."""
     done = "deleted" if change.is_deletion else "changed"
     match change.certainty:
         case Certainty.CANDIDATE:

@@ -1,7 +1,7 @@
-"""Whether single receipts are what was signed: enough for an answer that rests on ten of a million.
+"""Proof for single receipts: enough for an answer that uses ten receipts of a million.
 
-The whole ledger is for `verify`. Here, each receipt is held against its own bytes and signatures, the keys that may
-give them, the receipts before and after it, and the words that it commits to. A tree that was deleted does not show.
+`ledger verify` checks the whole ledger. Here each receipt is checked by itself: its bytes and signatures, the keys that
+gave them, its neighbours in the stream, and its contents. This cannot notice a deleted tree.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,7 +40,7 @@ from batonpass.wire.codec import signing_bytes
 
 
 class Witness:
-    """Checks receipts of one view, each once."""
+    """Checks receipts of one view, each only once."""
 
     def __init__(self, view: LedgerView) -> None:
         self._view = view
@@ -49,7 +49,7 @@ class Witness:
         self._relays: dict[KeyId, tuple[PublicKey, int | None]] = {}
 
     def prove(self, receipts: Iterable[StoredReceipt]) -> BlameProof:
-        """Return whether these receipts hold, or the first thing that is wrong with them."""
+        """Return whether these receipts are correct, or the first problem."""
         count = 0
         for stored in receipts:
             count += 1
@@ -96,7 +96,7 @@ class Witness:
             raise SignatureError("a signature does not match the signed bytes")
 
     def _cosigner(self, receipt: Receipt) -> PublicKey:
-        """Return the key that has to sign beside the relay: the root's, or the run's of that epoch."""
+        """Return the key that must sign besides the relay: the root key, or the run's key of that epoch."""
         if receipt.kind in SIGNED_BY_ROOT:
             return self._info.root_key
         if isinstance(receipt.body, RunStarted | HandoffAccepted | RunRekeyed):
@@ -113,14 +113,14 @@ class Witness:
         return key
 
     def _relay_key(self, receipt: Receipt) -> tuple[PublicKey, int | None]:
-        """Return the key of whoever recorded it, which the root must have let in, and the position of its end."""
+        """Return the recording relay's key, which the root must have enrolled, and the position where it ended."""
         known = self._relays.get(receipt.relay_key)
         if known is None:
             known = self._relays[receipt.relay_key] = self._enrolled(receipt.relay, receipt.relay_key)
         return known
 
     def _enrolled(self, relay: RelayId, wanted: KeyId) -> tuple[PublicKey, int | None]:
-        # The stream of the relay itself first: that is where most enrol, and there are few others.
+        # The relay's own stream first: most keys are enrolled there.
         relays = dict.fromkeys((relay, *(key.relay for key in self._view.find_keys() if key.relay is not None)))
         found: PublicKey | None = None
         ended: int | None = None
@@ -175,7 +175,7 @@ def _ids(receipt: Receipt) -> Iterator[ContentId]:
 
 
 def _ends(body: RelayEnrolled | RelayRotated | RelayRevoked, wanted: KeyId) -> bool:
-    """Return whether a receipt ends a key: it was revoked, or another took its place."""
+    """Return whether a receipt revokes or replaces a key."""
     if isinstance(body, RelayRevoked):
         return key_id(body.public_key) == wanted
     return isinstance(body, RelayRotated) and key_id(body.old_key) == wanted

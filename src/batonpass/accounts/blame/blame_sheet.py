@@ -1,7 +1,7 @@
-"""The four questions on one screen.
+"""Blame in full: four questions on one screen.
 
-Which sub-agent and task; which credential; whose grant and whose approval covered it; and where a text from outside
-came in, with the shortest way from there.
+Which agent and task; which credential; whose grant and approval; and where content from outside came in, with the
+shortest way from there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from batonpass.records.handoff import Standing
 from batonpass.records.hold import Leave
 from batonpass.records.text import Found, Text
 
-# How many lines each part may take, so that a whole answer fits on a screen of forty.
+# Lines for each part, so that a whole answer fits on forty.
 _TASK: Final = 4
 _SAID: Final = 3
 _HOPS: Final = 3
@@ -50,7 +50,7 @@ _STANDING: Final = {Standing.VERIFIED: Tone.GOOD, Standing.REFUTED: Tone.BAD, St
 def sheet_rows(
     blame: Blame, maker: Maker, ways: Sequence[Way] | None, group: Sequence[BlamedLine], now: datetime
 ) -> Iterator[BlameRow]:
-    """Yield the four questions about one call, or one run, each with its answer; at most forty lines."""
+    """Yield the four questions about one call or run, with their answers; at most forty lines."""
     sheet = _Sheet(blame, maker, ways, group, now)
     before = [*sheet.who(), *sheet.credential(), *sheet.authority()]
     after = [*sheet.change(), sheet.ids()]
@@ -70,7 +70,7 @@ class _Sheet:
         self._now = now
 
     def who(self) -> Iterator[BlameRow]:
-        """Yield which sub-agent and task, and the chain up to the human's words."""
+        """Yield the agent and task, and the chain up to the human's words."""
         maker, heard = self._maker, self._blame.is_heard
         own = maker.hops[0]
         parts = [who(maker, transcripts=heard), spelled(maker.at, self._now)]
@@ -95,7 +95,7 @@ class _Sheet:
             yield _row("", TrailNote(f"  which thought: {hop.reasoning.sentence}"))
 
     def credential(self) -> Iterator[BlameRow]:
-        """Yield with whose secret it acted."""
+        """Yield the credential that it used."""
         work = self._maker.work
         if work is not None:
             acted = [
@@ -113,7 +113,7 @@ class _Sheet:
             yield _row("2 credential", TrailNote(_identity(acted_as.name, acted_as.identity), Tone.PLAIN))
 
     def authority(self) -> Iterator[BlameRow]:
-        """Yield whose grant and whose approval covered it, and what became of the result."""
+        """Yield the grant and the approval, and the standing of the result."""
         maker = self._maker
         if maker.may is None:
             grant = GONE
@@ -133,7 +133,7 @@ class _Sheet:
         yield _row("result", TrailNote(told, _STANDING[maker.standing]))
 
     def _decided(self) -> Iterator[BlameRow]:
-        """Yield by whose leave the calls of a run were made."""
+        """Yield the approvals of a run's calls."""
         work = self._maker.work
         for call, leave in () if work is None else work.leaves[:_CALLS]:
             said = "; ".join(map(approval_words, leave.approvals)) or str(leave.leave)
@@ -144,7 +144,7 @@ class _Sheet:
             yield _row("", TrailNote(f"… and {len(work.leaves) - _CALLS} more"))
 
     def outside(self, room: int) -> Iterator[BlameRow]:
-        """Yield where a text from outside came in, and the shortest way from there, with its words marked."""
+        """Yield where content from outside came in, and the shortest way from there, with copied words marked."""
         if self._ways is None:
             yield _row("4 outside", TrailNote("not looked for: no ledger", Tone.PLAIN))
             return
@@ -209,7 +209,7 @@ class _Sheet:
             yield TrailNote(f" · {maker.proof.receipts} receipts verified")
 
     def ids(self) -> BlameRow:
-        """Return whole ids, for whoever goes on from here."""
+        """Return the full ids, for further commands."""
         maker, source = self._maker, self._maker.source
         known: list[str | None] = [] if self._blame.is_heard else [maker.call, maker.receipt, maker.run.id]
         known += [] if self._blame.is_heard else [maker.run.handoff]
@@ -231,7 +231,7 @@ def _work_rows(work: RunWork) -> Iterator[BlameRow]:
 
 
 def _way_rows(way: Way, most: int) -> Iterator[BlameRow]:
-    """Yield the hops after the first; of too many, the end and those in which its words stand go before others."""
+    """Yield the hops after the first. If there are too many, keep the last one and those with copied words."""
     hops = way.hops[1:]
     groups = [list(_hop_rows(hop)) for hop in hops]
     if sum(map(len, groups)) <= most:
@@ -262,12 +262,12 @@ def _hop_rows(hop: WayHop) -> Iterator[BlameRow]:
 
 
 def _ends(permits: Sequence[PermittedHop], most: int) -> list[PermittedHop | None]:
-    """Return permits, its own first; where there are too many, None for those in the middle: who began it is told."""
+    """Return the permits, its own first; if there are too many, None in place of those in the middle."""
     return [*permits] if len(permits) <= most + 1 else [*permits[: most - 1], None, permits[-1]]
 
 
 def _words(label: str, text: Text | None, most: int) -> Iterator[BlameRow]:
-    """Yield somebody's words, as many lines as have room; none of them can pose as ours."""
+    """Yield somebody's words, as many lines as fit, each marked as quoted."""
     if text is None or text.found is not Found.KEPT or text.words is None:
         yield _row(label, TrailNote(_first(text), Tone.PLAIN))
         return

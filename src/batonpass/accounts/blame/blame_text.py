@@ -1,4 +1,4 @@
-"""Blame in a few lines: who, when, on which task, for whom; by whose leave; by which call, and how we know."""
+"""Blame in a few lines: agent, time, task and human; grant and approval; the call, and how we know."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -28,13 +28,13 @@ from batonpass.records.handoff import Standing
 _HUMAN: Final = "user:"
 _BAR: Final = "  │ "
 _MOST: Final = 5
-_MOST_IN_FULL: Final = 12  # of three lines each: a screen
+_MOST_IN_FULL: Final = 12  # of three lines each, which fills a screen
 _STANDING: Final = {Standing.VERIFIED: Tone.GOOD, Standing.REFUTED: Tone.BAD, Standing.UNVERIFIED: Tone.WARN}
 _HEARSAY: Final = "unsigned: a transcript says so"
 
 
 def render_blame(blame: Blame, *, full: bool = False, now: datetime | None = None) -> Iterator[BlameRow]:
-    """Yield the answer as people read it; in full, with whole words, every hop and the lines of the change."""
+    """Yield the answer for people; in full, with all words, every hop and the changed lines."""
     teller = _Teller(blame, full=full, now=now or datetime.now().astimezone())
     groups = list(blame.groups())
     for group in groups:
@@ -57,7 +57,7 @@ class _Teller:
         self._now = now
 
     def group(self, group: Sequence[BlamedLine], *, alone: bool) -> Iterator[BlameRow]:
-        """Yield what is to be said about lines with one verdict."""
+        """Yield the answer for lines with the same verdict."""
         first, last = group[0], group[-1]
         number = f"{first.number}" if len(group) == 1 else f"{first.number}-{last.number}"
         listed = alone or self._full
@@ -110,7 +110,7 @@ class _Teller:
         yield BlameRow((*parts, TrailNote(":" * listed)))
         shown = makers[: _MOST_IN_FULL if self._full else _MOST]
         for maker in shown:
-            # Whoever only may have done it is not worth a screen.
+            # A mere candidate is not worth a whole screen.
             rows = list(self.maker(maker, group) if len(makers) == 1 else self._in_short(maker, group))
             yield from (BlameRow(row.parts, f"  {row.indent}") for row in (rows if self._full else (rows[0], rows[2])))
         if len(shown) < len(makers):
@@ -118,7 +118,7 @@ class _Teller:
             yield BlameRow((TrailNote(f"… and {len(makers) - len(shown)} more; {lists} lists them"),), "  ")
 
     def ran(self, maker: Maker) -> str:
-        """Return what ran, as it was told to a shell; of another call, its name."""
+        """Return the command of a shell call; for other calls, their name."""
         if maker.command is None:
             return called(maker, transcripts=self._blame.is_heard, full=self._full)
         return shown_command(maker.command, full=self._full)
@@ -128,7 +128,7 @@ class _Teller:
         return f"{name} ({maker.tool}, no outcome)" if maker.in_doubt else name
 
     def maker(self, maker: Maker, group: Sequence[BlamedLine] = ()) -> Iterator[BlameRow]:
-        """Yield who made something: the chain, the leave, and the call; in full, the four questions."""
+        """Yield the answer for one call or run: chain, authority and call; in full, the four questions."""
         if self._full:
             ways = None if self._blame.ways is None else self._blame.ways.get(maker.call or maker.receipt, ())
             yield from sheet_rows(self._blame, maker, ways, group, self._now)

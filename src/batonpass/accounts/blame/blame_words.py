@@ -1,4 +1,4 @@
-"""What answers about who wrote something are put together from: names, times, quotes, approvals and hunks."""
+"""The building blocks of blame answers: names, times, quotes, approvals and hunks."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -17,18 +17,18 @@ from batonpass.records.text import Found, Text
 
 
 class BlameRow(Struct, frozen=True):
-    """One line, in parts that are each meant in some way; whoever prints them makes their words harmless."""
+    """One line of output, in parts with a tone. Whoever prints the parts must make them safe."""
 
     parts: tuple[TrailNote, ...]
     indent: str = ""
 
     def __str__(self) -> str:
-        """Return it without colours, and harmless."""
+        """Return it without colours, made safe for a terminal."""
         return visible(f"{self.indent}{''.join(part.text for part in self.parts)}").rstrip()
 
 
 class LineEdit(Struct, frozen=True):
-    """Lines that became others, and how many stood before them then and afterwards."""
+    """Replaced lines, and how many lines came before them, then and afterwards."""
 
     old: int
     new: int
@@ -37,13 +37,13 @@ class LineEdit(Struct, frozen=True):
 
 
 def spelled(at: datetime, now: datetime) -> str:
-    """Return a time as people say it: of today, only the hour."""
+    """Return a local time; without the date if it is today."""
     local = at.astimezone()
     return local.strftime("%H:%M" if local.date() == now.astimezone().date() else "%Y-%m-%d %H:%M")
 
 
 def quoted(text: Text | None, *, full: bool = False) -> str:
-    """Return somebody's words, quoted so that they cannot pose as ours: the first line, and how much more there is."""
+    """Return somebody's words in quotes: the first line, and how much more there is."""
     if text is None:
         return "unknown"
     if text.found is not Found.KEPT:
@@ -60,7 +60,7 @@ def quoted(text: Text | None, *, full: bool = False) -> str:
 
 
 def who(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
-    """Return a run as people say it; of a transcript, by what the program calls it, since no ledger keeps our id."""
+    """Return the name of a run; from a transcript, with the program's own id, since our id is not kept."""
     if not transcripts:
         return f"{maker.run.agent} {maker.run.id if full else ending(maker.run.id)}"
     theirs = maker.hops[0].subagent or (maker.source.session if maker.source is not None else None) or ""
@@ -68,14 +68,14 @@ def who(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
 
 
 def called(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
-    """Return a call as people say it; of a transcript, by the id that it has there."""
+    """Return the name of a call; from a transcript, with its id there."""
     key = maker.source.key if transcripts and maker.source is not None else maker.call
     name = (key or "").rpartition("/")[2]
     return f"{maker.tool} {name if full else ending(name)}".rstrip()
 
 
 def approval_notes(maker: Maker) -> Iterator[TrailNote]:
-    """Yield by whose leave exactly this call was made, and who let the handoffs above it go on."""
+    """Yield the approval of exactly this call, and those of the handoffs above it."""
     leave = maker.leave
     if maker.is_hearsay:
         yield TrailNote("approval: none recorded", Tone.PLAIN)
@@ -97,7 +97,7 @@ def approval_notes(maker: Maker) -> Iterator[TrailNote]:
 
 
 def approval_words(approval: Approval) -> str:
-    """Return what somebody decided: who, how far that is proven, what they were shown and for how long."""
+    """Return a ruling in words: by whom, how far proven, what they were shown and for how long."""
     verb = "approved" if approval.is_for else "denied"
     proof = "proven" if approval.is_proven else "unproven"
     parts = [f"{verb} by {approval.by} ({proof})"]
@@ -109,7 +109,7 @@ def approval_words(approval: Approval) -> str:
 
 
 def hunks_of(maker: Maker, group: Sequence[BlamedLine]) -> Iterator[tuple[FileChange, LineEdit]]:
-    """Yield what a call changed, without what its hunks only show; of lines, the hunks that wrote them."""
+    """Yield the edits of a call, without context lines; with lines given, only the edits that wrote them."""
     wanted = {squeezed(line.text) for line in group}
     for change in maker.changes:
         for edit in map(_trimmed, change.hunks or ()):
@@ -118,7 +118,7 @@ def hunks_of(maker: Maker, group: Sequence[BlamedLine]) -> Iterator[tuple[FileCh
 
 
 def _trimmed(hunk: Hunk) -> LineEdit:
-    """Return what a hunk changes: lines that begin or end both sides alike are only shown."""
+    """Return what a hunk really changes, without equal lines at its ends."""
     head = _alike(hunk.removed, hunk.added)
     removed, added = hunk.removed[head:], hunk.added[head:]
     tail = _alike(removed[::-1], added[::-1])
@@ -131,13 +131,13 @@ def _trimmed(hunk: Hunk) -> LineEdit:
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return how many lines two texts begin with alike."""
+    """Return how many first lines two texts share."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
 def header_of(edit: LineEdit) -> str:
-    """Return where a change was made and how large it was, as a unified diff says it."""
+    """Return the place and size of an edit, like the header of a unified diff."""
     return f"@@ -{_span(edit.old, len(edit.removed))} +{_span(edit.new, len(edit.added))} @@"
 
 

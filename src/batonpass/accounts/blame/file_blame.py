@@ -1,4 +1,4 @@
-"""Blame: who wrote the lines of a file, from what is recorded and from what git knows; and never a guess."""
+"""Blame for a file: who wrote its lines, according to records and git. Nothing is guessed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,21 +24,21 @@ from batonpass.model.base.checks import shorten
 from batonpass.model.base.ids import CallId, ReceiptId, RunId
 from batonpass.store.port import LedgerView
 
-LARGEST: Final = 16 * 1024 * 1024  # bytes of a file whose lines are told apart
+LARGEST: Final = 16 * 1024 * 1024  # bytes of the largest file that is split into lines
 
 
 class Lines(Struct, frozen=True, kw_only=True):
-    """Which lines are asked about: from one to another, both included."""
+    """The requested lines, first to last, both included."""
 
     first: int
     last: int
 
     def __str__(self) -> str:
-        """Return them as people write them."""
+        """Return the range as people write it."""
         return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
 
     def within(self, total: int, path: str) -> range:
-        """Return them as numbers. Raises `InvalidValueError` if the file does not have them."""
+        """Return the line numbers. Raises `InvalidValueError` if the file does not have them."""
         if not 1 <= self.first <= self.last:
             raise InvalidValueError("line", f"{self} is no line and no range; lines count from 1")
         if self.last > total:
@@ -48,16 +48,16 @@ class Lines(Struct, frozen=True, kw_only=True):
 
 
 class AskedFile(Struct, frozen=True, kw_only=True):
-    """A file as it is now, or was in a commit, where it lies, and how to ask git about it."""
+    """A file in the work tree or in a commit, and how to ask git about it."""
 
     place: FilePlace
-    data: bytes | None  # None: it is not there any more
+    data: bytes | None  # None if it no longer exists
     environment: Mapping[str, str]  # for git
-    at: str | None = None  # the commit that has it so; None: it is what the work tree has
+    at: str | None = None  # the commit that it is read from; None for the work tree
 
     @property
     def repository(self) -> Repository | None:
-        """Return its repository; None if it lies in none."""
+        """Return its repository; None if it is in none."""
         if find_repository(self.place.root) is None:
             return None
         repository = Repository(self.place.root, self.environment)
@@ -65,7 +65,7 @@ class AskedFile(Struct, frozen=True, kw_only=True):
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return the bytes of a file; None if there is none. Raises `InvalidValueError` for what is no file to read."""
+    """Return the bytes of a file; None if it does not exist. Raises `InvalidValueError` if it cannot be read."""
     if "\0" in str(path):
         raise InvalidValueError("path", "has a zero byte in it, which no path can")
     try:
@@ -83,7 +83,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def find_names(asked: AskedFile, lines: Lines | None = None) -> History:
-    """Return what git knows about a file by itself: what it was called, and which commits brought its lines."""
+    """Return what git alone knows about a file: its earlier names, and the commits of its lines."""
     repository = asked.repository
     if repository is None:
         return History(paths=(asked.place.path,))
@@ -94,9 +94,9 @@ def find_names(asked: AskedFile, lines: Lines | None = None) -> History:
 def blame_file(
     view: LedgerView, asked: AskedFile, lines: Lines | None = None, *, names: History | None = None
 ) -> Blame:
-    """Return who wrote lines of a file, or all of them.
+    """Return who wrote all lines of a file, or those requested.
 
-    Raises `InvalidValueError` if there is neither such a file nor a record of one, or no such line.
+    Raises `InvalidValueError` if the file neither exists nor is recorded, or does not have such a line.
     """
     place = asked.place
     known = names or find_names(asked, lines)
@@ -137,7 +137,7 @@ def blame_file(
 
 
 def _blame_whole(view: LedgerView, asked: AskedFile, changes: RecordedChanges, lines: Lines | None) -> Blame:
-    """Return who made a file that has no lines: it is gone, is empty, or is no text."""
+    """Return who made a file without lines: it is gone, empty, or binary."""
     place = asked.place
     if asked.data is None:
         made, note = _gone(asked, changes)
@@ -160,7 +160,7 @@ def _blame_whole(view: LedgerView, asked: AskedFile, changes: RecordedChanges, l
 
 
 def _gone(asked: AskedFile, changes: RecordedChanges) -> tuple[list[RecordedChange], str]:
-    """Return who deleted a file, and what is to be said about it. Raises `InvalidValueError` if nothing is known."""
+    """Return who deleted a file, and a note about it. Raises `InvalidValueError` if nothing is known."""
     path = asked.place.path
     renamed = None if asked.repository is None else find_new_name(asked.repository, path)
     if not changes.found:
@@ -174,7 +174,7 @@ def _gone(asked: AskedFile, changes: RecordedChanges) -> tuple[list[RecordedChan
 
 
 def _is_brought(recorded: RecordedChange) -> bool:
-    """Return whether git did it: who wrote that, or took it away, the commits tell."""
+    """Return whether git made the change; then the commits tell who wrote it."""
     return recorded.change.certainty is Certainty.BROUGHT
 
 
@@ -184,7 +184,7 @@ def read_makers(
     doubts: Sequence[OpenCall],
     calls: Iterable[CallId],
 ) -> dict[CallId | ReceiptId, Maker]:
-    """Return who made these calls, as far as they are recorded."""
+    """Return the makers of these calls, as far as they are recorded."""
     makers = Makers(view)
     in_doubt = {one.call: one for one in doubts}
     found: dict[CallId | ReceiptId, Maker] = {}

@@ -1,4 +1,4 @@
-"""From a call up to the human: who made it, on which task, by whose leave, and what became of the result."""
+"""The way from a call up to the human: agent, task, grant, approval and verdict."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -32,7 +32,7 @@ _LINKS: Final = {"inferred": TaskLink.INFERRED, "unknown": TaskLink.UNKNOWN}
 
 
 class _Offered(Struct, frozen=True, kw_only=True):
-    """How one task was handed on: the hop, what was granted with it, and the receipts that say so."""
+    """One handoff on the way: the hop, its record, and what it grants."""
 
     hop: BlameHop
     record: HandoffRecord
@@ -40,7 +40,7 @@ class _Offered(Struct, frozen=True, kw_only=True):
 
 
 class _Lineage(Struct, frozen=True, kw_only=True):
-    """A run with everything above it, and the receipts that say so."""
+    """A run with all runs above it, and the receipts that say so."""
 
     run: Run
     hops: tuple[BlameHop, ...]
@@ -50,17 +50,17 @@ class _Lineage(Struct, frozen=True, kw_only=True):
 
     @property
     def offered(self) -> int | None:
-        """Return where the root handed on what led here; None for the root itself."""
+        """Return the seq of the root's offer that led here; None for the root itself."""
         return self.offers[-1].record.offer.seq if self.offers else None
 
     @property
     def handed(self) -> tuple[HoldRecord, ...]:
-        """Return the handoffs that waited at their offer."""
+        """Return the handoffs that were held at their offer."""
         return tuple(hold for one in self.offers for hold in one.record.holds if hold.hold.call is None)
 
 
 class _Said(Struct, frozen=True, kw_only=True):
-    """Something that the human said, and where in the root's stream that stands."""
+    """Something the human said, and its place in the root's stream."""
 
     seq: int
     at: datetime
@@ -69,7 +69,7 @@ class _Said(Struct, frozen=True, kw_only=True):
 
 
 class Makers:
-    """Tells who made what; what several have in common is read once."""
+    """Finds the makers of things; what they share is read once."""
 
     def __init__(self, view: LedgerView) -> None:
         self._view = view
@@ -81,10 +81,10 @@ class Makers:
     def of_call(
         self, stored: StoredReceipt, receipt: Receipt, call: CallId, changes: Sequence[FileChange] = ()
     ) -> Maker:
-        """Return who made a call, by the receipt of its outcome, of its request, or of its denial."""
+        """Return the maker of a call, given a receipt about it."""
         record = read_call(self._view, receipt)
         if record is None:
-            # Nothing says what was asked: somebody deleted the request, and the check of the receipts says so.
+            # The request was deleted. The proof reports that.
             return self._made(receipt, (stored,), "unknown", changes=changes, call=call)
         leave = find_leave(self._view, record)
         own = [record.receipt, *(() if record.ending is None else (record.ending,))]
@@ -94,7 +94,7 @@ class Makers:
         return replace(made, command=read_command(self._view, record))
 
     def of_receipt(self, stored: StoredReceipt, receipt: Receipt, did: str) -> Maker:
-        """Return who did what a receipt of a run says, which is no call."""
+        """Return the maker of something that is not a call, given the receipt of a run."""
         return self._made(receipt, (stored,), did)
 
     def _made(
@@ -141,7 +141,7 @@ class Makers:
         )
 
     def _verdicts(self, lineage: _Lineage, record: CallRecord | None) -> tuple[ResultVerdict, ...]:
-        """Return the verdicts about what was done: on its own attempt, or on a later one that kept it."""
+        """Return the verdicts on this work: on its own attempt, or on a later one that kept it."""
         if not lineage.offers:
             return ()
         own = lineage.offers[0].record
@@ -158,7 +158,7 @@ class Makers:
         line = (run, *find_ancestors(self._view, run))
         offers = [self._offered(one.handoff) for one in line if one.handoff is not None]
         openings = [self._view.get_receipt_at(StreamId(one.id), 1) for one in line]
-        # Who was started by which offer is told by the offer, if it was imported, and by the acceptance if it was seen.
+        # The offer has the source if it was imported, the acceptance if a hook recorded it.
         accepted = [read_source(self._view, read_receipt(opening)) for opening in openings]
         hops = [
             BlameHop(
@@ -205,7 +205,7 @@ class Makers:
         return _Offered(hop=hop, record=record, may=may)
 
     def _said(self, root: RunId, before: int) -> _Said | None:
-        """Return what the human had said last when something happened in the root's stream."""
+        """Return the human's latest words before a place in the root's stream."""
         if root not in self._statements:
             self._statements[root] = list(self._read_statements(root))
         said = self._statements[root]
@@ -219,7 +219,7 @@ class Makers:
             stored = self._view.get_receipt(holder)
             receipt = read_receipt(stored)
             ref = next((ref for ref in receipt.content.values() if ref.id == stated.item), None)
-            # What was said to a run further down is not what the root went by.
+            # Words to a run further down are not what the root acted on.
             if ref is not None and receipt.stream == StreamId(root):
                 at = when(self._view, receipt)
                 yield _Said(seq=receipt.seq, at=at, ref=ref, stored=stored)

@@ -1,7 +1,7 @@
-"""Calls of which nobody knows whether they happened: what has no outcome may have written a line all the same.
+"""Open calls: calls without an outcome, which may have written a line nevertheless.
 
-No index has such calls, and a ledger may be large, so a store looks through only so much: the latest runs, those first
-that did not complete, and of each the end of its stream.
+There is no index of them, and a ledger may be large. So a store searches only a part: the latest runs, first those that
+did not complete, and the end of each stream.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,22 +25,22 @@ from batonpass.store.port import LedgerView
 _MOST_RUNS: Final = 256
 _MOST_RECEIPTS: Final = 2048
 _MOST_OF_RUN: Final = 128
-_SHELLS: Final = frozenset({"Bash", "Monitor", "PowerShell"})  # as Claude Code calls them: they may write any file
+_SHELLS: Final = frozenset({"Bash", "Monitor", "PowerShell"})  # Claude Code's shells, which may write any file
 
 
 class OpenCall(Struct, frozen=True, kw_only=True):
-    """A call that was requested, has no outcome, and may have changed the file that is asked about."""
+    """A call without an outcome that may have changed the file in question."""
 
     stored: StoredReceipt
     receipt: Receipt
     call: CallId
     at: datetime
-    names_it: bool  # its arguments or its target name the file; if not, it is a shell
-    written: frozenset[str]  # without white space: texts that it was given; empty if that tells nothing
+    names_it: bool  # its arguments or target name the file; otherwise it is a shell
+    written: frozenset[str]  # its text arguments, without white space; empty if they say nothing
 
     def may_have_written(self, line: BlamedLine, *, in_repository: bool) -> bool:
-        """Return whether a line may be of this call."""
-        # A shell names no file: where nothing says how old a line is, every line would be its.
+        """Return whether this call may have written a line."""
+        # A shell names no file. If nothing dates a line, a shell would be a candidate for every line.
         in_time = self.names_it or in_repository if line.since is None else self.at >= line.since
         if not in_time or (line.commit is not None and line.commit.at < self.at):
             return False
@@ -49,7 +49,7 @@ class OpenCall(Struct, frozen=True, kw_only=True):
 
 
 def find_open_calls(view: LedgerView, place: FilePlace, names: Sequence[str]) -> list[OpenCall]:
-    """Return the calls without an outcome that may have changed a file, the earliest first."""
+    """Return the open calls that may have changed a file, the earliest first."""
     paths = frozenset(spelling for name in names for spelling in place.spellings(name))
     requests = view.find_open_requests(runs=_MOST_RUNS, of_each=_MOST_OF_RUN, most=_MOST_RECEIPTS)
     found = (_open_call(view, paths, stored) for stored in requests)
@@ -57,7 +57,7 @@ def find_open_calls(view: LedgerView, place: FilePlace, names: Sequence[str]) ->
 
 
 def with_open_calls(line: BlamedLine, calls: Sequence[OpenCall], *, in_repository: bool) -> BlamedLine:
-    """Return a line that is not explained for certain with those who may have written it besides."""
+    """Return an uncertain line with the open calls that may have written it as well."""
     if line.known is not HowKnown.UNEXPLAINED and not line.or_nobody:
         return line
     may = tuple(one.call for one in calls if one.may_have_written(line, in_repository=in_repository))
@@ -77,7 +77,7 @@ def _open_call(view: LedgerView, paths: frozenset[str], stored: StoredReceipt) -
     names_it = any(_names(text, paths) for text in (*given, target) if text is not None)
     if not names_it and call.tool not in _SHELLS:
         return None
-    # A text that it was given to write tells what it can have written; a word may be how it was to do something.
+    # A longer text is something to write. A single word may just be an option.
     texts_given = [text for text in given if not _names(text, paths) and len(text.split()) > 1]
     lines = (squeezed(line) for text in texts_given for line in text.split("\n"))
     return OpenCall(

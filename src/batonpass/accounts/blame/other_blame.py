@@ -1,4 +1,4 @@
-"""Blame for what is no line of a file: a call's effect, an artifact, a digest, or words, wherever they stand."""
+"""Blame for anything but lines: a call's effect, an artifact, a digest, or words."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,10 +48,10 @@ Attached = tuple[StoredReceipt, Receipt, ContentId, Artifact]
 
 
 def blame_effect(view: LedgerView, given: str) -> Blame:
-    """Return who made a call and what it changed, by the end of its id or of a receipt about it; or by a target.
+    """Return who made a call and what it changed; given the end of an id, or a target.
 
-    A target is what a tool said that it changed, as `https://host/orders`: then everybody who did is told, the latest
-    first. Raises `NotFoundError` and `AmbiguousIdError`.
+    A target is what a tool says it changed, like `https://host/orders`. Then all calls that changed it are listed, the
+    latest first. Raises `NotFoundError` and `AmbiguousIdError`.
     """
     try:
         meant = get_meant(view, given, (CALL, RECEIPT))
@@ -72,7 +72,7 @@ def _maker(view: LedgerView, call: CallRecord) -> Maker:
 
 
 def _find_targeted(view: LedgerView, target: str) -> list[CallRecord]:
-    """Return the calls that say they changed this, the latest first. Targets are words: each is read."""
+    """Return the calls that changed this target, the latest first. There is no index, so all effects are read."""
     found: list[CallRecord] = []
     for kind in (Kind.TOOL_COMPLETED, Kind.TOOL_FAILED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind)):
@@ -94,7 +94,7 @@ def _blame_target(view: LedgerView, target: str, found: Sequence[CallRecord]) ->
 
 
 def _became(call: CallRecord) -> Iterator[str]:
-    """Yield what there is to say about a call that did not simply return."""
+    """Yield a remark about a call that did not complete."""
     match call.outcome:
         case CallOutcome.FAILED:
             yield f"it failed: {call.error}"
@@ -128,7 +128,7 @@ def blame_artifact(view: LedgerView, given: str) -> Blame:
 
 
 def _first_of_each(attached: Iterable[Attached]) -> list[Attached]:
-    """Return one for each different content: whoever attached it first; the others had the same bytes already."""
+    """Return one for each content: whoever attached these bytes first."""
     found: dict[Digest, Attached] = {}
     for one in attached:
         found.setdefault(one[3].sha256, one)
@@ -136,7 +136,7 @@ def _first_of_each(attached: Iterable[Attached]) -> list[Attached]:
 
 
 def _find_artifacts(view: LedgerView) -> Iterator[Attached]:
-    """Yield all artifacts, in the order in which they were attached. Names are words, so every one has to be read."""
+    """Yield all artifacts in the order they were attached. There is no index of names, so all are read."""
     for kind in (Kind.RUN_RECORDED, Kind.HANDOFF_INITIATED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind)):
             receipt = read_receipt(stored)
@@ -166,21 +166,21 @@ def _artifact(text: Text) -> Artifact | None:
 
 
 def as_digest(given: str) -> Digest:
-    """Return a sha256 as it stands in receipts. Raises `InvalidValueError`."""
+    """Return a sha256 as it is written in receipts. Raises `InvalidValueError`."""
     return Digest(require_digest("digest", Digest(given.strip().lower().removeprefix("sha256:"))))
 
 
 def require_words(text: str) -> str:
-    """Return words to look for. Raises `InvalidValueError` if there are none."""
+    """Return the words to search for. Raises `InvalidValueError` if there are none."""
     if not text.strip():
         raise InvalidValueError("text", "is empty; give some words to look for")
     return text
 
 
 def blame_digest(view: LedgerView, given: str) -> Blame:
-    """Return where bytes with this sha256 were: before or after a change, attached, or as a content.
+    """Return the places of bytes with this sha256: before or after a change, attached, or as a content.
 
-    Raises `InvalidValueError` if it is none.
+    Raises `InvalidValueError` if it is not a digest.
     """
     digest = as_digest(given)
     wanted = digest.encode()
@@ -189,7 +189,7 @@ def blame_digest(view: LedgerView, given: str) -> Blame:
     made: dict[CallId | ReceiptId, Maker] = {}
     for stored in view.find_receipts(ReceiptQuery()):
         if wanted not in stored.payload:
-            continue  # every digest that a receipt names stands in its bytes as it is
+            continue  # receipts contain digests literally, so this skips the others cheaply
         receipt = read_receipt(stored)
         for place in _named_by(view, stored, receipt, digest):
             places.append(place)
@@ -230,9 +230,9 @@ def _change_ids(receipt: Receipt) -> Iterator[ContentId]:
 
 
 def blame_text(view: LedgerView, text: str, *, most: int | None = None) -> Blame:
-    """Return where words stand, in the order in which they were recorded: tasks, statements, calls, changes.
+    """Return the places of some words in the order of recording: tasks, statements, calls, changes.
 
-    Raises `InvalidValueError` if there are none to look for.
+    Raises `InvalidValueError` if there are no words.
     """
     require_words(text)
     places: list[LedgerPlace] = []
@@ -253,7 +253,7 @@ def blame_text(view: LedgerView, text: str, *, most: int | None = None) -> Blame
 
 
 def _words_of(name: str, held: Text, receipt: Receipt) -> Iterator[tuple[str, str]]:
-    """Yield the words of a content under what people call it; of a document, each of its texts by itself."""
+    """Yield the texts of a content with their name; for a JSON document, each string in it."""
     if held.body is None:
         return
     words = held.body.decode(errors="replace")
@@ -270,7 +270,7 @@ def _words_of(name: str, held: Text, receipt: Receipt) -> Iterator[tuple[str, st
 
 
 def _what(name: str, receipt: Receipt) -> str:
-    """Return what people call a content."""
+    """Return the name of a content for people."""
     match receipt.body:
         case HandoffInitiated() as body if name == TASK:
             return f"task for {body.to}"
@@ -343,7 +343,7 @@ def _place(view: LedgerView, receipt: Receipt, what: str, detail: str) -> Ledger
 
 
 def _theirs(view: LedgerView, receipt: Receipt, source: Source) -> str | None:
-    """Return what the program that an import comes from calls a run: by its sub-agent, else by its session."""
+    """Return a run's name in the program it was imported from: by sub-agent, else by session."""
     if not receipt.stream.startswith(f"{RUN}_"):
         return None
     run = view.get_run(RunId(receipt.stream))

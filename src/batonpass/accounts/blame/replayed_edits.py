@@ -1,8 +1,8 @@
-"""Edits whose place nobody noted, made again in thought: where they lead to the file as it is now, they were made.
+"""Edits without a recorded place, replayed: if they lead to the current file, their places are known.
 
-A transcript of a sub-agent says what an editor replaced by what, and not where. If all edits since the last commit turn
-what is committed into the present file, byte for byte, their places are known. One that fits nowhere, or twice, or
-leaves another file than there is, proves nothing, and all of them stay without a place.
+A sub-agent's transcript says which text an editor replaced, but not where. If all edits since the last commit turn the
+committed bytes into exactly the current file, each place is known. An edit that fits nowhere, or twice, or another
+result proves nothing; then all of them stay without a place.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from batonpass.store.port import LedgerView
 def replay(
     view: LedgerView, recorded: Sequence[RecordedChange], committed: Committed | None, data: bytes
 ) -> list[RecordedChange]:
-    """Return the changes with their places, if the edits since the commit lead to these bytes; else as they are."""
+    """Return the changes with places, if the edits since the commit lead to these bytes; otherwise unchanged."""
     since = [one for one in recorded if committed is not None and one.change.at > committed.at]
     if committed is None or not since or not all(_is_bare(one) for one in since):
         return list(recorded)
@@ -40,7 +40,7 @@ def replay(
 
 
 def as_matched(line: BlamedLine, recorded: Sequence[RecordedChange], found: Sequence[RecordedChange]) -> BlamedLine:
-    """Return a line of a change that was placed so as what it is: known by its text and its place."""
+    """Return a line as matched, if its change got its place by replaying."""
     placed = {CallId(new.change.call) for old, new in zip(recorded, found, strict=True) if old is not new}
     is_placed = line.known is HowKnown.RECORDED and bool(placed.intersection(line.calls))
     return replace(line, known=HowKnown.MATCHED) if is_placed else line
@@ -52,7 +52,7 @@ def _is_bare(recorded: RecordedChange) -> bool:
 
 
 def _edited(before: bytes, given: dict[str, Any]) -> bytes | None:
-    """Return what an edit makes of a text; None if it does not fit there exactly once."""
+    """Return the text after an edit; None if it does not fit exactly once."""
     match given:
         case {"old_string": str(old), "new_string": str(new)} if old:
             taken, put = old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass")

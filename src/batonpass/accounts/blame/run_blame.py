@@ -1,4 +1,4 @@
-"""Blame for a run as a whole; and the ways by which texts from outside came to whatever is asked about."""
+"""Blame for a whole run, and the ways from outside to anything that was asked about."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ from batonpass.store.port import LedgerView
 
 
 def blame_run(view: LedgerView, given: str) -> Blame:
-    """Return who worked in a run, on which task, for whom and by whose leave; of a handoff, its latest attempt.
+    """Return who worked in a run: task, human, grant and approvals; for a handoff, its latest attempt.
 
-    Raises `NotFoundError` and `AmbiguousIdError`; also if nobody has taken the handoff.
+    Raises `NotFoundError`, also if nobody accepted the handoff, and `AmbiguousIdError`.
     """
     run = _run_of(view, given)
     stored = view.get_receipt_at(StreamId(run.id), 1)
@@ -34,7 +34,7 @@ def blame_run(view: LedgerView, given: str) -> Blame:
 
 
 def with_ways(view: LedgerView, blame: Blame) -> Blame:
-    """Return an answer with the shortest way of every text from outside to each call, or run, that it names."""
+    """Return an answer with the shortest way of all content from outside to each call or run in it."""
     targets: dict[CallId | RunId, object] = {}
     for name, maker in blame.makers.items():
         targets[maker.call or maker.run.id] = name
@@ -53,7 +53,7 @@ def _run_of(view: LedgerView, given: str) -> Run:
 
 
 def _asked_about(view: LedgerView, run: Run, calls: Sequence[CallRecord]) -> Iterator[CallRecord]:
-    """Yield the calls that somebody was, or would have been, asked about; a run may have made thousands of others."""
+    """Yield the calls that needed, or would have needed, an approval; a run may have made thousands of others."""
     held = {call.key for call in calls if call.outcome is CallOutcome.HELD}
     if run.handoff is not None:
         held |= {record.key for record in find_handoff_holds(view, view.get_handoff(run.handoff))}

@@ -1,4 +1,4 @@
-"""Changes of which nobody noted the place: whoever wrote the words may have written the line, and is a candidate."""
+"""Changes without a recorded place: whoever wrote the same words is a candidate for the line."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -13,26 +13,26 @@ from batonpass.model.base.ids import CallId
 from batonpass.records.call import read_arguments, read_call
 from batonpass.store.port import LedgerView
 
-_REPLACED: Final = "old"  # what begins so among the arguments of an editor is what it takes away
+_REPLACED: Final = "old"  # an editor's arguments with these prefixes are what it removes
 
 
 class Unplaced(Struct, frozen=True, kw_only=True):
-    """A change that is known to have been made, and the lines that its call was given to write."""
+    """A change that was certainly made, and the lines that its call was given to write."""
 
     recorded: RecordedChange
     written: frozenset[str]  # without white space
 
     def may_have_written(self, line: BlamedLine) -> bool:
-        """Return whether a line may be of this change: it was not there before, and has its words."""
+        """Return whether this change may have written a line: the line is newer, and has its words."""
         if line.since is not None and self.recorded.change.at < line.since:
             return False
         bare = squeezed(line.text)
-        # An editor may be given a part of a line, or all of it.
+        # An editor may be given a whole line, or a part of it.
         return bool(bare) and any(one in bare for one in self.written)
 
 
 def find_unplaced(view: LedgerView, recorded: Sequence[RecordedChange]) -> list[Unplaced]:
-    """Return the changes whose lines are not known, with what their calls were given to write."""
+    """Return the changes without known lines, with the texts their calls were given."""
     return [
         Unplaced(recorded=one, written=frozenset(_written(view, one)))
         for one in recorded
@@ -41,7 +41,7 @@ def find_unplaced(view: LedgerView, recorded: Sequence[RecordedChange]) -> list[
 
 
 def with_candidates(line: BlamedLine, unplaced: Sequence[Unplaced]) -> BlamedLine:
-    """Return an unexplained line with whoever may have written it after all; other lines as they are."""
+    """Return an unexplained line with those who may have written it; other lines unchanged."""
     if line.known is not HowKnown.UNEXPLAINED:
         return line
     calls = tuple(CallId(one.recorded.change.call) for one in unplaced if one.may_have_written(line))

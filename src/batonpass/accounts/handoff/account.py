@@ -1,4 +1,4 @@
-"""All that a ledger tells of one handoff, gathered once: the screen and the programs are told the same."""
+"""The account of one handoff, gathered once for people and for programs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -30,61 +30,59 @@ from batonpass.records.text import Text, read_contents, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_brief, decode_report
 
-# What somebody works on, or waits for.
-
 _ARGUMENTS_READ: Final = 50
 
 
 class CallInWords(Struct, frozen=True, kw_only=True):
-    """A call of an attempt, with the words that a screen shows of it."""
+    """A call of an attempt, with the texts that are shown for it."""
 
     record: CallRecord
-    effects: tuple[EffectTold, ...] = ()  # what else it changed, as its tool says
+    effects: tuple[EffectTold, ...] = ()  # its other effects, as its tool reported them
     target: Text | None = None
     arguments: Text | None = None
-    scope: Text | None = None  # what it does to what, as a grant sees it
-    permits: tuple[PermittedHop, ...] = ()  # by which permit of each hop it was made, its own run's first
+    scope: Text | None = None  # action and resource, as a grant sees them
+    permits: tuple[PermittedHop, ...] = ()  # the permit of each hop that covered it, its own run first
 
     @property
     def permit(self) -> str | None:
-        """Return the permit of its own run by which it was made; None if it was made by none."""
+        """Return its own run's permit; None if there is none."""
         return self.permits[0].permit if self.permits else None
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One run at a handoff: who signed, what it called, and how it ended."""
+    """One run at a handoff: who signed, its calls, and how it ended."""
 
     run: Run
     accepted: Receipt
     receipts: int
-    keys: tuple[KeyId, ...]  # of the run itself; more than one if its process was lost
+    keys: tuple[KeyId, ...]  # of the run itself; several if its process was lost
     recorders: tuple[tuple[RelayId, KeyId], ...]
     calls: tuple[CallInWords, ...]
     closed: HandoffCompleted | HandoffFailed | None
-    texts: Mapping[str, Text]  # what it said at its end
+    texts: Mapping[str, Text]  # of its last receipt
 
     @property
     def acceptance(self) -> HandoffAccepted | None:
-        """Return what it said when it began."""
+        """Return its acceptance."""
         return self.accepted.body if isinstance(self.accepted.body, HandoffAccepted) else None
 
 
 class HandoffAct(Struct, frozen=True, kw_only=True):
-    """Something that somebody else than its runs did to a handoff."""
+    """An act on a handoff by somebody else than its own runs."""
 
     receipt: Receipt
     texts: Mapping[str, Text]
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """A task that an attempt handed off further."""
+    """A handoff that an attempt made."""
 
     handoff: Handoff
     task: Text | None
 
 
 class Account(Struct, frozen=True, kw_only=True):
-    """One handoff, from the human's words to what stays open."""
+    """One handoff, from the human's words to the open questions."""
 
     handoff: Handoff
     offer: Offer
@@ -92,24 +90,24 @@ class Account(Struct, frozen=True, kw_only=True):
     task: Text | None
     lineage: tuple[Run, ...]  # its parent, and so on up to the root
     intent: Text | None
-    inherited: tuple[str, ...] | None  # what its parent may pass on, or was itself given; None if that is gone
-    granted: tuple[str, ...] | None  # what it was granted, or its parent asked for it; None likewise
+    inherited: tuple[str, ...] | None  # what its parent may delegate, or was asked to get; None if that is gone
+    granted: tuple[str, ...] | None  # its grant, or what its parent asked for; None likewise
     attempts: tuple[Attempt, ...]
     earlier: Resumption  # what the attempts before the latest left
     acts: tuple[HandoffAct, ...]
     children: tuple[Child, ...]
-    unverified: tuple[Handoff, ...]  # results that it or its sender built on and nobody had verified
-    used: ScopeUsed | None = None  # what it was granted against what it used; None if nobody granted anything
-    reasoning: Reasoning | None = None  # where it can be read what its sender thought
-    refusal: Text | None = None  # why the offer would have been refused, had a grant been enforced
-    given_by: str = ""  # who gave it what it was granted
-    revoked: Revocation | None = None  # who let that hold no more
-    acted: tuple[Acted, ...] = ()  # credentials with which its attempts acted, and who else of the tree did
-    mark: str | None = None  # that it was imported
+    unverified: tuple[Handoff, ...]  # unverified results that it or its sender built on
+    used: ScopeUsed | None = None  # its grant compared with its use; None without a grant
+    reasoning: Reasoning | None = None  # where the sender's reasoning can be read
+    refusal: Text | None = None  # why an enforced grant would have refused the offer
+    given_by: str = ""  # who granted it
+    revoked: Revocation | None = None  # who revoked its grant
+    acted: tuple[Acted, ...] = ()  # credentials its attempts used, and who else in the tree used them
+    mark: str | None = None  # set if it was imported
 
     @property
     def parent(self) -> Run:
-        """Return who handed off."""
+        """Return the run that handed it off."""
         return self.lineage[0]
 
     @property
@@ -119,7 +117,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def brought(self) -> tuple[Source, ...]:
-        """Return what came from outside with what the latest attempt gave, and not with the offer."""
+        """Return the untrusted sources that came with the latest result, and not with the offer."""
         closed = None if self.latest is None else self.latest.closed
         return () if closed is None else tuple(one for one in closed.taint if one not in self.offer.taint)
 
@@ -130,17 +128,17 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def doubts(self) -> tuple[CallInWords, ...]:
-        """Return the calls of which nobody knows whether they happened, nor has decided what becomes of them."""
+        """Return the calls in doubt."""
         return tuple(call for call in self.calls if call.record.in_doubt)
 
     @property
     def waiting(self) -> tuple[CallInWords, ...]:
-        """Return the calls without an outcome whose attempt is not over."""
+        """Return the calls without an outcome whose attempt is still open."""
         return tuple(call for call in self.calls if call.record.outcome is None and not call.record.is_over)
 
     @property
     def verdicts(self) -> tuple[HandoffAct, ...]:
-        """Return how the latest attempt's result was judged, and judged again."""
+        """Return the verdicts on the latest attempt."""
         return tuple(
             act
             for act in self.acts
@@ -149,13 +147,13 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def is_unverified(self) -> bool:
-        """Return whether there is a result that nobody verified, nor accepted for a reason."""
+        """Return whether it has a result that nobody verified or waived."""
         waived = any(isinstance(act.receipt.body, VerificationWaived) for act in self.verdicts)
         return self.handoff.state is State.COMPLETED and not waived
 
     @property
     def report(self) -> Report | None:
-        """Return what the latest attempt reported, as far as it is there and can be read."""
+        """Return the report of the latest attempt, as far as it can be read."""
         text = None if self.latest is None else self.latest.texts.get(REPORT)
         if text is None or text.body is None:
             return None
@@ -168,7 +166,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[tuple[OpenQuestion, bool], ...]:
-        """Return what is not known, blocking ones first, and whether it was known to be open when it was handed off."""
+        """Return the open questions, blocking ones first, each with whether it was open already at the offer."""
         reported = () if self.report is None else self.report.open_questions
         carried = [question for question in self.offer.baton.open_questions if question not in reported]
         found = [*((question, False) for question in reported), *((question, True) for question in carried)]
@@ -176,7 +174,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 def read_account(view: LedgerView, handoff: Handoff) -> Account:
-    """Gather all that receipts tell of a handoff. Raises `NotFoundError` if it is not there."""
+    """Gather everything about a handoff. Raises `NotFoundError` if it does not exist."""
     offer = read_offer(view, handoff)
     offered = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
     told = timed(view, [offered])
@@ -186,7 +184,7 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
     earlier = runs if handoff.state in OPEN - {State.RUNNING} else runs[:-1]
     acts = tuple(_acts(view, handoff))
     streams = [timed(view, _receipts(view, run)).receipts for run in runs]
-    # What becomes of a call may stand in its run, in the handoff, or in a later attempt that made it again.
+    # The outcome of a call may be in its run, in the handoff, or in a later attempt that repeated it.
     told_of = (receipt for stream in (*streams, [act.receipt for act in acts]) for receipt in stream)
     calls = find_calls(told_of, runs).values()
     attempts = tuple(_attempt(view, run, stream, calls) for run, stream in zip(runs, streams, strict=True))
@@ -218,7 +216,7 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
 
 
 def _acted(view: LedgerView, handoff: Handoff, attempts: tuple[Attempt, ...]) -> tuple[Acted, ...]:
-    # The whole tree is read only if a run of this handoff acted with a credential at all.
+    # Read the whole tree only if this handoff used a credential at all.
     if not any(call.record.credential for attempt in attempts for call in attempt.calls):
         return ()
     own = {attempt.run.id for attempt in attempts}
@@ -234,7 +232,7 @@ def _by_id(handoff: Handoff) -> str:
 
 
 def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
-    """Return what a parent may delegate; of one that is not held to a grant, what was asked for it."""
+    """Return what a parent may delegate; without a grant, what was asked for it."""
     known = None if parent.handoff is None else view.get_handoff(parent.handoff)
     first = StreamId(parent.id), 1
     begun = read_receipt(view.get_receipt_at(*(first if known is None else (StreamId(known.parent), known.seq))))
@@ -245,7 +243,7 @@ def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
 
 
 def _granted(view: LedgerView, handoff: Handoff) -> tuple[str, ...] | None:
-    """Return what was granted in a handoff; if nothing was, what was asked for it."""
+    """Return what a handoff grants; without a grant, what was asked for it."""
     offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
     if grants(offer):
         terms = terms_in(view, offer)
@@ -268,7 +266,7 @@ def _receipts(view: LedgerView, run: Run) -> list[Receipt]:
 
 def _attempt(view: LedgerView, run: Run, receipts: Sequence[Receipt], calls: Iterable[CallRecord]) -> Attempt:
     last = receipts[-1]
-    # The last thing of a run whose process died may be an offer that was refused (attempt 0): that closed nothing.
+    # A run whose process died may end with a refused offer (attempt 0), which did not close it.
     closed = last.body if isinstance(last.body, HandoffCompleted | HandoffFailed) and last.body.attempt else None
     return Attempt(
         run=run_between(run, receipts[0], last),
@@ -283,7 +281,7 @@ def _attempt(view: LedgerView, run: Run, receipts: Sequence[Receipt], calls: Ite
 
 
 def _in_words(view: LedgerView, calls: Sequence[CallRecord]) -> tuple[CallInWords, ...]:
-    """Return calls with what they changed; and some that do not say so, with what they were called."""
+    """Return calls with their targets; for some without a target, with their arguments."""
     wanted = {f"{call.id} {TARGET}": call.content[TARGET] for call in calls if TARGET in call.content}
     silent = [call for call in calls if ARGUMENTS in call.content and (TARGET not in call.content or not call.outcome)]
     silent.sort(key=lambda call: call.outcome is not None)

@@ -1,4 +1,4 @@
-"""With whose credentials the runs of a tree acted, and which of them several runs shared."""
+"""The credentials used in a tree, and which of them several runs shared."""
 
 from msgspec import Struct
 
@@ -11,21 +11,21 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 
 
 class Acted(Struct, frozen=True, kw_only=True):
-    """A credential, and the runs of one tree that acted with it, in the order in which they first did."""
+    """A credential, and the runs of one tree that used it, in the order of first use."""
 
     key: Digest
-    name: str | None  # None if these words were erased
+    name: str | None  # None if it was erased
     identity: str | None
-    calls: dict[RunId, int]  # how many, by run
+    calls: dict[RunId, int]  # number of calls by run
 
     @property
     def is_shared(self) -> bool:
-        """Return whether nobody can tell from the outside which of several runs acted: a finding."""
+        """Return whether several runs used it, so that others cannot tell them apart. This is a finding."""
         return len(self.calls) > 1
 
 
 def find_acted(view: LedgerView, root: RunId) -> tuple[Acted, ...]:
-    """Return the credentials with which the runs of a tree acted."""
+    """Return the credentials that the runs of a tree used."""
     found: dict[Digest, dict[RunId, int]] = {}
     first: dict[Digest, CallRecord] = {}
     query = ReceiptQuery(root=root, kind=Kind.TOOL_REQUESTED)

@@ -1,4 +1,4 @@
-"""Texts that content from outside may stand in: its own, and all that receipts say in words, each with its place."""
+"""The texts to compare for taint: those of sources, and those of receipts, each with its place."""
 
 import json
 from collections.abc import Iterator
@@ -37,12 +37,12 @@ MESSAGE: Final = "message"
 _SAID: Final = (INTENT, TASK, BRIEF, REPORT, MESSAGE, QUESTION, ANSWER, REASON, EVIDENCE, COMMAND, ARGUMENTS)
 
 
-# What was said there about why something waits or was denied is ours.
+# The reason for a hold or denial is our own text.
 _STOPPED: Final = frozenset({Kind.TOOL_HELD, Kind.TOOL_DENIED, Kind.HANDOFF_HELD})
 
 
 def source_text(view: LedgerView, source: Source, entered: Receipt | None) -> str | None:
-    """Return all the words of content from outside; None if they are gone, or it is no text of its own."""
+    """Return the whole text of a source; None if it is gone, or it has no text of its own."""
     if source.startswith(f"{CONTENT}_"):
         return item_text(view, ContentId(source))
     ref = None if entered is None else entered.content.get(RESULT) or entered.content.get(MESSAGE)
@@ -53,26 +53,26 @@ def source_text(view: LedgerView, source: Source, entered: Receipt | None) -> st
 
 
 def item_text(view: LedgerView, item: ContentId) -> str | None:
-    """Return all that an item says; of a file, what is in it. None if it is gone."""
+    """Return the whole text of an item; for a file, its content. None if it is gone."""
     value = _item(view, item)
     if isinstance(value, Artifact):
         body = _body(view, value.body)
         return None if body is None else _read(body, in_json=False)
     if value is None:
-        # What a human says in the beginning is no document, and neither is what another version wrote.
+        # An intent is plain text, and another version may have written what we cannot decode.
         said = _body(view, item)
         return None if said is None else _read(said, in_json=False)
     return _value_text(value)
 
 
 def name_of_item(view: LedgerView, item: ContentId) -> str:
-    """Return an item as people say it."""
+    """Return the name of an item."""
     value = _item(view, item)
     return value.name if isinstance(value, Artifact) else "an item" if value is None else type(value).__name__.lower()
 
 
 def texts_of(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None]]:
-    """Yield what a receipt says in words, by where it stands; None for what was erased."""
+    """Yield the texts of a receipt by place; None for an erased one."""
     ours = {REASON} if receipt.kind in _STOPPED else set()
     refs = {name: receipt.content[name] for name in _SAID if name in receipt.content and name not in ours}
     for name, text in read_contents(view, refs).items():
@@ -95,7 +95,7 @@ def _said(name: str, body: bytes) -> str:
             given = (*brief.criteria, *brief.inputs, *brief.expects, *brief.stop_when, *brief.verify_by, *brief.may)
             return "\n".join(text for text in (brief.serves, brief.rationale, *given) if text)
     except InvalidValueError:
-        pass  # another version wrote it, or somebody changed it: what is there is read as it is
+        pass  # another version wrote it, or it was altered: take it as plain text
     return _read(body, in_json=False)
 
 
@@ -112,7 +112,7 @@ def _arguments(body: bytes) -> Iterator[tuple[str, str | None]]:
 
 
 def _items(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None]]:
-    """Yield what is said in items that a receipt brings; what travels in quarantine is the source itself."""
+    """Yield the texts of the items that a receipt brings, except quarantined ones, which are sources themselves."""
     match receipt.body:
         case HandoffInitiated(carries=carries):
             given = carries
@@ -147,7 +147,7 @@ def _files(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None
 
 
 def path_of(view: LedgerView, receipt: Receipt) -> str:
-    """Return which file a receipt names."""
+    """Return the path that a receipt names."""
     ref = receipt.content.get(PATH)
     body = None if ref is None else _body(view, ref.id)
     return "a file" if body is None else body.decode("utf-8", "replace")

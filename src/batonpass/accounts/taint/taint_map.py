@@ -1,4 +1,4 @@
-"""The map of content from outside: every run, handoff and call that it reached, also in other trees."""
+"""The map of content from outside: every run, handoff and call that it reached, in any tree."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -41,9 +41,9 @@ _ASKED: Final = {None: Did.CALLED, CallOutcome.HELD: Did.HELD, CallOutcome.DENIE
 
 
 def map_taint(view: LedgerView, brought: dict[Source, Receipt]) -> tuple[Tracing, ...]:
-    """Return all that some content from outside reached; it is given with the receipts that brought it.
+    """Return everything that some sources reached; each is given with the receipt that brought it.
 
-    Those that say the very same in one tree are told together: a page, and the file that was made of it.
+    Sources with the same text in one tree are grouped, such as a page and the file made from it.
     """
     groups: dict[tuple[RunId, str], list[Source]] = {}
     for source, receipt in brought.items():
@@ -53,7 +53,7 @@ def map_taint(view: LedgerView, brought: dict[Source, Receipt]) -> tuple[Tracing
 
 
 def find_brought(view: LedgerView, root: RunId | None = None) -> Iterator[tuple[Source, Receipt]]:
-    """Yield all that ever came from outside, or to one tree, in the order in which it did, by what brought it."""
+    """Yield all content from outside, in one tree or all, in order, with the receipt that brought it."""
     for kind in BROUGHT:
         for stored in view.find_receipts(ReceiptQuery(kind=kind, root=root)):
             receipt = read_receipt(stored)
@@ -61,7 +61,7 @@ def find_brought(view: LedgerView, root: RunId | None = None) -> Iterator[tuple[
 
 
 def _trace(view: LedgerView, sources: tuple[Source, ...], root: RunId) -> Tracing:
-    """Follow a text through its tree, and through the trees into which it was carried from there."""
+    """Follow sources through their tree, and through the trees they were carried into."""
     source, *also = sources
     first = _Walk(view, root, frozenset(sources))
     steps = list(first.steps())
@@ -76,13 +76,13 @@ def _trace(view: LedgerView, sources: tuple[Source, ...], root: RunId) -> Tracin
 
 
 class _Walk:
-    """One tree, gone through with some sources in mind."""
+    """One walk through a tree, for some sources."""
 
     def __init__(self, view: LedgerView, root: RunId, sources: frozenset[Source]) -> None:
         self.view = view
         self.outside = Outside(view, root)
         self.sources = sources
-        self.kept: set[Source] = set()  # what runs that it reached kept for later ones
+        self.kept: set[Source] = set()  # memories recorded by runs that it reached
         self._reached: set[RunId] = set()
         self._handoffs: set[HandoffId] = set()
 
@@ -137,7 +137,7 @@ class _Walk:
 
     def _in_run(self, receipt: Receipt) -> TaintStep | None:
         if not self._stands(RunId(receipt.stream)):
-            return None  # endorsed meanwhile
+            return None  # endorsed in the meantime
         match receipt.body:
             case _ if (call := call_asked(receipt)) is not None and call.outcome in _ASKED:
                 step = self._made(receipt, _ASKED[call.outcome], called_with(self.view, receipt, call.tool), id=call.id)
@@ -159,7 +159,7 @@ class _Walk:
 
 
 def _find_further(view: LedgerView, walk: _Walk, walked: set[RunId]) -> Iterator[_Walk]:
-    """Yield the trees into which something was carried from one: a memory, a conversation, or a session."""
+    """Yield the trees that something was carried into: by a memory, a conversation, or a session."""
     reached = walk._reached  # noqa: SLF001 - it is ours
     carried = walk.sources | walk.kept | reached
     for stored in view.find_receipts(ReceiptQuery(kind=Kind.RUN_TAINTED)):

@@ -1,4 +1,4 @@
-"""What people ask about: content from outside itself, a whole tree, or something that it may have reached."""
+"""What a person asks about: a source, a whole tree, or something that sources may have reached."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -24,19 +24,19 @@ _KINDS: Final[Mapping[str, Callable[[str], Target]]] = {
     RECEIPT: ReceiptId,
 }
 _SHOWN: Final = 5
-_SHORTEST: Final = 8  # letters and digits of a text that is looked for
+_SHORTEST: Final = 8  # letters and digits needed to search for a text
 
 
 class TaintQuestion(Struct, frozen=True, kw_only=True):
-    """What is meant: something that content from outside may have reached, or such content, or both."""
+    """The thing that is meant: something that sources may have reached, or sources, or both."""
 
     target: Target | None = None
-    brought: dict[Source, Receipt] = field(default_factory=dict)  # with the receipt that brought it
-    root: RunId | None = None  # the whole of a tree is meant
+    brought: dict[Source, Receipt] = field(default_factory=dict)  # with the receipt that brought each
+    root: RunId | None = None  # set if a whole tree is meant
 
 
 def find_asked(view: LedgerView, given: str) -> TaintQuestion:
-    """Return what is meant by the end of an id, an agent's name, `last`, or words of a text from outside.
+    """Return what is meant by the end of an id, an agent's name, `last`, or words of a source.
 
     Raises `NotFoundError` and `AmbiguousIdError`.
     """
@@ -53,7 +53,7 @@ def find_asked(view: LedgerView, given: str) -> TaintQuestion:
         raise AmbiguousIdError("content from outside", given, lines)
     if named:
         source = next((one for one in named if one == wanted), named[0])
-        # A call whose result came from outside may itself have been made because of what came before.
+        # A call that brought content from outside may itself follow from earlier content.
         target = CallId(source) if source.startswith(f"{CALL}_") else None
         return TaintQuestion(brought={source: brought[source]}, target=target)
     return _find_target(view, given, brought)

@@ -1,4 +1,4 @@
-"""A trail as one page: nothing is loaded from anywhere, nothing runs, and every word is escaped."""
+"""A trail as one HTML page: nothing is loaded, nothing runs, and all text is escaped."""
 
 import html
 from base64 import b64encode
@@ -16,9 +16,9 @@ from batonpass.model.base.visible import visible
 from batonpass.records.text import Found
 
 _STYLE: Final = files(__package__).joinpath("trail.css").read_text(encoding="utf-8")
-_OPEN: Final = 40  # with more branches than that, those further down are folded
+_OPEN: Final = 40  # with more branches than this, deeper ones are folded
 
-# The one style is allowed by its digest; a page that was added to shows nothing and does nothing of it.
+# The style is allowed by its digest. Anything added to the page has no effect.
 _POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -105,7 +105,7 @@ def _opening(trail: Trail, step: TrailStep, *, fold: bool) -> str:
 
 
 def _is_named(step: TrailStep) -> bool:
-    """Return whether a run at the top says its task: that of a root stands above everything."""
+    """Return whether the top run shows its task. The task of a root is in the header."""
     run = step.branch.run
     return step.depth == 0 and run is not None and run.run.parent is not None
 

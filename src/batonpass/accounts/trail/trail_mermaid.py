@@ -1,4 +1,4 @@
-"""A trail as a Mermaid flowchart. No word of anybody can end a label, begin a directive or become markup."""
+"""A trail as a Mermaid flowchart. No text can end a label, start a directive or become markup."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from batonpass.model.base.visible import visible
 from batonpass.model.bodies.body import HandoffInitiated
 from batonpass.records.text import Found
 
-# Mermaid draws nothing at all of a text beyond 50,000 characters, or with more than 500 edges.
+# Mermaid refuses texts beyond 50,000 characters, or more than 500 edges.
 _MOST_TEXT: Final = 40_000
 _MOST_BRANCHES: Final = 400
 _MOST_LINES: Final = 6
@@ -26,7 +26,7 @@ _CLASSES: Final = (
 
 
 def render_mermaid(trail: Trail, *, calls: bool = True) -> Iterator[str]:
-    """Yield the lines of a flowchart: who handed what to whom, and what came of it; a part of it if it is large."""
+    """Yield the lines of a flowchart: who handed what to whom, and the results; only a part if it is large."""
     yield "flowchart TD"
     said = [trail.principal, *([_quoted(trail.intent)] if trail.intent else [])]
     said += [] if trail.mark is None else [trail.mark]
@@ -44,15 +44,15 @@ def render_mermaid(trail: Trail, *, calls: bool = True) -> Iterator[str]:
 
 
 def label(lines: list[str]) -> str:
-    """Return lines as the text of a label: every character that could mean something is a number."""
+    """Return lines as the text of a label, with special characters as numbers."""
     return "<br/>".join(_escaped(_cut(line)) for line in lines)
 
 
 def _branches(trail: Trail, *, calls: bool) -> Iterator[list[str]]:
-    """Yield what is drawn for each branch, in the order of the tree."""
+    """Yield the drawing of each branch, in the order of the tree."""
     numbers: dict[str, int] = {}
     parents: list[str] = ["h"]
-    # A branch is drawn when it has ended and all of it is known, but in its place: those below it come after it.
+    # A branch can be drawn only when all of it is known, but must come before the branches below it.
     waiting: list[tuple[Branch, str, list[Called | Happened]]] = []
     drawn: list[tuple[Branch, str, list[Called | Happened]]] = []
     for step in walk(trail):
@@ -100,7 +100,7 @@ def _few(lines: list[str]) -> list[str]:
 
 
 def _acts(trail: Trail, told: list[Called | Happened]) -> Iterator[str]:
-    """Yield what others did to a handoff."""
+    """Yield the acts of others on a handoff."""
     for event in told:
         body = event.body if isinstance(event, Happened) else None
         if body is not None and hasattr(body, "handoff") and not hasattr(body, "run") and isinstance(event, Happened):
@@ -110,7 +110,7 @@ def _acts(trail: Trail, told: list[Called | Happened]) -> Iterator[str]:
 
 
 def _calls(told: list[Called | Happened]) -> Iterator[str]:
-    """Yield the tools that were called, and what is to be worried about."""
+    """Yield the tools that were called, and their problems."""
     ways = Counter((call.record.tool, _worry(call)) for call in told if isinstance(call, Called))
     for (tool, worry), count in ways.items():
         yield f"{tool}{f' ×{count}' if count > 1 else ''}{f': {worry}' if worry else ''}"
@@ -135,7 +135,7 @@ def _cut(text: str, longest: int = _LONGEST) -> str:
 
 
 def _escaped(text: str) -> str:
-    # By code point, as Mermaid's own documentation tells. Letters and digits stay, of any script.
+    # By code point, as Mermaid's documentation describes. Letters and digits of any script stay.
     return "".join(
         character if character.isalnum() or character == " " else f"#{ord(character)};" for character in visible(text)
     )

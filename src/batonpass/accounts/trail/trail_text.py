@@ -1,4 +1,4 @@
-"""A trail as a tree of lines: when it happened, where it hangs, and what it was."""
+"""A trail as a tree of text lines, each with its time."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -12,11 +12,11 @@ from batonpass.accounts.trail.trail_values import Trail
 from batonpass.accounts.trail.trail_walk import Branch, TrailStep, WalkTurn, walk
 
 _TIME: Final = 8
-_DEEPEST: Final = 40  # beyond that the tree is drawn no further to the right; a number says how deep it is
+_DEEPEST: Final = 40  # deeper branches are not indented further; a number tells their depth
 
 
 class TrailRow(Struct, frozen=True, kw_only=True):
-    """One line of the tree: when, where it hangs, and parts that are each meant in some way."""
+    """One line of the tree: its time, its branch, and parts with a tone."""
 
     when: str = ""
     tree: str = ""
@@ -24,7 +24,7 @@ class TrailRow(Struct, frozen=True, kw_only=True):
 
     @property
     def prefix(self) -> str:
-        """Return what stands before the words."""
+        """Return everything before the words."""
         return f"{self.when:>{_TIME}}  {self.tree}"
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class TrailRow(Struct, frozen=True, kw_only=True):
 
 
 def render_text(trail: Trail, *, calls: bool = True) -> Iterator[TrailRow]:
-    """Yield the lines of a tree; whoever prints them makes the words in them harmless."""
+    """Yield the lines of a tree. Whoever prints them must make the words in them safe."""
     yield from _heading(trail)
     indents = [""]
     for step in walk(trail, calls=calls):
@@ -104,5 +104,5 @@ def _when(trail: Trail, at: datetime | None) -> str:
     if at is None:
         return ""
     since = at - trail.began_at
-    # Clocks of two machines differ: what began before the beginning is told so.
+    # Clocks of two machines differ, so something may come before the beginning.
     return f"-{elapsed(-since)}" if since < timedelta(0) else f"+{elapsed(since)}"

@@ -1,4 +1,4 @@
-"""What a trail is made of. Flat, by id: a chain of a thousand hops is no deeper than one of two."""
+"""The values of a trail. They are flat, by id: a chain of a thousand hops is no deeper than one of two."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,14 +17,14 @@ from batonpass.records.call import CallRecord
 
 
 class NotedItem(Struct, frozen=True, kw_only=True):
-    """An item that a run wrote down."""
+    """An item that a run recorded."""
 
     part: Part
     words: Words
 
 
 class Happened(Struct, frozen=True, kw_only=True):
-    """One receipt of the tree, with the first lines of its words."""
+    """One receipt of the tree, with the first lines of its texts."""
 
     receipt: ReceiptId
     at: datetime
@@ -34,50 +34,50 @@ class Happened(Struct, frozen=True, kw_only=True):
 
 
 class Called(Struct, frozen=True, kw_only=True):
-    """A call, with the first lines of what was said about it."""
+    """A call, with the first lines of its texts."""
 
     record: CallRecord
     target: Words | None = None
     arguments: Words | None = None
     message: Words | None = None
-    kept_by: RunId | None = None  # a later attempt that did not make it again
-    decided: str | None = None  # of a held call: what somebody decided about it, and who
+    kept_by: RunId | None = None  # a later attempt that kept its result
+    decided: str | None = None  # for a held call: the ruling, and by whom
 
     @property
     def receipt(self) -> ReceiptId:
-        """Return the receipt with which it begins."""
+        """Return its first receipt."""
         return self.record.receipt.id
 
     @property
     def at(self) -> datetime:
-        """Return when it was asked for."""
+        """Return when it was requested."""
         return self.record.at
 
 
 class RunTold(Struct, frozen=True, kw_only=True):
-    """One run: everything in its stream, in order."""
+    """One run: all events of its stream, in order."""
 
     run: Run
     mode: Mode
     epoch: int
-    task: Words | None  # of a root: its intent
+    task: Words | None  # for a root, its intent
     receipts: int
     events: tuple[Happened | Called, ...]
 
 
 class HandoffTold(Struct, frozen=True, kw_only=True):
-    """One handoff: its offer, and then what was done to it and its attempts, in the order in which it was recorded."""
+    """One handoff: its offer, then the acts on it and its attempts, in the order of recording."""
 
     handoff: Handoff
     mode: Mode
     offered: Happened
     task: Words | None
-    may: Words | None  # what its sender asked it to be allowed
+    may: Words | None  # what its sender asked for it
     story: tuple[Happened | RunId, ...]
 
     @property
     def attempts(self) -> tuple[RunId, ...]:
-        """Return its runs."""
+        """Return its attempts."""
         return tuple(told for told in self.story if not isinstance(told, Happened))
 
 
@@ -89,21 +89,21 @@ class Trail(Struct, frozen=True, kw_only=True, dict=True):
     runs: Mapping[RunId, RunTold]
     handoffs: Mapping[HandoffId, HandoffTold]
     receipts: int
-    mark: str | None = None  # that it was imported, or a part of it: nobody signed that where it happened
+    mark: str | None = None  # set if all or a part of it was imported, and so is unsigned
 
     @property
     def principal(self) -> PrincipalId:
-        """Return for whom all of this was."""
+        """Return the principal."""
         return self.runs[self.root].run.principal
 
     @property
     def intent(self) -> Words | None:
-        """Return what the human said at the beginning."""
+        """Return the human's first words."""
         return self.runs[self.root].task
 
     @property
     def began_at(self) -> datetime:
-        """Return when the top began; other times are told from there."""
+        """Return when the top began; other times are relative to it."""
         run, handoff = self.runs.get(RunId(self.top)), self.handoffs.get(HandoffId(self.top))
         if run is not None:
             return run.run.started_at
@@ -117,7 +117,7 @@ class Trail(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def above(self) -> tuple[RunTold, ...]:
-        """Return the run that handed off the top, and so on up to the root."""
+        """Return the runs above the top, up to the root."""
         run = self.runs.get(RunId(self.top))
         parent = self.handoffs[HandoffId(self.top)].handoff.parent if run is None else run.run.parent
         found: dict[RunId, RunTold] = {}
@@ -129,7 +129,7 @@ class Trail(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(found.values())
 
     def below(self, top: RunId | HandoffId) -> "Trail":
-        """Return the same from a run or a handoff downwards. Raises `NotFoundError`."""
+        """Return the same trail from a run or handoff downwards. Raises `NotFoundError`."""
         if top not in self.runs and top not in self.handoffs:
             raise NotFoundError("run or handoff", top)
         return replace(self, top=top)

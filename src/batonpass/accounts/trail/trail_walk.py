@@ -1,4 +1,4 @@
-"""Walking a trail: from the top down, each thing where it happened. What is told is the same for every rendering."""
+"""The order of a trail, from the top down. All renderings share it."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -15,34 +15,34 @@ from batonpass.model.ledger.run import RunState
 
 
 class Branch(Struct, frozen=True, kw_only=True):
-    """What stands by itself in the tree: a run; a handoff; or, if it has one attempt, a handoff and its run in one."""
+    """A node of the tree: a run, a handoff, or both in one if the handoff has a single attempt."""
 
     handoff: HandoffTold | None = None
     run: RunTold | None = None
 
     @property
     def name(self) -> str:
-        """Return it as people say it."""
+        """Return its name."""
         if self.run is not None:
             return f"{self.run.run.agent} {ending(self.run.run.id)}"
         return "" if self.handoff is None else f"{self.handoff.handoff.to} {ending(self.handoff.handoff.id)}"
 
     @property
     def id(self) -> str:
-        """Return what to type to see more of it."""
+        """Return its id."""
         if self.run is not None:
             return self.run.run.id
         return "" if self.handoff is None else self.handoff.handoff.id
 
     @property
     def task(self) -> Words | None:
-        """Return what was asked for."""
+        """Return its task."""
         told = self.handoff or self.run
         return None if told is None else told.task
 
     @property
     def states(self) -> tuple[RunState | State, ...]:
-        """Return how it stands: the run, and the handoff where that says more."""
+        """Return the state of the run, and that of the handoff if it says more."""
         run = None if self.run is None else self.run.run.state
         handoff = None if self.handoff is None else self.handoff.handoff.state
         if run is not None and handoff is not None and (run.value == handoff.value or handoff is State.RUNNING):
@@ -51,7 +51,7 @@ class Branch(Struct, frozen=True, kw_only=True):
 
 
 class WalkTurn(StrEnum):
-    """What a step of the walk is."""
+    """The kind of a step."""
 
     ENTER = "enter"
     TELL = "tell"
@@ -59,17 +59,17 @@ class WalkTurn(StrEnum):
 
 
 class TrailStep(Struct, frozen=True, kw_only=True):
-    """One step: a branch begins or ends, or something in it is told."""
+    """One step: a branch begins or ends, or an event in it."""
 
     turn: WalkTurn
     branch: Branch
     told: Happened | Called | None = None
     depth: int
-    last: bool = True  # no branch follows among its siblings
+    last: bool = True  # no further branch among its siblings
 
 
 def walk(trail: Trail, *, calls: bool = True) -> Iterator[TrailStep]:
-    """Yield everything from the top down, in the order in which it happened; calls only if they are wanted."""
+    """Yield all steps from the top down, in the order they happened; calls only on request."""
     top = _top(trail)
     seen = {top.id}
     yield TrailStep(turn=WalkTurn.ENTER, branch=top, depth=0)
@@ -84,7 +84,7 @@ def walk(trail: Trail, *, calls: bool = True) -> Iterator[TrailStep]:
         last = len(entries) <= final
         if not isinstance(entry, Branch):
             yield TrailStep(turn=WalkTurn.TELL, branch=branch, told=entry, depth=len(stack), last=last)
-        elif entry.id not in seen:  # rows that somebody changed may lead in a circle
+        elif entry.id not in seen:  # altered rows may form a cycle
             seen.add(entry.id)
             yield TrailStep(turn=WalkTurn.ENTER, branch=entry, depth=len(stack), last=last)
             stack.append(_open(trail, entry, calls=calls))
@@ -101,7 +101,7 @@ def _branch(trail: Trail, handoff: HandoffTold) -> Branch:
 
 
 def _open(trail: Trail, branch: Branch, *, calls: bool) -> tuple[Branch, list[Happened | Called | Branch], int]:
-    """Return a branch with what is in it, the last first, and how much of that follows its last branch."""
+    """Return a branch, its entries in reverse, and how many of them follow its last branch."""
     found = [entry for entry in _entries(trail, branch) if calls or not isinstance(entry, Called)][::-1]
     final = next((number for number, entry in enumerate(found) if isinstance(entry, Branch)), len(found))
     return branch, found, final
@@ -127,8 +127,8 @@ def _events(trail: Trail, run: RunTold) -> Iterator[Happened | Called | Branch]:
             case Happened(body=HandoffInitiated() as body) if body.handoff in trail.handoffs:
                 yield _branch(trail, trail.handoffs[body.handoff])
             case Happened(body=RunStarted() as started) if not (started.continues or started.series):
-                continue  # the intent stands above everything
+                continue  # the intent is in the header
             case Happened(body=HandoffAccepted() as accepted) if not (accepted.problems or accepted.would_ask):
-                continue  # that it was taken is seen
+                continue  # obvious
             case _:
                 yield event

@@ -1,4 +1,4 @@
-"""What bound a run at each moment: the constraints that it was given or recorded, less those it was released from."""
+"""The constraints that bound a run at each moment: given or recorded, minus those it was released from."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,11 +11,11 @@ from batonpass.store.port import LedgerView
 
 
 class BoundConstraints:
-    """The constraints of one run, as its receipts tell of them."""
+    """The constraints of one run, from its receipts."""
 
     def __init__(self, view: LedgerView, run: Run, receipts: Iterable[Receipt]) -> None:
         self._bound: list[tuple[int, Item]] = []  # each with the receipt after which it binds
-        self._released: dict[str, int] = {}  # by item: the receipt after which it binds no more
+        self._released: dict[str, int] = {}  # by item: the receipt after which it no longer binds
         if run.handoff is not None:
             given = read_offer(view, view.get_handoff(run.handoff)).baton.of(Part.CONSTRAINT)
             self._bound += ((0, item) for item in given)
@@ -27,7 +27,7 @@ class BoundConstraints:
                 self._released.setdefault(receipt.body.item, receipt.seq)
 
     def at(self, receipt: Receipt) -> Iterator[Item]:
-        """Yield what bound the run when it wrote a receipt."""
+        """Yield the constraints that bound the run when it wrote a receipt."""
         for since, item in self._bound:
             if since < receipt.seq <= self._released.get(item.id, receipt.seq):
                 yield item

@@ -1,4 +1,4 @@
-"""Content from outside in a tree: what it is, by which receipt it came in, and which runs it had reached when."""
+"""Content from outside in a tree: its name, the receipt that brought it, and the runs it had reached."""
 
 from collections.abc import Iterator
 
@@ -25,16 +25,16 @@ _MOST = 5
 
 
 class Outside(Struct):
-    """A tree gone through receipt by receipt: what came from outside, and where it stands."""
+    """A walk through a tree, receipt by receipt, that tracks content from outside."""
 
     view: LedgerView
     root: RunId
     taints: Taints = field(default_factory=Taints)
     tools: dict[CallId, str] = field(default_factory=dict)
-    brought: dict[Source, Receipt] = field(default_factory=dict)  # by source: the receipt that brought it
+    brought: dict[Source, Receipt] = field(default_factory=dict)  # the receipt that brought each source
 
     def walk(self) -> Iterator[Receipt]:
-        """Yield the receipts of the tree in the order in which they were written, each taken in before."""
+        """Yield the receipts of the tree in the order of writing, each after it was taken into account."""
         for stored in self.view.find_receipts(ReceiptQuery(root=self.root)):
             receipt = read_receipt(stored)
             if isinstance(receipt.body, Asked):
@@ -47,13 +47,13 @@ class Outside(Struct):
             yield receipt
 
     def until(self, receipt: ReceiptId) -> None:
-        """Go through the tree up to a receipt."""
+        """Walk up to a receipt."""
         for found in self.walk():
             if found.id == receipt:
                 return
 
     def name_of(self, source: Source) -> str:
-        """Return a source as people say it."""
+        """Return the name of a source."""
         if source.startswith(f"{CALL}_"):
             return f"{self.tools.get(CallId(source), 'a call')} {ending(source)}"
         if source.startswith(f"{CONTENT}_"):
@@ -62,7 +62,7 @@ class Outside(Struct):
         return f"all that reached {agent} {ending(source)}"
 
     def words_of(self, source: Source) -> Words | None:
-        """Return the first line of what a source says; None if there is nothing to read."""
+        """Return the first line of a source; None if it has no text."""
         receipt = self.brought.get(source)
         match None if receipt is None else receipt.body:
             case body if isinstance(body, Ended):
@@ -75,7 +75,7 @@ class Outside(Struct):
 
 
 def taint_facts(view: LedgerView, run: RunId, root: RunId, at: ReceiptId) -> tuple[Fact, ...]:
-    """Return what had come from outside to a run when a receipt was written, and by which receipt that came in."""
+    """Return what had reached a run from outside when a receipt was written, and which receipts brought it."""
     outside = Outside(view, root)
     outside.until(at)
     standing = outside.taints.standing.get(run, {})
@@ -100,7 +100,7 @@ def _first_line(view: LedgerView, ref: ContentRef) -> Words:
 
 
 def _first_words(view: LedgerView, item: ContentId) -> Words:
-    """Return the first line of an item: of a file, what is in it."""
+    """Return the first line of an item; for a file, of its content."""
     value = _value(view, item)
     if isinstance(value, Artifact):
         stored = view.get_content(value.body)

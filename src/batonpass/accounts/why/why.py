@@ -1,4 +1,4 @@
-"""Why something was allowed, denied or held: from what is recorded, and never more than that."""
+"""Why something was allowed, denied or held, using only what is recorded."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -68,7 +68,7 @@ from batonpass.wire.documents import decode_item
 
 KINDS: Final = (RECEIPT, CALL, RUN, HANDOFF)
 
-# What somebody, or a rule, decided; the last of these is what `last` means.
+# Decisions of people or rules; the last of them is what `last` means.
 _DECISIONS: Final = frozenset(
     {
         Kind.TOOL_REQUESTED,
@@ -89,7 +89,7 @@ Acts = list[tuple[Receipt, dict[str, Text]]]
 
 
 def explain(view: LedgerView, given: str) -> Why:
-    """Return why what is meant was allowed, denied or held: a receipt, a call, a run or a handoff.
+    """Return why a receipt, call, run or handoff was allowed, denied or held.
 
     Raises `NotFoundError` and `AmbiguousIdError`.
     """
@@ -105,7 +105,7 @@ def explain(view: LedgerView, given: str) -> Why:
 
 
 def _as_it_happened(view: LedgerView, why: Why) -> Why:
-    """Return an answer with the times that imported receipts say, and marked if it is about one."""
+    """Return the answer with the times from imported receipts, and marked if it is about one."""
     told = dict.fromkeys(receipt for receipt in (why.receipt, *(fact.receipt for fact in why.facts)) if receipt)
     receipts = [read_receipt(view.get_receipt(receipt)) for receipt in told]
     sources = {receipt.id: source for receipt in receipts if (source := read_source(view, receipt)) is not None}
@@ -132,7 +132,7 @@ def _last(view: LedgerView) -> Meant:
 
 
 def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
-    """Return why what a receipt tells of could happen, or could not."""
+    """Return why the event of a receipt was possible, or not."""
     match receipt.body:
         case _ if call_of(receipt) is not None:
             return explain_call(view, receipt)
@@ -156,7 +156,7 @@ def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
 
 
 def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
-    """Return why a handoff could go on, or could not."""
+    """Return why a handoff went ahead, or not."""
     offer, body = get_offer(view, handoff)
     parent = view.get_run(handoff.parent)
     acts = list(find_acts(view, handoff))
@@ -185,7 +185,7 @@ def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
 
 
 def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, acts: Acts) -> tuple[WhyVerdict, str]:
-    """Return what became of a handoff, and the sentence that says why."""
+    """Return the verdict on a handoff, and the sentence that explains it."""
     who = f"{handoff.to} {ending(handoff.id)}"
     if (decisive := _decisive(handoff.state, who, acts)) is not None:
         return decisive
@@ -204,7 +204,7 @@ def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, a
 
 
 def _offer_approvals(body: HandoffInitiated, acts: Acts) -> Iterator[HandoffApproved | HandoffBacked]:
-    """Yield who let a handoff go on that waited at its offer. Who approved one of its calls did not approve it."""
+    """Yield the approvals of a handoff that was held at its offer. Approvals of its calls are others."""
     if body.state is State.HELD:
         for receipt, _ in acts:
             if isinstance(receipt.body, HandoffHeld):
@@ -220,12 +220,12 @@ def _grant(mode: Mode, *, granted: bool, tried_out: bool) -> str:
         return "held to its grant" if mode is Mode.ENFORCED else "its grant is only tried out: nothing was enforced"
     if mode is Mode.ENFORCED:
         return "enforced; no grant is recorded"
-    # The gates of a policy may be enforced all the same: what they held is told with the calls.
+    # The policy's gates may be enforced nevertheless; their holds are shown with the calls.
     return "no grant: observed, so no grant, limit or constraint was enforced"
 
 
 def _decisive(state: State, who: str, acts: Acts) -> tuple[WhyVerdict, str] | None:
-    """Return what the last act of the kind that led to a state says."""
+    """Return what the last act says that led to a state."""
     for receipt, texts in reversed(acts):
         reason = f": {quoted(texts.get(REASON))}" if REASON in texts else ""
         match receipt.body:
@@ -246,7 +246,7 @@ def _decisive(state: State, who: str, acts: Acts) -> tuple[WhyVerdict, str] | No
 
 
 def _handoff_facts(view: LedgerView, handoff: Handoff, acts: Acts) -> Iterator[Fact]:
-    """Yield what led to its being worked on, or not."""
+    """Yield the facts about whether it was worked on."""
     offer, body = get_offer(view, handoff)
     yield from _offer_facts(offer, body, view.get_run(handoff.parent), read_texts(view, offer).get(REASON))
     if (reasoning := read_reasoning(view, offer)) is not None:
@@ -279,7 +279,7 @@ def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run, refusal: T
 
 
 def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
-    """Yield what validation found each time that somebody took it."""
+    """Yield the findings of validation for each acceptance."""
     for run in view.find_attempts(handoff):
         receipt = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
         if isinstance(receipt.body, HandoffAccepted):
@@ -326,7 +326,7 @@ def _sender(view: LedgerView, run: Run) -> str:
 
 
 def _trouble(view: LedgerView, run: Run) -> Iterator[Fact]:
-    """Yield the calls of a run that were denied, or would have been."""
+    """Yield the calls of a run that were denied, held or flagged."""
     for call in read_calls(view, run).values():
         name = f"{call.tool} {ending(call.id)}"
         match call.outcome:
@@ -366,7 +366,7 @@ def _explain_relaxed(view: LedgerView, receipt: Receipt, body: RunRelaxed) -> Wh
 
 
 def _author(view: LedgerView, item: ContentId) -> PrincipalId | None:
-    """Return who set a constraint or an exclusion; None if its words are gone."""
+    """Return who set a constraint or exclusion; None if it is gone."""
     try:
         stored = view.get_content(item)
         return None if stored.body is None else decode_item(stored.body)[1]

@@ -1,4 +1,4 @@
-"""How a broken constraint is told: which it was, who set it, and who broke it first on the way."""
+"""Broken constraints in words: which one, who set it, and who broke it first."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -27,22 +27,22 @@ _MOST: Final = 5
 
 
 class BrokenResult(Struct, frozen=True, kw_only=True):
-    """A result that breaks a constraint, or a run that did more than it may: what to say, and what that rests on."""
+    """A result that breaks a constraint, or a run that exceeded its grant, with the facts."""
 
     verdict: WhyVerdict
     answer: str
     facts: tuple[Fact, ...]
-    item: ContentId | None  # the constraint; None if nobody can tell any more which it was
+    item: ContentId | None  # the constraint; None if we can no longer tell which
     rule: str = RULE
 
 
 def quoted_sentence(check: Check) -> str:
-    """Return a constraint as its author wrote it, on one line."""
+    """Return a constraint in its author's words, on one line."""
     return f'"{_line(check.constraint)}"'
 
 
 def constraint_fact(view: LedgerView, item: Item, check: Check) -> Fact:
-    """Return which constraint was broken, who set it where, and what was found instead."""
+    """Return which constraint was broken, who set it, and what was found instead."""
     introduced = view.get_content(item.id).receipt
     where = ""
     if introduced is not None:
@@ -52,7 +52,7 @@ def constraint_fact(view: LedgerView, item: Item, check: Check) -> Fact:
 
 
 def explain_result(view: LedgerView, run: Run) -> BrokenResult | None:
-    """Return what there is to say about the result of a run if it breaks a constraint; None if it does not."""
+    """Return the explanation of a result that breaks a constraint; None if it breaks none."""
     broken = find_broken_by_close(view, run)
     if not broken:
         return None
@@ -85,7 +85,7 @@ def _blame(earliest: Checked, run: Run) -> str:
 
 
 def _way_facts(way: list[Checked], earliest: Checked) -> Iterator[Fact]:
-    """Yield until when it was kept, who broke it first, and how often it was broken since."""
+    """Yield until when it was kept, who broke it first, and how often since."""
     number = way.index(earliest)
     before = [checked for checked in way[:number] if checked.holds]
     if before:
@@ -108,7 +108,7 @@ def _times(count: int) -> str:
 
 
 def _open_facts(view: LedgerView, run: Run) -> Iterator[Fact]:
-    """Yield the questions that a run left open: what it said about it itself, if it said anything."""
+    """Yield the open questions of a run, in its own words."""
     for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id))):
         receipt = read_receipt(stored)
         for question in _questions(view, receipt):
@@ -117,7 +117,7 @@ def _open_facts(view: LedgerView, run: Run) -> Iterator[Fact]:
 
 
 def _questions(view: LedgerView, receipt: Receipt) -> Iterator[OpenQuestion]:
-    """Yield the questions that a receipt says for the first time."""
+    """Yield the questions that a receipt raises for the first time."""
     refs: list[Carried] = []
     match receipt.body:
         case RunRecorded() as body:

@@ -1,4 +1,4 @@
-"""Hop by hop from a run up to the human: what each was asked to be allowed, and who let it go on."""
+"""The hops from a run up to the human: what each was allowed, and who approved it."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -40,12 +40,12 @@ GONE: Final = "the words are no longer here"
 
 
 def name_of(run: Run) -> str:
-    """Return a run as people say it."""
+    """Return the name of a run."""
     return f"{run.agent} {ending(run.id)}"
 
 
 def quoted(text: Text | None) -> str:
-    """Return the first line of somebody's words, or what became of them."""
+    """Return the first line of a text in quotes, or why it is not available."""
     if text is None:
         return "unknown"
     if text.found is not Found.KEPT or text.body is None:
@@ -54,7 +54,7 @@ def quoted(text: Text | None) -> str:
 
 
 def brief_of(view: LedgerView, offer: Receipt) -> Brief | None:
-    """Return what a sender said besides the task; None if those words are gone."""
+    """Return the brief of an offer; None if it is gone."""
     if BRIEF not in offer.content:
         return Brief()
     text = read_contents(view, {BRIEF: offer.content[BRIEF]})[BRIEF]
@@ -70,7 +70,7 @@ def read_hops(view: LedgerView, run: Run, item: ContentId | None = None) -> tupl
 
 
 def handoff_hops(view: LedgerView, handoff: Handoff, item: ContentId | None = None) -> tuple[WhyHop, ...]:
-    """Return a handoff, whether anybody has taken it or not, and every run above it; an item as in `read_hops`."""
+    """Return a handoff, accepted or not, and every run above it; `item` as in `read_hops`."""
     taken = None if handoff.run is None else view.get_run(handoff.run)
     own = _handoff_hop(view, handoff, taken, item)
     parent = view.get_run(handoff.parent)
@@ -78,19 +78,19 @@ def handoff_hops(view: LedgerView, handoff: Handoff, item: ContentId | None = No
 
 
 def principal_of(view: LedgerView, run: Run) -> tuple[PrincipalId, Text | None]:
-    """Return for whom a run works, and what they said at the beginning."""
+    """Return a run's principal, and their first words."""
     return run.principal, Tasks(view).find(view.get_run(run.root))
 
 
 def find_acts(view: LedgerView, handoff: Handoff) -> Iterator[tuple[Receipt, dict[str, Text]]]:
-    """Yield what others did to a handoff."""
+    """Yield the acts of others on a handoff."""
     for stored in view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id))):
         receipt = read_receipt(stored)
         yield receipt, read_texts(view, receipt)
 
 
 def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
-    """Return what somebody decided about whether a handoff may go on; None if it is about something else."""
+    """Return a ruling on a handoff or call as a fact; None for other receipts."""
     reason = f": {quoted(texts[REASON])}" if REASON in texts else ""
     match receipt.body:
         case HandoffHeld() as body:
@@ -119,7 +119,7 @@ def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
 
 
 def proof_of(approval: Decided) -> str:
-    """Return how far a decision is proven."""
+    """Return how far a ruling is proven."""
     return "proven" if approval.proven else "unproven: no approver's key signed"
 
 
@@ -147,7 +147,7 @@ def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> WhyHop:
 
 
 def _offer_approvals(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
-    """Yield who let a handoff go on that waited at its offer. Who approved a call is told with that call."""
+    """Yield the approvals of a handoff held at its offer. Approvals of calls are shown with the calls."""
     for record in find_handoff_holds(view, handoff):
         if record.hold.call is None:
             yield Fact(label="held", text="from the beginning", receipt=record.receipt.id, at=record.receipt.at)

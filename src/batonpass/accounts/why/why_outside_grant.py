@@ -1,4 +1,4 @@
-"""How it is told that a run did more than it was granted: by which command, and what that changed."""
+"""Runs that exceeded their grant: by which command, and what it changed."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,7 @@ _MOST: Final = 5
 
 
 def explain_outside(view: LedgerView, run: Run) -> BrokenResult | None:
-    """Return what there is to say of a run whose commands changed what it may not write; None if none did."""
+    """Return the explanation of a run whose commands changed what it may not write; None if none did."""
     found = [call for call in read_calls(view, run).values() if is_outside(call)]
     if not found:
         return None
@@ -33,7 +33,7 @@ def explain_outside(view: LedgerView, run: Run) -> BrokenResult | None:
 
 
 def outside_facts(view: LedgerView, call: CallRecord) -> Iterator[Fact]:
-    """Yield which files a command changed, if its outcome says that not all of them may be written."""
+    """Yield the files that a command changed, if not all of them may be written."""
     if is_outside(call) and call.ending is not None:
         files = [written.resource for written in read_written(view, call, str)]
         more = f" and {len(files) - _MOST} more" if len(files) > _MOST else ""
@@ -43,5 +43,5 @@ def outside_facts(view: LedgerView, call: CallRecord) -> Iterator[Fact]:
 
 
 def is_outside(call: CallRecord) -> bool:
-    """Return whether a call is a command that changed what its run may not write."""
+    """Return whether a command changed what its run may not write."""
     return call.ended is not None and OUTSIDE in call.ended.flags

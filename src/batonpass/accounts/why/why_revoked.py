@@ -1,4 +1,4 @@
-"""Who revoked the grant under which a call was made, or was not."""
+"""Who revoked the grant behind a call."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,7 +13,7 @@ from batonpass.store.port import LedgerView
 
 
 def revoked_facts(view: LedgerView, run: Run, until: datetime) -> Iterator[Fact]:
-    """Yield who had revoked what a run was granted, or anybody above it from whose grant its own hangs."""
+    """Yield the revocations of a run's grant, and of those above that it depends on."""
     for one in (run, *find_ancestors(view, run)):
         revoked = find_revocation(view, StreamId(one.handoff or one.id))
         if revoked is not None and revoked.at <= until:
@@ -22,5 +22,5 @@ def revoked_facts(view: LedgerView, run: Run, until: datetime) -> Iterator[Fact]
 
 
 def revoked_words(revoked: Revocation) -> str:
-    """Return by whom a grant was revoked, and why."""
+    """Return who revoked a grant, and why."""
     return f"by {revoked.by}{'' if revoked.reason is None else f': {quoted(revoked.reason)}'}"
