@@ -1,13 +1,12 @@
 """The values of a blame answer: lines, the calls that wrote them, and the way up to the human."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct, field
 
 from batonpass.accounts.handoff.reasoning import Reasoning
-from batonpass.accounts.taint.taint_values import Way
 from batonpass.accounts.why.why_values import Fact
 from batonpass.attribution.changes.change import FileChange
 from batonpass.attribution.git.git_history import Commit
@@ -156,52 +155,3 @@ class LedgerPlace(Struct, frozen=True, kw_only=True):
     theirs: str | None = None  # name of that run in the program it was imported from
     key: str | None = None  # its id there
     detail: str = ""  # the surrounding words, a path, or a digest
-
-
-class Blame(Struct, frozen=True, kw_only=True):
-    """Who wrote something: the requested lines of a file; for anything else, the places where it is."""
-
-    asked: str
-    path: str | None = None
-    total: int = 0  # lines of the file
-    recorded: int = 0  # recorded changes of the file
-    lines: tuple[BlamedLine, ...] = ()
-    places: tuple[LedgerPlace, ...] = ()
-    calls: tuple[CallId | ReceiptId, ...] = ()  # what made something without lines
-    makers: Mapping[CallId | ReceiptId, Maker] = field(default_factory=dict)
-    gone: bool = False  # the file no longer exists
-    notes: tuple[str, ...] = ()  # what could not be read, and other remarks
-    ways: Mapping[CallId | ReceiptId, tuple[Way, ...]] | None = None  # from outside to each maker; None if not searched
-    transcripts: int | None = None  # sessions read because there was no ledger; None if a ledger answered
-
-    @property
-    def is_heard(self) -> bool:
-        """Return whether transcripts were read, for want of a ledger."""
-        return self.transcripts is not None
-
-    @property
-    def is_explained(self) -> bool:
-        """Return whether there is anybody or anything to name."""
-        return bool(self.calls or self.places) or any(line.known is not HowKnown.UNEXPLAINED for line in self.lines)
-
-    @property
-    def holds(self) -> bool:
-        """Return whether the receipts behind it are correct."""
-        return all(maker.proof.holds for maker in self.makers.values())
-
-    def groups(self) -> Iterator[tuple[BlamedLine, ...]]:
-        """Yield adjacent lines with the same verdict."""
-        group: list[BlamedLine] = []
-        for line in self.lines:
-            if group and (line.verdict != group[-1].verdict or line.number != group[-1].number + 1):
-                yield tuple(group)
-                group = []
-            group.append(line)
-        if group:
-            yield tuple(group)
-
-    def __str__(self) -> str:
-        """Return the short answer for people."""
-        from batonpass.accounts.blame.blame_text import render_blame  # noqa: PLC0415 - how it is told depends on what it is
-
-        return "\n".join(str(row) for row in render_blame(self))

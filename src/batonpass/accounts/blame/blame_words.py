@@ -1,19 +1,27 @@
 """The building blocks of blame answers: names, times, quotes, approvals and hunks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
 from batonpass.accounts.blame.blame_values import BlamedLine, Maker
-from batonpass.accounts.trail.first_lines import looked_for, shortened
+from batonpass.accounts.trail.first_lines import looked_for, proven, shortened
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
-from batonpass.attribution.changes.change import FileChange, Hunk
+from batonpass.attribution.changes.change import Certainty, FileChange, Hunk
 from batonpass.attribution.changes.mark import squeezed
 from batonpass.audit.short_ids import ending
 from batonpass.model.base.visible import visible
+from batonpass.records.call import CallRecord, read_arguments
+from batonpass.records.handoff import Standing
 from batonpass.records.hold import Approval, Leave
 from batonpass.records.text import Found, Text
+from batonpass.store.port import LedgerView
+
+STANDING_TONES: Final = {Standing.VERIFIED: Tone.GOOD, Standing.REFUTED: Tone.BAD, Standing.UNVERIFIED: Tone.WARN}
+_LONGEST: Final = 60
+_COMMANDS: Final = ("command", "line")  # the argument's name in Claude Code's shells and in `run.shell`
 
 
 class BlameRow(Struct, frozen=True):
@@ -74,6 +82,16 @@ def called(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
     return f"{maker.tool} {name if full else ending(name)}".rstrip()
 
 
+def proof_notes(maker: Maker, *, heard: bool) -> Iterator[TrailNote]:
+    """Yield whether the receipts behind an answer are correct; `heard` if transcripts were read instead."""
+    if maker.is_hearsay:
+        yield TrailNote("unsigned: a transcript says so", Tone.WARN)
+    if maker.proof.problem is not None:
+        yield TrailNote(f"NOT TO BE TRUSTED: {maker.proof.problem}", Tone.BAD)
+    elif not heard:
+        yield TrailNote(f"{maker.proof.receipts} receipts verified")
+
+
 def approval_notes(maker: Maker) -> Iterator[TrailNote]:
     """Yield the approval of exactly this call, and those of the handoffs above it."""
     leave = maker.leave
@@ -98,9 +116,7 @@ def approval_notes(maker: Maker) -> Iterator[TrailNote]:
 
 def approval_words(approval: Approval) -> str:
     """Return a ruling in words: by whom, how far proven, what they were shown and for how long."""
-    verb = "approved" if approval.is_for else "denied"
-    proof = "proven" if approval.is_proven else "unproven"
-    parts = [f"{verb} by {approval.by} ({proof})"]
+    parts = [f"{'approved' if approval.is_for else 'denied'} by {approval.by} ({proven(approval.body)})"]
     if approval.is_for:
         parts.append("was shown nothing" if approval.shown is None else f"was shown {approval.shown[:12]}")
     if (looked := looked_for(approval.body)) is not None:
@@ -143,3 +159,38 @@ def header_of(edit: LineEdit) -> str:
 
 def _span(before: int, count: int) -> str:
     return f"{before + 1}" if count == 1 else f"{before + bool(count)},{count}"
+
+
+def read_command(view: LedgerView, call: CallRecord) -> str | None:
+    """Return the command of a shell call; None if it is not one, or the command is gone."""
+    given = read_arguments(view, call) or {}
+    known = (given.get(name) for name in _COMMANDS)
+    return next((one for one in known if isinstance(one, str) and one.strip()), None)
+
+
+def shown_command(command: str, *, full: bool = False) -> str:
+    """Return a command as answers show it: its first line, shortened."""
+    words = command.strip()
+    if full:
+        return f"`{words}`"
+    line = words.partition("\n")[0]
+    short = line if len(line) <= _LONGEST else f"{line[:_LONGEST].rstrip()}"
+    return f"`{short}{'…' * (short != words)}`"
+
+
+def is_meanwhile(changes: Iterable[FileChange]) -> bool:
+    """Return whether a call is only a candidate for all of these changes; False if there are none."""
+    certainties = {change.certainty for change in changes}
+    return Certainty.CANDIDATE in certainties and Certainty.CERTAIN not in certainties
+
+
+def told_change(change: FileChange) -> str:
+    """Return how a call relates to a change, in words."""
+    done = "deleted" if change.is_deletion else "changed"
+    match change.certainty:
+        case Certainty.CANDIDATE:
+            return f"{change.path} was {done} while it ran"
+        case Certainty.BROUGHT:
+            return f"git brought {change.path}" if not change.is_deletion else f"git took away {change.path}"
+        case Certainty.CERTAIN:
+            return f"{done} {change.path}"

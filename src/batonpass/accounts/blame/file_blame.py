@@ -7,12 +7,19 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, HowKnown, Maker
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown, Maker
 from batonpass.accounts.blame.file_changes import FilePlace, RecordedChange, RecordedChanges, read_changes
+from batonpass.accounts.blame.line_candidates import (
+    OpenCall,
+    as_matched,
+    find_open_calls,
+    find_unplaced,
+    replay,
+    with_candidates,
+    with_open_calls,
+)
 from batonpass.accounts.blame.makers import Makers
-from batonpass.accounts.blame.open_calls import OpenCall, find_open_calls, with_open_calls
-from batonpass.accounts.blame.replayed_edits import as_matched, replay
-from batonpass.accounts.blame.unplaced_changes import find_unplaced, with_candidates
 from batonpass.attribution.changes.change import Certainty, digest_of, lines_of
 from batonpass.attribution.changes.sides import find_repository
 from batonpass.attribution.git.file_git import Repository

@@ -7,7 +7,8 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, HowKnown, Maker
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown, Maker
 from batonpass.accounts.blame.blame_words import BlameRow, approval_notes, quoted, who
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
 from batonpass.attribution.git.commit_span import ChangedLines

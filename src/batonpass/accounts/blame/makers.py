@@ -7,9 +7,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_command import read_command
 from batonpass.accounts.blame.blame_proof import Witness
 from batonpass.accounts.blame.blame_values import BlameHop, Maker, TaskLink
+from batonpass.accounts.blame.blame_words import read_command
 from batonpass.accounts.handoff.reasoning import read_reasoning
 from batonpass.accounts.why.why_hops import brief_of
 from batonpass.accounts.why.why_values import Fact
@@ -161,16 +161,12 @@ class Makers:
         # The offer has the source if it was imported, the acceptance if a hook recorded it.
         accepted = [read_source(self._view, read_receipt(opening)) for opening in openings]
         hops = [
-            BlameHop(
+            replace(
+                offered.hop,
                 run=one.id,
                 agent=one.agent,
-                handoff=offered.hop.handoff,
                 sender=above.agent,
-                offer=offered.hop.offer,
-                task=offered.hop.task,
                 link=offered.hop.link if source is None or source.link is None else _link(source),
-                subagent=offered.hop.subagent,
-                reasoning=offered.hop.reasoning,
             )
             for one, above, offered, source in zip(line, line[1:], offers, accepted, strict=False)
         ]

@@ -95,6 +95,11 @@ def looked_for(decided: Decided) -> str | None:
     return None
 
 
+def proven(decided: Decided) -> str:
+    """Return whether an approver's key signed a ruling, in one word."""
+    return "proven" if decided.proven else "unproven"
+
+
 def gone(content: ContentId, found: Found) -> Words:
     """Return the placeholder for a text that is not available."""
     return Words(content=content, found=found)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_text import render_blame
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, BlameHop, BlameProof, HowKnown, Maker, TaskLink
+from batonpass.accounts.blame.blame_text import Blame, render_blame
+from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, BlameProof, HowKnown, Maker, TaskLink
 from batonpass.accounts.blame.blame_words import called, quoted, spelled, who
 from batonpass.attribution.changes.mark import UNRECORDED
 from batonpass.attribution.git.git_history import Commit
