@@ -17,6 +17,7 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.bodies.body import Kind
 from batonpass.model.grants.call import Call, Resolver
 from batonpass.records.call import CallRecord, arguments_in, find_calls, read_call
+from batonpass.records.lineage import find_ancestors
 from batonpass.records.text import read_contents, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -65,10 +66,7 @@ def suggest(
 def find_line(view: LedgerView, run: RunId) -> Iterator[AgentId]:
     """Yield the agent of a run, then those of all runs above it."""
     found = view.get_run(run)
-    yield found.agent
-    while found.parent is not None:
-        found = view.get_run(found.parent)
-        yield found.agent
+    return (each.agent for each in (found, *find_ancestors(view, found)))
 
 
 class _Leads(Struct, frozen=True):

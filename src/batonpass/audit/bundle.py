@@ -78,13 +78,7 @@ def export_bundle(store: LedgerStore, run: RunId, *, with_content: bool = True) 
         info = view.info()
         root = view.get_run(run).root
         yield _line(
-            {
-                "bundle": BUNDLE_TYPE,
-                "ledger": info.id,
-                "root_key": info.root_key,
-                "run": root,
-                "contents": with_content,
-            },
+            {"bundle": BUNDLE_TYPE, "ledger": info.id, "root_key": info.root_key, "run": root, "contents": with_content}
         )
         for stored in _select(view, root):
             receipt = decode_receipt(stored.payload)
@@ -97,7 +91,7 @@ def export_bundle(store: LedgerStore, run: RunId, *, with_content: bool = True) 
                                 "content": content.id,
                                 "salt": write_base64(content.salt),
                                 "body": write_base64(content.body),
-                            },
+                            }
                         )
 
 
@@ -136,10 +130,7 @@ def read_bundle(lines: Iterable[str]) -> Bundle:
 
 
 def verify_bundle(
-    lines: Iterable[str],
-    *,
-    root_key: PublicKey | KeyId | None = None,
-    progress: Progress | None = None,
+    lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None, progress: Progress | None = None
 ) -> Evidence:
     """Verify a bundle by itself. `root_key` pins the key at the root of all trust."""
     return _verify(read_bundle(lines), root_key, progress)
@@ -150,7 +141,7 @@ def import_bundle(store: LedgerStore, lines: Iterable[str], *, root_key: PublicK
     bundle = read_bundle(lines)
     evidence = _verify(bundle, root_key, None)
     if not bundle.with_content:
-        raise InvalidValueError("bundle", "holds digests only; it can be verified, and not be imported")
+        raise InvalidValueError("bundle", "holds digests only; it can be verified, but not imported")
     if store.founded():
         raise LedgerExistsError(store.url)
     entries = [_entry(bundle, signed) for _, signed in bundle.receipts]
@@ -207,7 +198,7 @@ def _read_receipt(bundle: Bundle, line: str) -> SignedReceipt:
 def _read_content(bundle: Bundle, owner: SignedReceipt | None, line: str) -> None:
     read = _CONTENTS.decode(line)
     if owner is None:
-        raise InvalidValueError("content", "stands before any receipt")
+        raise InvalidValueError("content", "comes before any receipt")
     content = ContentId(read.content)
     if content in bundle.contents or all(content != ref.id for ref in owner.receipt.content.values()):
         raise InvalidValueError("content", f"{content} is not a content of the receipt before it")

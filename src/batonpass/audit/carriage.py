@@ -161,6 +161,10 @@ class _Way(Struct):
     origins: dict[ContentId, Origin] = field(default_factory=dict)
     findings: list[CarriageFinding] = field(default_factory=list)
 
+    def note(self, fault: CarriageFault, hop: int, ref: Carried | None, receipt: ReceiptId) -> None:
+        """Note that something is wrong."""
+        self.findings.append(CarriageFinding(fault=fault, hop=hop, ref=ref, receipt=receipt))
+
     def meet(self, ref: Carried, origin: Origin | None) -> None:
         """Remember an item, and its origin if that is new."""
         self.seen.setdefault(ref.item, ref)
@@ -187,9 +191,7 @@ def prove_carriage(view: LedgerView, handoff: Handoff) -> Carriage:
     for item in items:
         if item.words is CarriedWords.ALTERED and item.origin is not None:
             place = item.origin.at_hop or len(hops)
-            way.findings.append(
-                CarriageFinding(fault=CarriageFault.ALTERED, hop=place, ref=item.ref, receipt=item.origin.receipt)
-            )
+            way.note(CarriageFault.ALTERED, place, item.ref, item.origin.receipt)
     return Carriage(
         handoff=handoff.id,
         root=way.root,
@@ -212,7 +214,7 @@ def _offers(view: LedgerView, handoff: Handoff) -> Iterator[_Offer]:
         receipt = read_receipt(stored)
         body = receipt.body
         if not isinstance(body, HandoffInitiated) or body.handoff != wanted:
-            raise EditedError(f"here should stand the offer of {wanted}", stream=stream, seq=seq, field="handoff")
+            raise EditedError(f"the offer of {wanted} should be here", stream=stream, seq=seq, field="handoff")
         if stream in seen:
             raise EditedError("the run is its own ancestor", stream=stream, field="parent")
         seen.add(stream)
@@ -248,7 +250,7 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
     for bound in way.bound.values():
         if carried.get(bound.item) != bound:
             fault = CarriageFault.CHANGED if bound.item in carried else CarriageFault.LOST
-            way.findings.append(CarriageFinding(fault=fault, hop=number, ref=bound, receipt=offer.receipt.id))
+            way.note(fault, number, bound, offer.receipt.id)
     same = sum(carried.get(item) == bound for item, bound in way.bound.items() if item in before)
     inherited = {item: ref for item, ref in carried.items() if ref.part in INHERITED}
     for ref in inherited.values():
@@ -258,9 +260,7 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
     left = _leave(way, number, offer, carried)
     countersigned = acceptance is not None and _is_countersigned(view, offer, acceptance)
     if acceptance is not None and _baton(acceptance) is not None and not countersigned:
-        way.findings.append(
-            CarriageFinding(fault=CarriageFault.OTHER_BATON, hop=number, ref=None, receipt=acceptance.id)
-        )
+        way.note(CarriageFault.OTHER_BATON, number, None, acceptance.id)
     return CarriageHop(
         number=number,
         handoff=offer.body.handoff,
@@ -315,9 +315,7 @@ def _take_notes(way: _Way, number: int, offer: _Offer) -> Iterator[Relaxed]:
                 ref = way.bound.pop(body.item)
                 author = way.origins.get(ref.item)
                 if ref.part is Part.INTENT or body.by not in {way.principal, None if author is None else author.by}:
-                    way.findings.append(
-                        CarriageFinding(fault=CarriageFault.NOT_ENTITLED, hop=number, ref=ref, receipt=note.id)
-                    )
+                    way.note(CarriageFault.NOT_ENTITLED, number, ref, note.id)
                 yield Relaxed(ref=ref, receipt=note.id, by=body.by)
 
 
@@ -325,14 +323,12 @@ def _take_new(view: LedgerView, way: _Way, number: int, offer: _Offer, ref: Carr
     """Find the origin of an item that the sender received from nobody above."""
     own = {content.id: content.digest for content in offer.receipt.content.values()}
     if own.get(ref.item) == ref.digest:
-        origin: Origin | None = _origin(offer.receipt, _author(_agent(offer.opening)), number)
+        origin: Origin | None = _origin(offer.receipt, PrincipalId(f"agent:{_agent(offer.opening)}"), number)
     else:
         origin = _find_origin(view, way.root, ref)
     way.meet(ref, origin)
     if origin is None:
-        way.findings.append(
-            CarriageFinding(fault=CarriageFault.UNRECORDED, hop=number, ref=ref, receipt=offer.receipt.id)
-        )
+        way.note(CarriageFault.UNRECORDED, number, ref, offer.receipt.id)
 
 
 def _find_origin(view: LedgerView, root: RunId, ref: Carried) -> Origin | None:
@@ -350,11 +346,7 @@ def _find_origin(view: LedgerView, root: RunId, ref: Carried) -> Origin | None:
 
 
 def _passengers(
-    view: LedgerView,
-    way: _Way,
-    refs: Mapping[ContentId, Carried],
-    *,
-    arrived: set[ContentId],
+    view: LedgerView, way: _Way, refs: Mapping[ContentId, Carried], *, arrived: set[ContentId]
 ) -> Iterator[Passenger]:
     stored = {content.id: content for content in view.find_contents(list(refs))}
     for ref in refs.values():
@@ -405,10 +397,6 @@ def _agent(opening: Receipt) -> AgentId:
     if isinstance(opening.body, RunStarted | HandoffAccepted):
         return opening.body.agent
     raise EditedError("the run begins with neither a start nor an acceptance", stream=opening.stream, seq=1)
-
-
-def _author(agent: AgentId) -> PrincipalId:
-    return PrincipalId(f"agent:{agent}")
 
 
 def _origin(receipt: Receipt, by: PrincipalId, hop: int | None) -> Origin:

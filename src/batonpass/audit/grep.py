@@ -42,7 +42,7 @@ _OPAQUE: Final = frozenset(
         "run_key",
         "session",
         "stream",
-    },
+    }
 )
 
 
@@ -108,10 +108,7 @@ def find_matches(view: LedgerView, pattern: SearchPattern, query: ReceiptQuery) 
 
 
 def _places(
-    view: LedgerView,
-    pattern: SearchPattern,
-    stored: StoredReceipt,
-    receipt: Receipt,
+    view: LedgerView, pattern: SearchPattern, stored: StoredReceipt, receipt: Receipt
 ) -> Iterator[tuple[str, int | None, str, tuple[int, int]]]:
     for field, value in _signed_fields(stored.payload):
         if (span := pattern.find(value)) is not None and _counts(field, value, span):

@@ -36,10 +36,10 @@ from batonpass.model.base.ids import (
     time_of,
 )
 from batonpass.model.baton.session import session_of
-from batonpass.model.bodies.body import ToolCached
+from batonpass.model.bodies.body import ToolCached, ToolHeld
 from batonpass.model.ledger.key import Key, KeyStatus
 from batonpass.model.ledger.receipt import StoredReceipt
-from batonpass.model.ledger.run import Handoff, Run, RunState
+from batonpass.model.ledger.run import Handoff, HeldCall, Run, RunState
 from batonpass.records.call import Asked
 from batonpass.records.lineage import Tasks, read_task
 from batonpass.records.text import read_receipt
@@ -199,7 +199,7 @@ def find_ended(view: LedgerView, end: str, kinds: Collection[str]) -> Iterator[M
         if kind in kinds:
             yield from (Meant(id=made(found)) for found in view.find_ids(kind, end))
     if CALL in kinds:
-        yield from _find_calls(view, end)
+        yield from (meant for meant in _calls_in(view.find_call_receipts(end)) if meant.id.endswith(end))
     if SESSION in kinds:
         yield from (Meant(id=session) for session in dict.fromkeys(_find_sessions(view, end)))
 
@@ -267,10 +267,6 @@ def _work_of(view: LedgerView, agent: AgentId, kinds: Collection[str]) -> Iterat
         work.setdefault(handoff.id, [])
     for one, runs in work.items():
         yield Meant(id=runs[0] if len(runs) == 1 else one)
-
-
-def _find_calls(view: LedgerView, end: str) -> Iterator[Meant]:
-    yield from (meant for meant in _calls_in(view.find_call_receipts(end)) if meant.id.endswith(end))
 
 
 def _calls_in(receipts: Iterable[StoredReceipt]) -> Iterator[Meant]:
@@ -342,3 +338,54 @@ def _contents_of(view: LedgerView, meant: Meant) -> Iterator[ContentId]:
     for stored in receipts:
         for ref in read_receipt(stored).content.values():
             yield ref.id
+
+
+def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
+    """Return the handoff or held call that is meant, by id, by agent, or by the tool of a waiting call.
+
+    Raises as `choose` does.
+    """
+    meant, held = _choose_held(view, given, "handoff or held call", (HANDOFF,))
+    return view.get_handoff(HandoffId(meant.id)) if meant.kind == HANDOFF else held[CallId(meant.id)]
+
+
+def get_held(view: LedgerView, given: str) -> HeldCall:
+    """Return the held call that is meant, decided or not: by its id, or by its tool while it waits.
+
+    Raises as `choose` does.
+    """
+    meant, held = _choose_held(view, given, "held call", ())
+    return held[CallId(meant.id)]
+
+
+def _choose_held(view: LedgerView, given: str, what: str, kinds: Sequence[str]) -> tuple[Meant, dict[CallId, HeldCall]]:
+    """Return what is meant among held calls and things of these kinds, and all held calls."""
+    calls = {held.call: held for held in view.find_held_calls()}
+    meant = choose(
+        given,
+        what,
+        named=lambda name: (*find_named(view, name, kinds), *_using(view, name)),
+        ended=lambda end: (
+            *find_ended(view, end, kinds),
+            *(_meant(held) for held in calls.values() if held.call.endswith(end)),
+        ),
+        lines=lambda found: describe(view, found),
+    )
+    return meant, calls
+
+
+def find_waiting_calls(view: LedgerView, *, root: RunId | None = None) -> Iterator[HeldCall]:
+    """Yield the held calls of open runs, the latest first, in one tree or in all."""
+    found = [held for held in view.find_waiting_calls() if root is None or view.get_run(held.run).root == root]
+    return iter(reversed(found))
+
+
+def _using(view: LedgerView, tool: str) -> Iterator[Meant]:
+    for held in view.find_waiting_calls():
+        body = read_receipt(view.get_receipt(held.receipt)).body
+        if isinstance(body, ToolHeld) and body.tool == tool:
+            yield _meant(held)
+
+
+def _meant(held: HeldCall) -> Meant:
+    return Meant(id=held.call, receipt=held.receipt)

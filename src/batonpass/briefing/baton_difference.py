@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from batonpass.briefing.first_line import counted
 from batonpass.briefing.person import escaped
-from batonpass.briefing.sections import HEADINGS, words_of
+from batonpass.briefing.sections import HEADINGS, counted, words_of
 from batonpass.model.baton.baton import INHERITED, Baton
 from batonpass.model.baton.items import Item
 

@@ -5,10 +5,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from batonpass.briefing.first_line import opening_of
-from batonpass.briefing.pieces import Piece
-from batonpass.briefing.sections import YOUR_TASK, describe_budget, pieces_of
-from batonpass.model.base.ids import ContentId
+from batonpass.briefing.sections import YOUR_TASK, Piece, describe_budget, opening_of, pieces_of
 from batonpass.model.baton.baton import Baton
 
 # Characters that have a meaning in Markdown or HTML.
@@ -18,7 +15,7 @@ _ACTIVE: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 def describe(baton: Baton) -> str:
     """Return a baton as Markdown. Files are named; their content is not shown."""
     parts = [f"**{escaped(opening_of(baton))}**"]
-    for heading, group in groupby(pieces_of(baton, _unread), key=lambda piece: piece.heading):
+    for heading, group in groupby(pieces_of(baton), key=lambda piece: piece.heading):
         lines = [f"## {heading}", "", *map(_entry, group)]
         if heading == YOUR_TASK:
             lines += _terms(baton)
@@ -61,7 +58,3 @@ def _terms(baton: Baton) -> Iterator[str]:
     ):
         if values:
             yield f"- {label}: {'; '.join(map(escaped, values))}"
-
-
-def _unread(_: ContentId) -> None:
-    return None

@@ -26,7 +26,7 @@ def new_marker(texts: Iterable[str]) -> str:
 def require_marker(marker: str, texts: Iterable[str]) -> str:
     """Return a given marker. Raises `InvalidValueError` if a text contains it, or it could be guessed."""
     if len(marker) < 2 * _BYTES or not marker.isalnum() or any(marker in text for text in texts):
-        raise InvalidValueError("marker", "is too short, or stands in what is to be quoted; leave it out")
+        raise InvalidValueError("marker", "is too short, or occurs in the quoted text; leave it out")
     return marker
 
 
@@ -44,3 +44,8 @@ def inline(text: str) -> str:
 def is_inline(text: str) -> bool:
     """Return whether a text is one line with nothing hidden in it: no control, direction or line-break characters."""
     return text.isprintable() and text == text.strip() != ""
+
+
+def on_one_line(text: str) -> str:
+    """Return somebody's words so that they stay on one line."""
+    return text if not text or is_inline(text) else inline(text)

@@ -32,7 +32,7 @@ def read_reference(baton: Baton, ref: str, *, read: ReadBody, start: int = 0, at
     for piece in pieces_of(baton, read):
         if piece.ref == ref:
             return Excerpt(text=piece.text[start : start + at_once], start=start, total=len(piece.text))
-    raise InvalidValueError("ref", f"{shorten(ref)} is nothing that this briefing refers to")
+    raise InvalidValueError("ref", f"{shorten(ref)} is not a reference of this briefing")
 
 
 def show_excerpt(ref: str, excerpt: Excerpt) -> str:

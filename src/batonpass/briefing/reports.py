@@ -81,7 +81,9 @@ def read_report(arguments: Mapping[str, Any]) -> Report:
     """Return a model's report. Raises `InvalidValueError` with a sentence the model can act on."""
     known = SCHEMA["properties"]
     if unknown := sorted(set(arguments) - set(known)):
-        raise InvalidValueError(NAME, f"{shorten(unknown[0])} is no field of a report; there are {', '.join(known)}")
+        raise InvalidValueError(
+            NAME, f"{shorten(unknown[0])} is not a field of a report; the fields are {', '.join(known)}"
+        )
     given: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
     for name in _KINDS:
         if name in given:
@@ -109,10 +111,12 @@ def gaps_of(report: Report) -> tuple[str, ...]:
 
 def _parts(given: object) -> Iterator[Part]:
     if not isinstance(given, list | tuple):
-        raise InvalidValueError("none", f"is a list, and not {shorten(given)}")
+        raise InvalidValueError("none", f"must be a list, not {shorten(given)}")
     for part in given:
         if part not in tuple(Part):
-            raise InvalidValueError("none", f"{shorten(part)} is no part of a report; there are {', '.join(Part)}")
+            raise InvalidValueError(
+                "none", f"{shorten(part)} is not a part of a report; the parts are {', '.join(Part)}"
+            )
         yield Part(part)
 
 
@@ -120,7 +124,7 @@ def _values(name: str, given: object) -> list[Any]:
     kind = _KINDS[name]
     fields = SCHEMA["properties"][name]["items"]["properties"]
     if not isinstance(given, list | tuple):
-        raise InvalidValueError(name, f"is a list, and not {shorten(given)}")
+        raise InvalidValueError(name, f"must be a list, not {shorten(given)}")
     return [_value(f"{name}.{number}", kind, fields, one) for number, one in enumerate(given, 1)]
 
 
@@ -128,9 +132,9 @@ def _value(name: str, kind: type[Any], fields: Mapping[str, Any], given: object)
     if isinstance(given, str):
         return _made(name, lambda: kind(given))
     if not isinstance(given, Mapping):
-        raise InvalidValueError(name, f"is a text or an object, and not {shorten(given)}")
+        raise InvalidValueError(name, f"must be a text or an object, not {shorten(given)}")
     if unknown := sorted(str(key) for key in given if key not in fields):
-        raise InvalidValueError(name, f"{shorten(unknown[0])} is no field of it; there are {', '.join(fields)}")
+        raise InvalidValueError(name, f"{shorten(unknown[0])} is not a field of it; the fields are {', '.join(fields)}")
     parts = {key: value for key, value in given.items() if value is not None}
     if "confidence" in parts:
         parts["confidence"] = _thousandths(f"{name}.confidence", parts["confidence"])
@@ -142,7 +146,7 @@ def _value(name: str, kind: type[Any], fields: Mapping[str, Any], given: object)
 
 def _thousandths(name: str, given: object) -> int:
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
-        raise InvalidValueError(name, f"is between 0 and 1, and not {shorten(given)}")
+        raise InvalidValueError(name, f"must be between 0 and 1, not {shorten(given)}")
     return round(given * SURE)
 
 

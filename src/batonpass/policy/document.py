@@ -59,17 +59,17 @@ class DocumentPlace(Struct, frozen=True):
     def table(self, known: Collection[str] | None = None) -> Mapping[str, "DocumentPlace"]:
         """Return the values of a table by key. Raises `PolicyFileError` for an unknown key."""
         if not isinstance(self.value, dict):
-            raise self.error(f"is no table; write [{self.name}]")
+            raise self.error(f"is not a table; write [{self.name}]")
         places = {key: DocumentPlace(self.document, (*self.keys, key), value) for key, value in self.value.items()}
         for key, place in places.items():
             if known is not None and key not in known:
-                raise place.error(f"there is no such key; there are {', '.join(known)}")
+                raise place.error(f"there is no such key; the keys are {', '.join(known)}")
         return places
 
     def elements(self, what: str) -> list["DocumentPlace"]:
         """Return the values of an array."""
         if not isinstance(self.value, list):
-            raise self.error(f"is no list of {what}; put it in brackets")
+            raise self.error(f"is not a list of {what}; put it in brackets")
         return [DocumentPlace(self.document, (*self.keys, number), value) for number, value in enumerate(self.value)]
 
     def texts(self, what: str) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class DocumentPlace(Struct, frozen=True):
     def text(self) -> str:
         """Return a non-empty text."""
         if not isinstance(self.value, str) or not self.value.strip():
-            raise self.error(f'{shorten(self.value)} is no text; write it in quotes, as "…"')
+            raise self.error(f'{shorten(self.value)} is not a text; write it in quotes, as "…"')
         return self.value
 
     def boolean(self) -> bool:
@@ -91,7 +91,7 @@ class DocumentPlace(Struct, frozen=True):
     def integer(self, least: int = 0) -> int:
         """Return a whole number."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or not least <= self.value < 2**31:
-            raise self.error(f"{shorten(self.value)} is no whole number from {least} on")
+            raise self.error(f"{shorten(self.value)} is not a whole number from {least} on")
         return self.value
 
     def member(self, members: type[Member]) -> Member:

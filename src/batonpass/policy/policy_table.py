@@ -30,7 +30,6 @@ from batonpass.model.policy.policy_rules import (
     Subject,
     Tier,
 )
-from batonpass.policy.approver_tables import approvers_of
 from batonpass.policy.document import (
     HANDOFFS,
     POLICY,
@@ -41,8 +40,7 @@ from batonpass.policy.document import (
     read_document,
     require_fitting,
 )
-from batonpass.policy.file_place import find_file
-from batonpass.policy.grant_tables import grants_of, lines_of
+from batonpass.policy.grant_tables import approvers_of, grants_of, lines_of
 
 AnyPolicy: TypeAlias = HandoffPolicy | Policy | Path
 
@@ -61,12 +59,6 @@ def given_policy(given: AnyPolicy | None) -> Policy:
 def read_policy(path: Path) -> Policy:
     """Return the policy in a file. Raises `PolicyFileError`."""
     return policy_of(read_document(path))
-
-
-def find_policy(directory: Path) -> Policy:
-    """Return the policy of the nearest file, here or in a parent directory; without one, the shipped policy."""
-    found = find_file(directory)
-    return Policy() if found is None else read_policy(found)
 
 
 def policy_of(document: Document) -> Policy:

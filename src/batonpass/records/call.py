@@ -1,10 +1,10 @@
 """One call, put together from every receipt about it: the request, the outcome, and later decisions."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ from batonpass.model.bodies.body import (
     ToolRequested,
 )
 from batonpass.model.ledger.content import ContentRef
-from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import is_made_of_outside
 from batonpass.model.ledger.run import Run, RunState
 from batonpass.records.text import read_contents, read_receipt
@@ -41,6 +41,7 @@ BEYOND: Final = frozenset({"would_deny.grant", "would_deny.limit", "would_deny.g
 Asked: TypeAlias = ToolRequested | ToolDenied | ToolHeld | ToolCached
 Ended: TypeAlias = ToolCompleted | ToolFailed
 Settled: TypeAlias = HandoffSettled | RunSettled
+Value = TypeVar("Value")
 
 
 class CallOutcome(StrEnum):
@@ -51,6 +52,20 @@ class CallOutcome(StrEnum):
     DENIED = "denied"  # never made
     HELD = "held"  # not made: it is, or was, waiting for an approval
     CACHED = "cached"  # not made: an earlier result was still fresh
+
+
+class _Field(Generic[Value]):
+    """A value that only some receipts about a call have, taken from its request or its outcome."""
+
+    def __init__(self, of: str, default: Value, *, name: str = "") -> None:
+        self._of, self._default, self._name = of, default, name
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = self._name or name
+
+    def __get__(self, call: object, _: type) -> Value:
+        found: Value = getattr(getattr(call, self._of, None), self._name, self._default)
+        return found
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
@@ -65,6 +80,30 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     given: ContentRef | None = None  # the cached result, if the call was answered from the cache
     again: CallId | None = None  # another completed call with the same key: this one was repeated
     is_over: bool = True  # no outcome can arrive any more: its run, or the process that made it, has ended
+
+    # From the request.
+    rule = _Field[str | None]("asked", None)  # that denied or held it
+    gate = _Field[Gate | None]("asked", None)  # who has to approve it, if it was held
+    takes_proof = _Field[bool]("asked", default=False, name="proven")  # held until a signed approval
+    takes_people = _Field[int]("asked", 0, name="approvals")  # how many approvals it needs; 0 if it was not held
+    key = _Field[Digest | None]("asked", None)  # the same for the same tool, arguments, and number among such calls
+    target = _Field[Digest | None]("asked", None)  # keyed digest of its target
+    idempotent = _Field[bool]("asked", default=False)  # repeating it with the same key has a single effect
+    reversible = _Field[bool]("asked", default=False)  # as its tool declares
+    tiers = _Field[tuple[str, ...]]("asked", ())  # as its tool declares
+    label = _Field[Label | None]("asked", None)  # of everything its run knew when it was requested
+    untrusted = _Field[tuple[Source, ...]]("asked", ())  # sources whose words appear in its arguments
+    credential = _Field[Digest | None]("asked", None)  # keyed digest of the secret it used
+    asked_flags = _Field[tuple[str, ...]]("asked", (), name="flags")
+    # From the outcome.
+    error = _Field[str | None]("ended", None)  # the code, if it failed
+    changes = _Field[tuple[Changed, ...]]("ended", ())  # the files it changed
+    effects = _Field[tuple[Effect, ...]]("ended", ())  # its other effects, as its tool reported them
+    commits = _Field[tuple[str, ...]]("ended", ())  # that it created, or brought into the work tree's history
+    cost = _Field[int]("ended", 0)  # in millionths
+    fresh_until = _Field[datetime | None]("ended", None)  # until when its result may be reused
+    took_us = _Field[int | None]("ended", None)  # microseconds
+    exit_code = _Field[int | None]("ended", None)  # of a command
 
     @property
     def id(self) -> CallId:
@@ -139,36 +178,6 @@ class CallRecord(Struct, frozen=True, kw_only=True):
         return None if self.ending is None else self.ending.at
 
     @property
-    def error(self) -> str | None:
-        """Return the error code, if it failed."""
-        return self.ended.error if isinstance(self.ended, ToolFailed) else None
-
-    @property
-    def rule(self) -> str | None:
-        """Return the rule that denied or held it."""
-        return self.asked.rule if isinstance(self.asked, ToolDenied | ToolHeld) else None
-
-    @property
-    def gate(self) -> Gate | None:
-        """Return who has to approve it, if it was held."""
-        return self.asked.gate if isinstance(self.asked, ToolHeld) else None
-
-    @property
-    def takes_proof(self) -> bool:
-        """Return whether it was held and only a signed approval releases it."""
-        return isinstance(self.asked, ToolHeld) and self.asked.proven
-
-    @property
-    def takes_people(self) -> int:
-        """Return how many approvals it needs; 0 if it was not held."""
-        return self.asked.approvals if isinstance(self.asked, ToolHeld) else 0
-
-    @property
-    def waits_until(self) -> datetime | None:
-        """Return when a held call is refused unless it was approved before."""
-        return self.asked.until if isinstance(self.asked, ToolHeld) else None
-
-    @property
     def why(self) -> str | None:
         """Return the error of a failed call, or the rule that denied or held it."""
         return self.error or self.rule
@@ -179,54 +188,9 @@ class CallRecord(Struct, frozen=True, kw_only=True):
         return self.asked.made if isinstance(self.asked, ToolCached) else self.id
 
     @property
-    def key(self) -> Digest | None:
-        """Return the key that the same call would have again: tool, arguments, and its number among identical calls."""
-        return None if isinstance(self.asked, ToolDenied) else self.asked.key
-
-    @property
-    def target(self) -> Digest | None:
-        """Return the keyed digest of its target; None if it names no target."""
-        return self.asked.target if isinstance(self.asked, ToolRequested | ToolHeld) else None
-
-    @property
     def reads(self) -> bool:
         """Return whether its tool is declared to change nothing."""
         return isinstance(self.asked, ToolCached) or (not isinstance(self.asked, ToolDenied) and self.asked.reads)
-
-    @property
-    def idempotent(self) -> bool:
-        """Return whether repeating it with the same key has a single effect."""
-        return isinstance(self.asked, ToolRequested) and self.asked.idempotent
-
-    @property
-    def reversible(self) -> bool:
-        """Return whether its tool is declared to be reversible."""
-        return isinstance(self.asked, ToolRequested) and self.asked.reversible
-
-    @property
-    def tiers(self) -> tuple[str, ...]:
-        """Return the tiers that its tool declares."""
-        return self.asked.tiers if isinstance(self.asked, ToolRequested | ToolHeld) else ()
-
-    @property
-    def label(self) -> Label | None:
-        """Return the label of everything its run knew when it was requested."""
-        return self.asked.label if isinstance(self.asked, ToolRequested | ToolHeld) else None
-
-    @property
-    def untrusted(self) -> tuple[Source, ...]:
-        """Return the untrusted sources whose words appear in its arguments."""
-        return self.asked.untrusted if isinstance(self.asked, ToolRequested | ToolHeld) else ()
-
-    @property
-    def credential(self) -> Digest | None:
-        """Return the keyed digest of the secret it used; None if it used none."""
-        return self.asked.credential if isinstance(self.asked, ToolRequested) else None
-
-    @property
-    def asked_flags(self) -> tuple[str, ...]:
-        """Return the flags of the request."""
-        return self.asked.flags if isinstance(self.asked, ToolRequested | ToolCached) else ()
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -243,41 +207,6 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     def is_beyond(self) -> bool:
         """Return whether it exceeded its grant: the grant was not enforced, or a command wrote more than it may."""
         return not BEYOND.isdisjoint(self.flags)
-
-    @property
-    def changes(self) -> tuple[Changed, ...]:
-        """Return the files that it changed."""
-        return () if self.ended is None else self.ended.changes
-
-    @property
-    def effects(self) -> tuple[Effect, ...]:
-        """Return its other effects, as its tool reported them."""
-        return () if self.ended is None else self.ended.effects
-
-    @property
-    def commits(self) -> tuple[str, ...]:
-        """Return the commits it created or brought into the work tree's history."""
-        return () if self.ended is None else self.ended.commits
-
-    @property
-    def cost(self) -> int:
-        """Return its cost, in millionths."""
-        return self.ended.cost if isinstance(self.ended, ToolCompleted) else 0
-
-    @property
-    def fresh_until(self) -> datetime | None:
-        """Return until when its result may be reused; None if it may not."""
-        return self.ended.fresh_until if isinstance(self.ended, ToolCompleted) else None
-
-    @property
-    def took_us(self) -> int | None:
-        """Return how long it took, in microseconds."""
-        return None if self.ended is None else self.ended.took_us
-
-    @property
-    def exit_code(self) -> int | None:
-        """Return the exit code of a command."""
-        return None if self.ended is None else self.ended.exit_code
 
     @property
     def is_external(self) -> bool:
@@ -380,7 +309,8 @@ def find_calls(receipts: Iterable[Receipt], runs: Iterable[Run] = ()) -> dict[Ca
 def read_calls(view: LedgerView, run: Run) -> dict[CallId, CallRecord]:
     """Return the calls of a run, with the decisions about those in doubt."""
     streams = [StreamId(run.id), *([] if run.handoff is None else [StreamId(run.handoff)])]
-    found = find_calls((read_receipt(stored) for one in streams for stored in _about_calls(view, one)), [run])
+    stored = (each for stream in streams for each in view.find_receipts(ReceiptQuery(stream=stream)))
+    found = find_calls(map(read_receipt, stored), [run])
     return {call: record for call, record in found.items() if record.run == run.id}
 
 
@@ -401,14 +331,6 @@ def read_call(view: LedgerView, receipt: Receipt) -> CallRecord | None:
         return CallRecord(receipt=asked, asked=asked.body)
     # Without an outcome, later receipts of this run and of others decide whether it is in doubt.
     return read_calls(view, view.get_run(asked.body.run)).get(asked.body.call)
-
-
-def get_call(view: LedgerView, stored: StoredReceipt) -> CallRecord:
-    """Return the call that a stored receipt is about. Raises `NotFoundError`."""
-    found = read_call(view, read_receipt(stored))
-    if found is None:
-        raise NotFoundError("call of receipt", stored.id)
-    return found
 
 
 def find_call(view: LedgerView, call: CallId) -> CallRecord | None:
@@ -435,10 +357,6 @@ def arguments_in(body: bytes | None) -> dict[str, Any] | None:
         return None
     given = read.get(ARGUMENTS, read) if isinstance(read, dict) else None
     return given if isinstance(given, dict) else None
-
-
-def _about_calls(view: LedgerView, stream: StreamId) -> Iterator[StoredReceipt]:
-    return view.find_receipts(ReceiptQuery(stream=stream))
 
 
 def _find_asked(view: LedgerView, outcome: Receipt, call: CallId) -> Receipt | None:

@@ -5,15 +5,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.errors import BatonpassError
-from batonpass.model.base.content_names import CREDENTIAL, PERMIT, TERMS
+from batonpass.errors import BatonpassError, InvalidValueError
+from batonpass.model.base.content_names import BRIEF, CREDENTIAL, PERMIT, TERMS
 from batonpass.model.base.ids import Digest, PrincipalId, RunId, StreamId
+from batonpass.model.baton.baton import Brief
 from batonpass.model.bodies.body import HandoffAccepted, RunStarted
 from batonpass.model.grants.grant import Terms
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import CallRecord
-from batonpass.records.text import Found, read_contents, read_receipt
+from batonpass.records.text import Found, Text, read_contents, read_receipt
 from batonpass.store.port import LedgerView
+from batonpass.wire.documents import decode_brief
 from batonpass.wire.token import decode_part
 
 # Flag of an offer that its grant would have refused, had it been enforced.
@@ -60,6 +62,17 @@ def may_under(view: LedgerView, receipt: Receipt, asked: tuple[str, ...] | None)
     return None if terms is None else terms.may.lines
 
 
+def brief_of(view: LedgerView, offer: Receipt) -> Brief | None:
+    """Return the brief of an offer; None if it is gone."""
+    if BRIEF not in offer.content:
+        return Brief()
+    text = read_contents(view, {BRIEF: offer.content[BRIEF]})[BRIEF]
+    try:
+        return None if text.body is None else decode_brief(text.body)
+    except InvalidValueError:
+        return None
+
+
 def given_by(terms: Terms | None, sender: str, principal: PrincipalId) -> str:
     """Return who granted the terms of an offer: its sender, acting for its principal if it holds no grant itself."""
     return f"{sender} for {principal}" if terms is not None and terms.parent is None else sender
@@ -75,13 +88,14 @@ def read_permits(view: LedgerView, call: CallRecord) -> tuple[PermittedHop, ...]
     """Return the permits that covered a call, one for each hop, its own run first; None if they are gone."""
     if PERMIT not in call.content:
         return ()
-    text = read_contents(view, {PERMIT: call.content[PERMIT]})[PERMIT]
-    return None if text.words is None else permits_in(text.words)
+    return permits_in(read_contents(view, {PERMIT: call.content[PERMIT]})[PERMIT])
 
 
-def permits_in(words: str) -> tuple[PermittedHop, ...]:
-    """Return the permits listed in a content, one `AGENT may PERMIT` a line. Agent names have no spaces."""
-    lines = (line.partition(_MAY) for line in words.splitlines())
+def permits_in(text: Text | None) -> tuple[PermittedHop, ...] | None:
+    """Return the permits listed in a content, one `AGENT may PERMIT` a line; None if it is gone."""
+    if text is None or text.words is None:
+        return None
+    lines = (line.partition(_MAY) for line in text.words.splitlines())  # agent names have no spaces
     return tuple(PermittedHop(agent=agent, permit=permit) for agent, _, permit in lines if permit)
 
 

@@ -10,7 +10,8 @@ from enum import StrEnum
 from itertools import chain
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError
 from batonpass.model.base.content_names import REASON
@@ -138,32 +139,22 @@ class CallLeave(Struct, frozen=True, kw_only=True):
         return () if self.hold is None else self.hold.approvals
 
 
-class _Waiting(Struct):
-    """A hold while its stream is read; rulings that follow are about it."""
-
-    hold: Hold
-    receipt: Receipt
-    approvals: list[Approval] = field(default_factory=list)
-
-    def done(self) -> HoldRecord:
-        return HoldRecord(hold=self.hold, receipt=self.receipt, approvals=tuple(self.approvals))
-
-
 def find_handoff_holds(view: LedgerView, handoff: Handoff) -> Iterator[HoldRecord]:
     """Yield each hold of a handoff in order, at its offer or before a call."""
     offer = view.get_receipt_at(StreamId(handoff.parent), handoff.seq)
-    waiting: _Waiting | None = None
+    waiting: HoldRecord | None = None  # rulings that follow are about it
     for stored in chain([offer], view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), but=_OF_ATTEMPTS))):
         receipt = read_receipt(stored)
         if isinstance(receipt.body, HandoffInitiated | HandoffHeld):
             if waiting is not None:
-                yield waiting.done()
+                yield waiting
             found = hold_at(view, handoff, stored)
-            waiting = None if found is None else _Waiting(found, receipt)
+            waiting = None if found is None else HoldRecord(hold=found, receipt=receipt)
         elif waiting is not None and isinstance(receipt.body, HandoffBacked | HandoffApproved | HandoffDenied):
-            waiting.approvals.append(_approval(view, waiting.hold, receipt, receipt.body))
+            approval = _approval(view, waiting.hold, receipt, receipt.body)
+            waiting = replace(waiting, approvals=(*waiting.approvals, approval))
     if waiting is not None:
-        yield waiting.done()
+        yield waiting
 
 
 def find_call_hold(view: LedgerView, call: CallId) -> HoldRecord | None:
@@ -288,7 +279,8 @@ def _find_hold(view: LedgerView, call: CallRecord) -> HoldRecord | None:
     if call.key is None:
         return None
     if (held := _last_held(view, call)) is not None:
-        return None if _is_used_up(view, run.id, call, since=held.seq) else find_call_hold(view, held.call)
+        seq, last = held
+        return None if _is_used_up(view, run.id, call, since=seq) else find_call_hold(view, last)
     return None if run.handoff is None else _last_hold(view, view.get_handoff(run.handoff), run, call)
 
 
@@ -318,19 +310,14 @@ def _is_used_up(view: LedgerView, run: RunId, call: CallRecord, *, since: int = 
     return False
 
 
-class _Held(Struct, frozen=True):
-    seq: int
-    call: CallId
-
-
-def _last_held(view: LedgerView, call: CallRecord) -> _Held | None:
+def _last_held(view: LedgerView, call: CallRecord) -> tuple[int, CallId] | None:
     """Return the last hold with the same key, earlier in the same run."""
-    found: _Held | None = None
+    found: tuple[int, CallId] | None = None
     for stored in view.find_receipts(ReceiptQuery(stream=StreamId(call.run), kind=Kind.TOOL_HELD)):
         if stored.seq > call.receipt.seq:
             break
         body = read_receipt(stored).body
-        found = _Held(stored.seq, body.call) if isinstance(body, ToolHeld) and body.key == call.key else found
+        found = (stored.seq, body.call) if isinstance(body, ToolHeld) and body.key == call.key else found
     return found
 
 

@@ -14,13 +14,12 @@ from batonpass.model.base.ids import ContentId, StreamId
 from batonpass.model.ledger.content import StoredContent
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
-from batonpass.records.text import read_receipt
+from batonpass.records.text import find_in_chunks, read_receipt
 from batonpass.store.port import LedgerView
 
 IMPORTED: Final = "imported, unsigned"
 PARTLY: Final = "partly imported, unsigned"
 
-_CHUNK: Final = 500
 _NEAR: Final = 8  # receipts at either end of a stream; one of them has a time
 
 
@@ -53,11 +52,7 @@ class Timed(Struct, frozen=True, kw_only=True):
 def timed(view: LedgerView, receipts: Sequence[Receipt]) -> Timed:
     """Return receipts with the times from their sources; the recorded time is only that of the import."""
     wanted = [receipt.content[SOURCE].id for receipt in receipts if SOURCE in receipt.content]
-    contents = {
-        content.id: content
-        for start in range(0, len(wanted), _CHUNK)
-        for content in view.find_contents(wanted[start : start + _CHUNK])
-    }
+    contents = {content.id: content for content in find_in_chunks(view, wanted)}
     sources = [source_of(receipt, contents) for receipt in receipts]
     times = [None if source is None or not source.imported else source.at for source in sources]
     for order in (range(len(receipts)), reversed(range(len(receipts)))):

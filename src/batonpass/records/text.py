@@ -1,18 +1,20 @@
 """Texts behind receipts: the contents that a receipt names, as far as they still exist."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from batonpass.errors import EditedError, InvalidValueError
-from batonpass.model.ledger.content import ContentRef, Place
+from batonpass.model.base.ids import ContentId, StreamId
+from batonpass.model.ledger.content import ContentRef, Place, StoredContent
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
-from batonpass.store.port import LedgerView
+from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 _WORDS: Final = 60
+_CHUNK: Final = 500
 
 
 class Found(StrEnum):
@@ -56,11 +58,28 @@ def read_receipt(stored: StoredReceipt) -> Receipt:
         return decode_receipt(stored.payload)
     except InvalidValueError as error:
         raise EditedError(
-            f"the stored bytes cannot be read: {error.problem}",
-            stream=stored.stream,
-            seq=stored.seq,
-            field=error.field,
+            f"the stored bytes cannot be read: {error.problem}", stream=stored.stream, seq=stored.seq, field=error.field
         ) from None
+
+
+def read_stream(view: LedgerView, stream: StreamId) -> list[Receipt]:
+    """Return all receipts of a stream, in order."""
+    return [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=stream))]
+
+
+def find_in_chunks(view: LedgerView, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
+    """Yield contents that may be many, so that never all of them are in memory at once."""
+    for start in range(0, len(contents), _CHUNK):
+        yield from view.find_contents(contents[start : start + _CHUNK])
+
+
+def texts_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
+    """Yield all texts in a JSON document, without its names."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(inner)
 
 
 def read_texts(view: LedgerView, receipt: Receipt) -> dict[str, Text]:

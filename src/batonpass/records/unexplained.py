@@ -28,4 +28,4 @@ def read_unexplained(body: bytes) -> tuple[int, tuple[Unexplained, ...]]:
             for one in document["changes"]
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InvalidValueError(LISTED, "is no list of changed files") from None
+        raise InvalidValueError(LISTED, "is not a list of changed files") from None

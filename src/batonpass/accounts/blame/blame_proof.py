@@ -4,7 +4,8 @@
 gave them, its neighbours in the stream, and its contents. This cannot notice a deleted tree.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 
 from batonpass.accounts.blame.blame_values import BlameProof
@@ -20,7 +21,7 @@ from batonpass.errors import (
     UnlinkedError,
     VerificationError,
 )
-from batonpass.model.base.ids import ContentId, KeyId, PublicKey, ReceiptId, RelayId, StreamId
+from batonpass.model.base.ids import KeyId, PublicKey, ReceiptId, RelayId, StreamId
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     Kind,
@@ -46,7 +47,7 @@ class Witness:
         self._view = view
         self._info = view.info()
         self._checked: dict[ReceiptId, VerificationError | None] = {}
-        self._relays: dict[KeyId, tuple[PublicKey, int | None]] = {}
+        self._relay_key = cache(self._read_relay_key)
 
     def prove(self, receipts: Iterable[StoredReceipt]) -> BlameProof:
         """Return whether these receipts are correct, or the first problem."""
@@ -80,7 +81,7 @@ class Witness:
 
     def _require_signatures(self, stored: StoredReceipt, receipt: Receipt) -> None:
         message = signing_bytes(stored.payload)
-        public_key, ended_at = self._relay_key(receipt)
+        public_key, ended_at = self._relay_key(receipt.relay, receipt.relay_key)
         if ended_at is not None and stored.position is not None and stored.position > ended_at:
             raise RevokedKeyError(f"key {receipt.relay_key[:16]} had ended before this was recorded")
         if not is_signed(bytes.fromhex(public_key), message, stored.relay_signature):
@@ -112,14 +113,8 @@ class Witness:
                     key = body.run_key
         return key
 
-    def _relay_key(self, receipt: Receipt) -> tuple[PublicKey, int | None]:
+    def _read_relay_key(self, relay: RelayId, wanted: KeyId) -> tuple[PublicKey, int | None]:
         """Return the recording relay's key, which the root must have enrolled, and the position where it ended."""
-        known = self._relays.get(receipt.relay_key)
-        if known is None:
-            known = self._relays[receipt.relay_key] = self._enrolled(receipt.relay, receipt.relay_key)
-        return known
-
-    def _enrolled(self, relay: RelayId, wanted: KeyId) -> tuple[PublicKey, int | None]:
         # The relay's own stream first: most keys are enrolled there.
         relays = dict.fromkeys((relay, *(key.relay for key in self._view.find_keys() if key.relay is not None)))
         found: PublicKey | None = None
@@ -159,7 +154,7 @@ class Witness:
             raise ChainError("it is not the head of its stream")
 
     def _require_words(self, receipt: Receipt) -> None:
-        stored = {content.id: content for content in self._view.find_contents([*_ids(receipt)])}
+        stored = {one.id: one for one in self._view.find_contents([ref.id for ref in receipt.content.values()])}
         for name, ref in receipt.content.items():
             content = stored.get(ref.id)
             if content is not None and content.place is Place.ERASED:
@@ -168,10 +163,6 @@ class Witness:
                 raise ContentMismatchError(f"the {name} is gone, and was not erased")
             if (len(content.body), content_digest(content.salt, content.body)) != (ref.size, ref.digest):
                 raise ContentMismatchError(f"the {name} is not what the receipt committed to")
-
-
-def _ids(receipt: Receipt) -> Iterator[ContentId]:
-    return (ref.id for ref in receipt.content.values())
 
 
 def _ends(body: RelayEnrolled | RelayRotated | RelayRevoked, wanted: KeyId) -> bool:

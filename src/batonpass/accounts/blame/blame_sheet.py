@@ -111,7 +111,7 @@ class BlameSheet(Struct, frozen=True, kw_only=True):
         elif maker.may:
             grant = f"may {_cut(', '.join(maker.may))} (granted by {maker.granted_by})"
         else:
-            grant = "none: nobody granted anything, so nothing was held against it"
+            grant = "none, so no grant was enforced"
         yield _row("3 grant", TrailNote(f"{grant} · {maker.mode}", Tone.PLAIN))
         for permitted in _ends(maker.permits, _ABOVE):
             told = "… and more between them" if permitted is None else f"{permitted.agent} by {permitted.permit}"
@@ -193,7 +193,7 @@ class BlameSheet(Struct, frozen=True, kw_only=True):
     def _ids(self) -> BlameRow:
         """Return the full ids, for further commands."""
         maker, source = self.maker, self.maker.source
-        known = [] if self.heard else [maker.call, maker.receipt, maker.run.id, maker.run.handoff]
+        known: list[str | None] = [] if self.heard else [maker.call, maker.receipt, maker.run.id, maker.run.handoff]
         if source is not None:
             known += [source.program, f"session {source.session}", f"line {source.key}"]
         return _row("ids", TrailNote(" · ".join(one for one in known if one)))

@@ -32,7 +32,6 @@ from batonpass.audit.short_ids import ending
 from batonpass.model.base.ids import CallId, ReceiptId
 
 _HUMAN: Final = "user:"
-_BAR: Final = "  │ "
 _MOST: Final = 5
 _MOST_IN_FULL: Final = 12  # of three lines each, which fills a screen
 
@@ -133,7 +132,7 @@ class _Teller(Struct, frozen=True, kw_only=True):
         if self.blame.recorded == 0:
             why = "no change of this file is recorded"
         elif line.since is None:
-            why = "older than anything that is recorded of this file"
+            why = "older than any record of this file"
         else:
             why = "no recorded change wrote it"
         since = self._since(line)
@@ -155,7 +154,7 @@ class _Teller(Struct, frozen=True, kw_only=True):
         if line.or_nobody:
             parts.append(TrailNote(f", or somebody who is not recorded{self._since(line)}", Tone.PLAIN))
         if unknown:
-            parts.append(TrailNote(f"; of {unknown} only the id is known"))
+            parts.append(TrailNote(f"; for {unknown} only the id is known"))
         yield BlameRow((*parts, TrailNote(":" * listed)))
         shown = makers[: _MOST_IN_FULL if self.full else _MOST]
         for maker in shown:
@@ -236,7 +235,7 @@ class _Teller(Struct, frozen=True, kw_only=True):
     def _besides(self, line: BlamedLine) -> Iterator[TrailNote]:
         yield from self._commit(line)
         if line.reformatted_by == UNRECORDED:
-            yield TrailNote("reformatted since, by nobody who is recorded", Tone.WARN)
+            yield TrailNote("reformatted since by somebody who is not recorded", Tone.WARN)
         elif line.reformatted_by is not None:
             known = self.blame.makers.get(CallId(line.reformatted_by))
             by = ending(line.reformatted_by) if known is None else who(known, transcripts=self.blame.is_heard)

@@ -99,13 +99,13 @@ def approval_notes(maker: Maker) -> Iterator[TrailNote]:
         yield TrailNote("approval: none recorded", Tone.PLAIN)
     elif maker.work is not None and maker.work.leaves:
         count = len(maker.work.leaves)
-        yield TrailNote(f"approval: a rule asks for it before {count} of its calls", Tone.PLAIN)
+        yield TrailNote(f"approval: a rule asks for it for {count} of its calls", Tone.PLAIN)
     elif leave is None or leave.leave is Leave.NOT_NEEDED:
         yield TrailNote("approval: none needed", Tone.PLAIN)
     elif leave.leave is Leave.MISSING:
         yield TrailNote(f"approval: none, though rule {', '.join(leave.rules)} asks for one", Tone.WARN)
     elif leave.leave is Leave.WAITING:
-        yield TrailNote("approval: it waits for one", Tone.WARN)
+        yield TrailNote("approval: still waiting", Tone.WARN)
     else:
         tone = Tone.PLAIN if leave.leave is Leave.GIVEN else Tone.BAD
         yield TrailNote(f"approval: {'; '.join(map(approval_words, leave.approvals))}", tone)
@@ -139,10 +139,7 @@ def _trimmed(hunk: Hunk) -> LineEdit:
     removed, added = hunk.removed[head:], hunk.added[head:]
     tail = _alike(removed[::-1], added[::-1])
     return LineEdit(
-        hunk.old_index + head,
-        hunk.new_index + head,
-        removed[: len(removed) - tail],
-        added[: len(added) - tail],
+        hunk.old_index + head, hunk.new_index + head, removed[: len(removed) - tail], added[: len(added) - tail]
     )
 
 

@@ -47,7 +47,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     def within(self, total: int, path: str) -> range:
         """Return the line numbers. Raises `InvalidValueError` if the file does not have them."""
         if not 1 <= self.first <= self.last:
-            raise InvalidValueError("line", f"{self} is no line and no range; lines count from 1")
+            raise InvalidValueError("line", f"{self} is not a line or a range; lines count from 1")
         if self.last > total:
             has = "1 line" if total == 1 else f"{total:,} lines"
             raise InvalidValueError("line", f"{shorten(path)} has {has}; there is no line {self.last:,}")
@@ -74,14 +74,14 @@ class AskedFile(Struct, frozen=True, kw_only=True):
 def read_file(path: Path) -> bytes | None:
     """Return the bytes of a file; None if it does not exist. Raises `InvalidValueError` if it cannot be read."""
     if "\0" in str(path):
-        raise InvalidValueError("path", "has a zero byte in it, which no path can")
+        raise InvalidValueError("path", "contains a zero byte")
     try:
         if path.is_dir():
             raise InvalidValueError("path", f"{shorten(str(path))} is a directory; name a file")
         if not path.exists():
             return None
         if not path.is_file():
-            raise InvalidValueError("path", f"{shorten(str(path))} is no regular file")
+            raise InvalidValueError("path", f"{shorten(str(path))} is not a regular file")
         if path.stat().st_size > LARGEST:
             raise InvalidValueError("path", f"{shorten(str(path))} is larger than {LARGEST >> 20} MiB")
         return path.read_bytes()
@@ -119,6 +119,9 @@ def blame_file(
         history = read_history(
             asked.repository, place.path, asked.data, changes.changes, names=changes.names, known=known
         )
+    # Certain evidence first, and doubt only where it leaves a gap: recorded hunks explain a line for certain; edits
+    # without a place do if replaying them gives this very file; otherwise whoever was given its words to write, and
+    # last any call without an outcome, is a candidate. A candidate never replaces an explanation.
     told_so = changes.found
     if asked.repository is not None and any(one.change.hunks is None for one in changes.found):
         changes.found = replay(view, told_so, find_committed(asked.repository, place.path), asked.data)
@@ -151,9 +154,9 @@ def _blame_whole(view: LedgerView, asked: AskedFile, changes: RecordedChanges, l
     else:
         digest = digest_of(asked.data)
         made = [one for one in changes.found if one.change.after == digest and not _is_brought(one)][-1:]
-        note = f"{place.path} is no text, and is told as a whole" if asked.data else f"{place.path} is empty"
+        note = f"{place.path} is not text; it is shown as a whole" if asked.data else f"{place.path} is empty"
         if not made:
-            note += "; no recorded change made it what it is now"
+            note += "; no recorded change produced its current content"
     calls = tuple(CallId(recorded.change.call) for recorded in made)
     return Blame(
         asked=place.path if lines is None else f"{place.path}:{lines}",
@@ -171,13 +174,13 @@ def _gone(asked: AskedFile, changes: RecordedChanges) -> tuple[list[RecordedChan
     path = asked.place.path
     renamed = None if asked.repository is None else find_new_name(asked.repository, path)
     if not changes.found:
-        known = "and no change of one is recorded" if renamed is None else f"it was renamed to {shorten(renamed)}"
+        known = "and no change of it is recorded" if renamed is None else f"it was renamed to {shorten(renamed)}"
         raise InvalidValueError("path", f"there is no {shorten(path)}{',' if renamed is None else ';'} {known}")
     if changes.found[-1].change.is_deletion and not _is_brought(changes.found[-1]):
-        return [changes.found[-1]], f"{path} is not there any more"
+        return [changes.found[-1]], f"{path} no longer exists"
     if renamed is not None:
-        return [], f"{path} is not there any more; it was renamed to {renamed}: ask about that"
-    return [], f"{path} is not there any more; who deleted it is not recorded"
+        return [], f"{path} no longer exists; it was renamed to {renamed}: ask about that"
+    return [], f"{path} no longer exists; who deleted it is not recorded"
 
 
 def _is_brought(recorded: RecordedChange) -> bool:

@@ -1,9 +1,8 @@
 """The recorded changes of a file, under all of its names and spellings."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from os import fspath
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,10 +17,8 @@ from batonpass.model.ledger.content import StoredContent
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.records.call import outcome_in
 from batonpass.records.source import Source, happened_at, source_of
-from batonpass.records.text import read_receipt
+from batonpass.records.text import find_in_chunks, read_receipt
 from batonpass.store.port import LedgerView
-
-_CHUNK: Final = 500
 
 
 class FilePlace(Struct, frozen=True, kw_only=True):
@@ -100,7 +97,7 @@ def _under(
         try:
             stored = view.get_receipt(touched.receipt)
         except NotFoundError:
-            notes.append(f"a change of {touched.path} names a receipt that is not there: {touched.receipt}")
+            notes.append(f"a change of {touched.path} names a missing receipt: {touched.receipt}")
             continue
         receipts[touched.content] = stored, read_receipt(stored)
     contents = _contents(view, receipts)
@@ -127,12 +124,7 @@ def _contents(
     view: LedgerView, receipts: Mapping[ContentId, tuple[StoredReceipt, Receipt]]
 ) -> dict[ContentId, StoredContent]:
     sources = (receipt.content[SOURCE].id for _, receipt in receipts.values() if SOURCE in receipt.content)
-    wanted: Sequence[ContentId] = list(dict.fromkeys((*receipts, *sources)))
-    return {
-        content.id: content
-        for start in range(0, len(wanted), _CHUNK)
-        for content in view.find_contents(wanted[start : start + _CHUNK])
-    }
+    return {content.id: content for content in find_in_chunks(view, list(dict.fromkeys((*receipts, *sources))))}
 
 
 def place_of(path: Path, *, roots: Iterable[Path] = ()) -> FilePlace:

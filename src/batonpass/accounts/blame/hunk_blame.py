@@ -41,7 +41,7 @@ def _hunk(place: ChangedLines, whole: Blame | None) -> BlamedHunk:
     if whole is not None and place.is_whole and whole.lines:
         place = replace(place, added=whole.total)
     elif place.is_whole:
-        place = replace(place, first=0, instead="new, no lines of a text", is_made=True)
+        place = replace(place, first=0, instead="new, not text", is_made=True)
     if whole is not None and place.is_made and whole.calls:
         return BlamedHunk(place=place, blame=whole)
     if whole is None or not place.added or not whole.lines:
@@ -62,7 +62,7 @@ def hunk_row(hunk: BlamedHunk) -> BlameRow:
         return BlameRow((TrailNote(f"{place.path}  ", Tone.PLAIN), *_whole(hunk.blame), TrailNote(place.instead)))
     if hunk.blame is None:
         count = place.removed
-        gone = f"{count} line{'s' * (count != 1)} removed" if not place.added and count else "no lines of a text"
+        gone = f"{count} line{'s' * (count != 1)} removed" if not place.added and count else "not text"
         return BlameRow((TrailNote(f"{place.path}:{place.first}", Tone.PLAIN), TrailNote(f"  {gone}")))
     return BlameRow((TrailNote(f"{where}  ", Tone.PLAIN), *_told(hunk.blame)))
 
@@ -121,5 +121,5 @@ def _task_and_leave(blame: Blame, maker: Maker) -> Iterator[TrailNote]:
     ways = (blame.ways or {}).get(maker.call or maker.receipt, ())
     if ways:
         quoting = any(way.is_quoted_at_the_end for way in ways)
-        told = "words from outside stand in the call" if quoting else "content from outside had reached it"
+        told = "the call contains words from outside" if quoting else "content from outside had reached it"
         yield TrailNote(f" · {told}: {ways[0].entry.name}", Tone.BAD if quoting else Tone.WARN)

@@ -27,7 +27,7 @@ from batonpass.model.base.ids import CallId
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.records.call import arguments_in, call_asked, read_arguments, read_call
 from batonpass.records.source import when
-from batonpass.records.text import read_receipt, read_texts
+from batonpass.records.text import read_receipt, read_texts, texts_in
 from batonpass.store.port import LedgerView
 
 _MOST_RUNS: Final = 256
@@ -138,7 +138,7 @@ def _open_call(view: LedgerView, paths: frozenset[str], stored: StoredReceipt) -
     if call is None or not call.is_made or call.reads:
         return None
     texts = read_texts(view, receipt)
-    given = [] if ARGUMENTS not in texts else list(_leaves(arguments_in(texts[ARGUMENTS].body), every=True))
+    given = [] if ARGUMENTS not in texts else list(texts_in(arguments_in(texts[ARGUMENTS].body)))
     target = None if TARGET not in texts else texts[TARGET].words
     names_it = any(_names(text, paths) for text in (*given, target) if text is not None)
     if not names_it and call.tool not in _SHELLS:
@@ -169,16 +169,16 @@ def _bare_lines(texts: Iterable[str]) -> Iterator[str]:
     return (bare for text in texts for line in text.split("\n") if (bare := squeezed(line)))
 
 
-def _leaves(value: Any, name: str = "", *, every: bool = False) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
-    """Yield the texts in arguments; unless every one is wanted, those that can be something to write."""
+def _leaves(value: Any, name: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
+    """Yield the texts in arguments that can be something to write."""
     match value:
         case dict():
             for key, inner in value.items():
-                yield from _leaves(inner, key, every=every)
+                yield from _leaves(inner, key)
         case list():
             for inner in value:
-                yield from _leaves(inner, name, every=every)
-        case str() if every or not (name.startswith(_REPLACED) or "path" in name):
+                yield from _leaves(inner, name)
+        case str() if not name.startswith(_REPLACED) and "path" not in name:
             yield value
         case _:
             return

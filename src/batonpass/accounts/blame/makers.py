@@ -1,7 +1,8 @@
 """The way from a call up to the human: agent, task, grant, approval and verdict."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
@@ -11,7 +12,6 @@ from batonpass.accounts.blame.blame_proof import Witness
 from batonpass.accounts.blame.blame_values import BlameHop, Maker, TaskLink
 from batonpass.accounts.blame.blame_words import read_command
 from batonpass.accounts.handoff.reasoning import read_reasoning
-from batonpass.accounts.why.why_hops import brief_of
 from batonpass.accounts.why.why_values import Fact
 from batonpass.attribution.changes.change import FileChange
 from batonpass.model.base.content_names import INTENT, TASK
@@ -20,7 +20,7 @@ from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import CallRecord, read_call
-from batonpass.records.grant import may_under, read_credential, read_permits
+from batonpass.records.grant import brief_of, may_under, read_credential, read_permits
 from batonpass.records.handoff import HandoffRecord, ResultVerdict, find_answering, read_handoff, standing_of
 from batonpass.records.hold import CallLeave, HoldRecord, find_leave
 from batonpass.records.lineage import find_ancestors
@@ -74,9 +74,9 @@ class Makers:
     def __init__(self, view: LedgerView) -> None:
         self._view = view
         self._witness = Witness(view)
-        self._lineages: dict[RunId, _Lineage] = {}
-        self._offers: dict[HandoffId, _Offered] = {}
-        self._statements: dict[RunId, list[_Said]] = {}
+        self._lineage = cache(self._read_lineage)
+        self._offered = cache(self._read_offer)
+        self._statements = cache(self._read_statements)
 
     def of_call(
         self, stored: StoredReceipt, receipt: Receipt, call: CallId, changes: Sequence[FileChange] = ()
@@ -149,12 +149,8 @@ class Makers:
             return own.verdicts(lineage.run.attempt)
         return own.verdicts(find_answering(self._view, own, record))
 
-    def _lineage(self, run: RunId) -> _Lineage:
-        if run not in self._lineages:
-            self._lineages[run] = self._read_lineage(self._view.get_run(run))
-        return self._lineages[run]
-
-    def _read_lineage(self, run: Run) -> _Lineage:
+    def _read_lineage(self, of: RunId) -> _Lineage:
+        run = self._view.get_run(of)
         line = (run, *find_ancestors(self._view, run))
         offers = [self._offered(one.handoff) for one in line if one.handoff is not None]
         openings = [self._view.get_receipt_at(StreamId(one.id), 1) for one in line]
@@ -178,11 +174,6 @@ class Makers:
             rests_on=(*openings, *(stored for offered in offers for stored in offered.record.stored)),
         )
 
-    def _offered(self, handoff: HandoffId) -> _Offered:
-        if handoff not in self._offers:
-            self._offers[handoff] = self._read_offer(handoff)
-        return self._offers[handoff]
-
     def _read_offer(self, handoff: HandoffId) -> _Offered:
         record = read_handoff(self._view, self._view.get_handoff(handoff))
         source = read_source(self._view, record.offer)
@@ -202,12 +193,11 @@ class Makers:
 
     def _said(self, root: RunId, before: int) -> _Said | None:
         """Return the human's latest words before a place in the root's stream."""
-        if root not in self._statements:
-            self._statements[root] = list(self._read_statements(root))
-        said = self._statements[root]
+        said = self._statements(root)
         return next((one for one in reversed(said) if one.seq < before), said[0] if said else None)
 
-    def _read_statements(self, root: RunId) -> Iterator[_Said]:
+    def _read_statements(self, root: RunId) -> list[_Said]:
+        found = []
         for stated in self._view.find_statements(root):
             holder = self._view.get_content(stated.item).receipt
             if holder is None:
@@ -217,8 +207,8 @@ class Makers:
             ref = next((ref for ref in receipt.content.values() if ref.id == stated.item), None)
             # Words to a run further down are not what the root acted on.
             if ref is not None and receipt.stream == StreamId(root):
-                at = when(self._view, receipt)
-                yield _Said(seq=receipt.seq, at=at, ref=ref, stored=stored)
+                found.append(_Said(seq=receipt.seq, at=when(self._view, receipt), ref=ref, stored=stored))
+        return found
 
 
 def _link(source: Source | None) -> TaskLink:

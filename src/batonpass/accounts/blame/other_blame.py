@@ -41,7 +41,7 @@ from batonpass.records.grant import read_credential
 from batonpass.records.hold import Leave, find_handoff_holds, find_leave
 from batonpass.records.lineage import get_offer
 from batonpass.records.source import Source, happened_at, read_source
-from batonpass.records.text import Text, read_receipt, read_texts
+from batonpass.records.text import Text, read_receipt, read_texts, texts_in
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_item
 
@@ -271,7 +271,7 @@ def _words_of(name: str, held: Text, receipt: Receipt) -> Iterator[tuple[str, st
         yield from _words_of_change(held.body, receipt)
     elif held.ref.media_type == "application/json":
         try:
-            yield from ((what, leaf) for leaf in _leaves(json.loads(words)))
+            yield from ((what, leaf) for leaf in texts_in(json.loads(words)))
         except (ValueError, RecursionError):
             yield what, words
     else:
@@ -310,20 +310,6 @@ def _words_of_change(body: bytes, receipt: Receipt) -> Iterator[tuple[str, str]]
     for hunk in change.hunks or ():
         yield f"added to {change.path}", "\n".join(hunk.added)
         yield f"removed from {change.path}", "\n".join(hunk.removed)
-
-
-def _leaves(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
-    match value:
-        case dict():
-            for inner in value.values():
-                yield from _leaves(inner)
-        case list():
-            for inner in value:
-                yield from _leaves(inner)
-        case str():
-            yield value
-        case _:
-            return
 
 
 def _around(words: str, at: int, length: int) -> str:

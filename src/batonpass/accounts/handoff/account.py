@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from batonpass.accounts.handoff.credential_use import Acted, find_acted
 from batonpass.accounts.handoff.effects import EffectTold, read_effects
 from batonpass.accounts.handoff.grant_chain import Revocation, find_revocation
 from batonpass.accounts.handoff.reasoning import Reasoning, read_reasoning
@@ -13,22 +13,32 @@ from batonpass.accounts.handoff.scope_used import ScopeUsed, read_scope_used
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.history.offers import Offer, read_offer
 from batonpass.handoff.history.past_calls import Resumption, read_runs
-from batonpass.model.base.content_names import ARGUMENTS, BRIEF, PERMIT, REASON, REPORT, SCOPE, TARGET, USE
-from batonpass.model.base.ids import KeyId, RelayId, StreamId
+from batonpass.model.base.content_names import ARGUMENTS, PERMIT, REASON, REPORT, SCOPE, TARGET, USE
+from batonpass.model.base.ids import Digest, KeyId, RelayId, RunId, StreamId
 from batonpass.model.base.label import Source
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import OpenQuestion, Report
-from batonpass.model.bodies.body import HandoffAccepted, HandoffCompleted, HandoffFailed, VerificationWaived
+from batonpass.model.bodies.body import HandoffAccepted, HandoffCompleted, HandoffFailed, Kind, VerificationWaived
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord, find_calls
-from batonpass.records.grant import PermittedHop, given_by, grants, permits_in, terms_in
+from batonpass.records.grant import (
+    PermittedHop,
+    UsedCredential,
+    brief_of,
+    given_by,
+    grants,
+    may_under,
+    permits_in,
+    read_credential,
+    terms_in,
+)
 from batonpass.records.handoff import OPEN, Judged
 from batonpass.records.lineage import Tasks, find_ancestors, read_task
 from batonpass.records.source import run_between, timed
-from batonpass.records.text import Text, read_contents, read_receipt, read_texts
+from batonpass.records.text import Text, read_contents, read_receipt, read_stream, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.documents import decode_brief, decode_report
+from batonpass.wire.documents import decode_report
 
 _ARGUMENTS_READ: Final = 50
 
@@ -79,6 +89,17 @@ class Child(Struct, frozen=True, kw_only=True):
 
     handoff: Handoff
     task: Text | None
+
+
+class Acted(UsedCredential, frozen=True, kw_only=True):
+    """A credential, and the runs of one tree that used it, in the order of first use."""
+
+    calls: dict[RunId, int]  # number of calls by run
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether several runs used it, so that others cannot tell them apart. This is a finding."""
+        return len(self.calls) > 1
 
 
 class Account(Struct, frozen=True, kw_only=True):
@@ -180,15 +201,17 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
     told = timed(view, [offered])
     parent = view.get_run(handoff.parent)
     lineage = (parent, *find_ancestors(view, parent))
-    runs = _runs(view, handoff)
+    runs = [*view.find_attempts(handoff)] if handoff.attempt else []
     earlier = runs if handoff.state in OPEN - {State.RUNNING} else runs[:-1]
     acts = tuple(_acts(view, handoff))
-    streams = [timed(view, _receipts(view, run)).receipts for run in runs]
+    streams = [timed(view, read_stream(view, StreamId(run.id))).receipts for run in runs]
     # The outcome of a call may be in its run, in the handoff, or in a later attempt that repeated it.
     told_of = (receipt for stream in (*streams, [act.receipt for act in acts]) for receipt in stream)
     calls = find_calls(told_of, runs).values()
     attempts = tuple(_attempt(view, run, stream, calls) for run, stream in zip(runs, streams, strict=True))
-    children = [child for run in runs for child in view.find_handoffs(parent=run.id)]
+    children = sorted(
+        (child for run in runs for child in view.find_handoffs(parent=run.id)), key=lambda child: child.id
+    )
     last = attempts[-1].closed if attempts else None
     unverified = dict.fromkeys((*offer.initiated.unverified, *(() if last is None else last.unverified)))
     return Account(
@@ -210,7 +233,7 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         attempts=attempts,
         earlier=read_runs(view, earlier, StreamId(handoff.id)),
         acts=acts,
-        children=tuple(Child(handoff=child, task=read_task(view, child)) for child in sorted(children, key=_by_id)),
+        children=tuple(Child(handoff=child, task=read_task(view, child)) for child in children),
         unverified=tuple(view.get_handoff(known) for known in unverified),
     )
 
@@ -221,14 +244,6 @@ def _acted(view: LedgerView, handoff: Handoff, attempts: tuple[Attempt, ...]) ->
         return ()
     own = {attempt.run.id for attempt in attempts}
     return tuple(acted for acted in find_acted(view, handoff.root) if own & acted.calls.keys())
-
-
-def _runs(view: LedgerView, handoff: Handoff) -> list[Run]:
-    return [] if handoff.attempt == 0 else [*view.find_attempts(handoff)]
-
-
-def _by_id(handoff: Handoff) -> str:
-    return handoff.id
 
 
 def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
@@ -245,23 +260,13 @@ def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
 def _granted(view: LedgerView, handoff: Handoff) -> tuple[str, ...] | None:
     """Return what a handoff grants; without a grant, what was asked for it."""
     offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
-    if grants(offer):
-        terms = terms_in(view, offer)
-        return None if terms is None else terms.may.lines
-    brief = read_contents(view, {BRIEF: offer.content[BRIEF]})[BRIEF] if BRIEF in offer.content else None
-    if brief is None:
-        return ()
-    return None if brief.body is None else decode_brief(brief.body).may
+    brief = brief_of(view, offer)
+    return may_under(view, offer, None if brief is None else brief.may)
 
 
 def _acts(view: LedgerView, handoff: Handoff) -> Iterator[HandoffAct]:
-    for stored in view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id))):
-        receipt = read_receipt(stored)
+    for receipt in read_stream(view, StreamId(handoff.id)):
         yield HandoffAct(receipt=receipt, texts=read_texts(view, receipt))
-
-
-def _receipts(view: LedgerView, run: Run) -> list[Receipt]:
-    return [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
 
 
 def _attempt(view: LedgerView, run: Run, receipts: Sequence[Receipt], calls: Iterable[CallRecord]) -> Attempt:
@@ -296,11 +301,21 @@ def _in_words(view: LedgerView, calls: Sequence[CallRecord]) -> tuple[CallInWord
             target=texts.get(f"{call.id} {TARGET}"),
             arguments=texts.get(f"{call.id} {ARGUMENTS}"),
             scope=texts.get(f"{call.id} {SCOPE}"),
-            permits=_permits(texts.get(f"{call.id} {PERMIT}")),
+            permits=permits_in(texts.get(f"{call.id} {PERMIT}")) or (),
         )
         for call in calls
     )
 
 
-def _permits(text: Text | None) -> tuple[PermittedHop, ...]:
-    return () if text is None or text.words is None else permits_in(text.words)
+def find_acted(view: LedgerView, root: RunId) -> tuple[Acted, ...]:
+    """Return the credentials that the runs of a tree used."""
+    found: dict[Digest, dict[RunId, int]] = {}
+    first: dict[Digest, CallRecord] = {}
+    query = ReceiptQuery(root=root, kind=Kind.TOOL_REQUESTED)
+    for call in find_calls(map(read_receipt, view.find_receipts(query))).values():
+        if call.credential is not None:
+            calls = found.setdefault(call.credential, {})
+            calls[call.run] = calls.get(call.run, 0) + 1
+            first.setdefault(call.credential, call)
+    told = {key: read_credential(view, call) for key, call in first.items()}
+    return tuple(Acted(**asdict(used), calls=found[key]) for key, used in told.items() if used is not None)

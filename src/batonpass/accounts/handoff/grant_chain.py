@@ -19,8 +19,6 @@ from batonpass.model.grants.grant import Signed, Terms
 from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 
-_PATH = "path"
-
 
 class Revocation(Struct, frozen=True, kw_only=True):
     """Who revoked a grant, when, and why."""
@@ -46,10 +44,7 @@ def read_chain(view: LedgerView, account: StreamId) -> tuple[HeldGrant, ...]:
     if not chain:
         raise NotFoundError("grant of", account)
     return tuple(
-        HeldGrant(
-            **asdict(hop),
-            revoked=find_revocation(view, hop.account) if hop.is_revoked else None,
-        )
+        HeldGrant(**asdict(hop), revoked=find_revocation(view, hop.account) if hop.is_revoked else None)
         for hop in read_hops(view, chain)
     )
 

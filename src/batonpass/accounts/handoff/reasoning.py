@@ -46,7 +46,7 @@ class Reasoning(Struct, frozen=True, kw_only=True):
         if self.message is not None:
             said.append("kept with the offer" if self.message.found is Found.KEPT else str(self.message.found))
         if self.erased:
-            said.append("(where it stands was erased)")
+            said.append("(its place was erased)")
         parts = [" ".join(said) or "a message"] if pointer.digest is not None else []
         if pointer.checkpoint is not None:
             parts.append(f"checkpoint {ending(pointer.checkpoint, 6)}")

@@ -6,7 +6,7 @@ from typing import Final
 
 from batonpass.accounts.trail.first_lines import sentence_of
 from batonpass.attribution.changes.change_document import decode_change
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.taint_gate import strings_in
 from batonpass.model.base.content_names import (
     ANSWER,
@@ -29,9 +29,10 @@ from batonpass.model.baton.items import Artifact, ItemValue, Report
 from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, HandoffInitiated, Part, RunRecorded
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import Ended
+from batonpass.records.item import find_body, find_value, name_of_item
 from batonpass.records.text import read_contents
 from batonpass.store.port import LedgerView
-from batonpass.wire.documents import decode_brief, decode_item, decode_report, is_report
+from batonpass.wire.documents import decode_brief, decode_report, is_report
 
 MESSAGE: Final = "message"
 _SAID: Final = (INTENT, TASK, BRIEF, REPORT, MESSAGE, QUESTION, ANSWER, REASON, EVIDENCE, COMMAND, ARGUMENTS)
@@ -48,27 +49,21 @@ def source_text(view: LedgerView, source: Source, entered: Receipt | None) -> st
     ref = None if entered is None else entered.content.get(RESULT) or entered.content.get(MESSAGE)
     if ref is None or not isinstance(getattr(entered, "body", None), Ended):
         return None
-    body = _body(view, ref.id)
+    body = find_body(view, ref.id)
     return None if body is None else _read(body, in_json=True)
 
 
 def item_text(view: LedgerView, item: ContentId) -> str | None:
     """Return the whole text of an item; for a file, its content. None if it is gone."""
-    value = _item(view, item)
+    value = find_value(view, item)
     if isinstance(value, Artifact):
-        body = _body(view, value.body)
+        body = find_body(view, value.body)
         return None if body is None else _read(body, in_json=False)
     if value is None:
         # An intent is plain text, and another version may have written what we cannot decode.
-        said = _body(view, item)
+        said = find_body(view, item)
         return None if said is None else _read(said, in_json=False)
     return _value_text(value)
-
-
-def name_of_item(view: LedgerView, item: ContentId) -> str:
-    """Return the name of an item."""
-    value = _item(view, item)
-    return value.name if isinstance(value, Artifact) else "an item" if value is None else type(value).__name__.lower()
 
 
 def texts_of(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None]]:
@@ -133,7 +128,7 @@ def _files(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None
     if not isinstance(body, Ended):
         return
     for changed in body.changes:
-        stored = _body(view, changed.change)
+        stored = find_body(view, changed.change)
         if stored is None:
             yield "a file", None
             continue
@@ -149,18 +144,8 @@ def _files(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None
 def path_of(view: LedgerView, receipt: Receipt) -> str:
     """Return the path that a receipt names."""
     ref = receipt.content.get(PATH)
-    body = None if ref is None else _body(view, ref.id)
+    body = None if ref is None else find_body(view, ref.id)
     return "a file" if body is None else body.decode("utf-8", "replace")
-
-
-def _item(view: LedgerView, item: ContentId) -> ItemValue | None:
-    body = _body(view, item)
-    try:
-        if body is None:
-            return None
-        return decode_report(body) if is_report(body) else decode_item(body)[0]
-    except InvalidValueError:
-        return None
 
 
 def _value_text(value: ItemValue) -> str:
@@ -168,13 +153,6 @@ def _value_text(value: ItemValue) -> str:
         items: tuple[ItemValue, ...] = (*value.completed, *value.open_questions, *value.decisions, *value.claims)
         return "\n".join(text for text in (value.result, value.value, *map(sentence_of, items)) if text)
     return sentence_of(value)
-
-
-def _body(view: LedgerView, content: ContentId) -> bytes | None:
-    try:
-        return view.get_content(content).body
-    except NotFoundError:
-        return None
 
 
 def _read(body: bytes, *, in_json: bool) -> str:

@@ -1,7 +1,7 @@
 """Short phrases for the receipts on a source's way."""
 
 from batonpass.accounts.taint.receipt_texts import path_of
-from batonpass.accounts.taint.taint_values import TaintEntry
+from batonpass.accounts.taint.taint_values import Did, TaintEntry, TaintHop
 from batonpass.accounts.trail.first_lines import first_line
 from batonpass.accounts.why.outside_content import Outside
 from batonpass.accounts.why.why_hops import name_of
@@ -47,6 +47,12 @@ def entry_of(view: LedgerView, source: Source, also: tuple[Source, ...], receipt
         run=RunId(receipt.stream),
         by=whose(view, receipt),
     )
+
+
+def hop_at(view: LedgerView, did: Did, receipt: Receipt, what: str = "", about: str | None = None) -> TaintHop:
+    """Return a receipt as a hop; `about` is the id of its call or handoff."""
+    run = RunId(receipt.stream) if receipt.stream.startswith(f"{RUN}_") else None
+    return TaintHop(did=did, receipt=receipt.id, at=receipt.at, run=run, name=whose(view, receipt), what=what, id=about)
 
 
 def came_with(view: LedgerView, receipt: Receipt, body: RunTainted) -> str:

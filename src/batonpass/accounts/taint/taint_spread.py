@@ -178,6 +178,7 @@ class Spread(Struct):
 
 
 def _join(ways: Ways, others: Mapping[Source, SpreadLink]) -> None:
+    # The fewest receipts win. Of two equally short ways the first stays: it was there earlier.
     for source, link in others.items():
         if source not in ways or link.length < ways[source].length:
             ways[source] = link

@@ -1,8 +1,9 @@
 """The values of a taint answer: where content came in, the way it took, and everything it reached."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -12,8 +13,6 @@ from batonpass.model.base.label import Source
 
 if TYPE_CHECKING:
     from batonpass.scan.passages import Span
-from collections.abc import Iterator
-from typing import Final
 
 
 class Did(StrEnum):
@@ -60,7 +59,7 @@ class Quote(Struct, frozen=True, kw_only=True):
 
 
 class TaintHop(Struct, frozen=True, kw_only=True):
-    """One receipt that carried content from outside further."""
+    """One receipt on the way of content from outside, or on the map of all that it reached."""
 
     did: Did
     receipt: ReceiptId
@@ -73,6 +72,11 @@ class TaintHop(Struct, frozen=True, kw_only=True):
     unread: tuple[str, ...] = ()  # erased texts, which could not be compared
     flagged: bool = False  # the receipt itself says that it contains words of the source
     in_quarantine: bool = False  # the baton carries the source itself, as data
+
+    @property
+    def quoted(self) -> bool:
+        """Return whether the receipt itself says that it has the source, or words of it."""
+        return self.flagged or self.in_quarantine
 
     @property
     def is_quoting(self) -> bool:
@@ -99,24 +103,11 @@ class Way(Struct, frozen=True, kw_only=True):
         return self.hops[-1].is_quoting
 
 
-class TaintStep(Struct, frozen=True, kw_only=True):
-    """One receipt on the map of content from outside."""
-
-    did: Did
-    receipt: ReceiptId
-    at: datetime
-    run: RunId | None  # None for a ruling on a handoff
-    name: str  # of the run or handoff
-    what: str = ""
-    id: str | None = None  # of the call or handoff
-    quoted: bool = False  # its words are in the arguments, or the baton carries it
-
-
 class Tracing(Struct, frozen=True, kw_only=True):
     """Where content from outside came in, and everything it reached."""
 
     entry: TaintEntry
-    steps: tuple[TaintStep, ...]
+    steps: tuple[TaintHop, ...]
 
     def count(self, *did: Did) -> int:
         """Return how many steps are of these kinds."""

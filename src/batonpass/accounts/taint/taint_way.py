@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.accounts.taint.receipt_texts import item_text, source_text, texts_of
-from batonpass.accounts.taint.taint_phrases import called_with, came_with, entry_of, quoted_reason, whose
+from batonpass.accounts.taint.taint_phrases import called_with, came_with, entry_of, hop_at, quoted_reason
 from batonpass.accounts.taint.taint_spread import Spread, SpreadLink, Ways, linked_trees
-from batonpass.accounts.taint.taint_values import Did, Quote, TaintEntry, TaintHop, Way
+from batonpass.accounts.taint.taint_values import Did, Quote, TaintHop, Way
 from batonpass.audit.short_ids import ending
 from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import (
@@ -240,14 +241,11 @@ class _Teller(Struct):
             for number, link in enumerate(links)
         ]
         return Way(
-            entry=self._entry(source, tuple(one for one in together if one != source), links[0]),
+            entry=entry_of(self.view, source, tuple(one for one in together if one != source), links[0].receipt),
             hops=tuple(hops),
             since=tuple(self._since(source, links[-1].receipt)),
             readable=text is not None,
         )
-
-    def _entry(self, source: Source, also: tuple[Source, ...], link: SpreadLink) -> TaintEntry:
-        return entry_of(self.view, source, also, link.receipt)
 
     def _hop(
         self,
@@ -268,14 +266,9 @@ class _Teller(Struct):
                 quotes.append(_excerpt(where, text, spans))
         carried = isinstance(body, HandoffInitiated) and any(item.item in sources for item in body.carries)
         untrusted: tuple[Source, ...] = getattr(body, "untrusted", ())
-        return TaintHop(
-            did=link.did,
-            receipt=receipt.id,
-            at=receipt.at,
-            run=RunId(receipt.stream) if receipt.stream.startswith(f"{RUN}_") else None,
-            name=whose(self.view, receipt),
-            what=self._what(link),
-            id=getattr(body, "call", None) or getattr(body, "handoff", None),
+        about = getattr(body, "call", None) or getattr(body, "handoff", None)
+        return replace(
+            hop_at(self.view, link.did, receipt, self._what(link), about),
             quotes=tuple(quotes[:_MOST_QUOTES]),
             unread=tuple(unread),
             flagged=not sources.isdisjoint(untrusted),
@@ -338,15 +331,8 @@ class _Teller(Struct):
             yield self._decided(Did.ENDORSED, receipt)
 
     def _decided(self, did: Did, receipt: Receipt) -> TaintHop:
-        return TaintHop(
-            did=did,
-            receipt=receipt.id,
-            at=receipt.at,
-            run=RunId(receipt.stream) if receipt.stream.startswith(f"{RUN}_") else None,
-            name=whose(self.view, receipt),
-            what=f"by {getattr(receipt.body, 'by', 'nobody')}{quoted_reason(self.view, receipt)}",
-            id=getattr(receipt.body, "handoff", None),
-        )
+        what = f"by {getattr(receipt.body, 'by', 'nobody')}{quoted_reason(self.view, receipt)}"
+        return hop_at(self.view, did, receipt, what, getattr(receipt.body, "handoff", None))
 
     def _what(self, link: SpreadLink) -> str:
         receipt, body = link.receipt, link.receipt.body

@@ -100,11 +100,6 @@ def proven(decided: Decided) -> str:
     return "proven" if decided.proven else "unproven"
 
 
-def gone(content: ContentId, found: Found) -> Words:
-    """Return the placeholder for a text that is not available."""
-    return Words(content=content, found=found)
-
-
 def is_told(name: str) -> bool:
     """Return whether a trail shows contents with this name."""
     return name in _READERS
@@ -230,5 +225,5 @@ _READERS: Final[Mapping[str, Callable[[bytes], str]]] = MappingProxyType(
         ANSWER: _plain,
         EVIDENCE: _plain,
         COMMAND: _command,
-    },
+    }
 )

@@ -9,8 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.accounts.trail.first_lines import elapsed, looked_for
-from batonpass.accounts.trail.trail_values import Called, Happened, Trail
-from batonpass.accounts.trail.trail_walk import Branch, WalkTurn, walk
+from batonpass.accounts.trail.trail_values import Branch, Called, Happened, Trail, WalkTurn, walk
 from batonpass.audit.short_ids import ending
 from batonpass.model.base.content_names import (
     ANSWER,
@@ -118,9 +117,11 @@ _TONES: Final[Mapping[str, Tone]] = {
 }
 
 
-def tone_of(state: State | RunState) -> Tone:
-    """Return the tone of a state: good, bad, or warning while it is not over."""
-    return _TONES.get(state, Tone.WARN)
+def tone_of(told: State | RunState | Branch) -> Tone:
+    """Return the tone of a state, or of a branch's last state: good, bad, or warning while it is not over."""
+    if isinstance(told, Branch):
+        return tone_of(told.states[-1]) if told.states else Tone.WARN
+    return _TONES.get(told, Tone.WARN)
 
 
 def took(branch: Branch) -> str:
@@ -237,7 +238,7 @@ def missing_of(trail: Trail) -> Iterator[str]:
             offers.setdefault(body.missing, []).append(f"{body.to} {ending(body.handoff)}")
     for parts, names in offers.items():
         rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"missing in what went to {', '.join(names[:_NAMED])}{rest}: {', '.join(parts)}"
+        yield f"missing in the handoff to {', '.join(names[:_NAMED])}{rest}: {', '.join(parts)}"
 
 
 def _offer(trail: Trail, body: HandoffInitiated) -> TrailLine:
@@ -262,7 +263,7 @@ def _offer(trail: Trail, body: HandoffInitiated) -> TrailLine:
 
 def _close(told: Happened, body: HandoffCompleted | HandoffFailed | RunClosed) -> TrailLine:
     if isinstance(body, HandoffFailed) and body.is_refusal:
-        why = (TrailNote(str(body.error), Tone.BAD), *_message(told))
+        why = (TrailNote(str(body.error), Tone.BAD), *_reason(told, MESSAGE))
         return TrailLine(f"refused to hand to {body.to}", _quoted(told, TASK), why, Tone.BAD)
     failed = isinstance(body, HandoffFailed) or (isinstance(body, RunClosed) and body.outcome is not Outcome.COMPLETED)
     notes: list[TrailNote] = []
@@ -295,7 +296,7 @@ def _verdict(told: Happened, body: VerificationPassed | VerificationFailed | Ver
     elif EVIDENCE in told.words:
         notes.append(TrailNote(str(told.words[EVIDENCE])))
     if body.by_producer:
-        notes.append(TrailNote("by whoever made it", Tone.WARN))
+        notes.append(TrailNote("by its own author", Tone.WARN))
     return TrailLine(label, f"by {body.by}", tuple(notes), Tone.GOOD if passed else Tone.BAD)
 
 
@@ -422,16 +423,12 @@ def _decision(told: Happened, reason: tuple[TrailNote, ...]) -> TrailLine:
         case HandoffExpired():
             line = TrailLine("expired", "", reason, Tone.BAD)
         case body:
-            line = TrailLine(str(body.kind), "", (TrailNote("a kind that this version cannot tell"),), Tone.WARN)
+            line = TrailLine(str(body.kind), "", (TrailNote("a kind that this version does not know"),), Tone.WARN)
     return line
 
 
-def _message(told: Happened) -> tuple[TrailNote, ...]:
-    return (TrailNote(str(told.words[MESSAGE])),) if MESSAGE in told.words else ()
-
-
-def _reason(told: Happened) -> tuple[TrailNote, ...]:
-    return (TrailNote(str(told.words[REASON])),) if REASON in told.words else ()
+def _reason(told: Happened, name: str = REASON) -> tuple[TrailNote, ...]:
+    return (TrailNote(str(told.words[name])),) if name in told.words else ()
 
 
 def _quoted(told: Happened, name: str) -> str:

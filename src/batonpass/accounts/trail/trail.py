@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from batonpass.accounts.trail.first_lines import Words, first_line, gone, is_told
+from batonpass.accounts.trail.first_lines import Words, first_line, is_told, proven
 from batonpass.accounts.trail.trail_values import Called, HandoffTold, Happened, NotedItem, RunTold, Trail
 from batonpass.model.base.content_names import ARGUMENTS, BRIEF, INTENT, ITEM, MESSAGE, TARGET, TASK
 from batonpass.model.base.ids import CallId, ContentId, HandoffId, RunId
@@ -26,16 +26,16 @@ from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallOutcome, CallRecord, call_of, find_calls
 from batonpass.records.hold import find_decision
 from batonpass.records.source import run_between, timed
-from batonpass.records.text import Found, read_receipt
+from batonpass.records.text import Found, find_in_chunks, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
-
-_CHUNK: Final = 500
 
 Streams: TypeAlias = Mapping[str, Sequence[tuple[int, Receipt]]]  # each with its number in the order of writing
 
 
 def read_trail(view: LedgerView, run: RunId) -> Trail:
     """Return the whole tree that a run belongs to. Raises `NotFoundError`."""
+    # A trail is whole if it has every receipt with this root. Rows only say which runs and handoffs there are: those
+    # that no receipt supports are left out here, and verification reports them.
     root = view.get_run(run).root
     found = timed(view, [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(root=root))])
     receipts = found.receipts
@@ -110,14 +110,12 @@ def _read_lines(view: LedgerView, receipts: Iterable[Receipt]) -> dict[ContentId
     """Read the contents that are shown, in chunks, and keep only their first lines."""
     wanted = dict(_find_wanted(receipts))
     read: dict[ContentId, Words] = {}
-    contents = tuple(wanted)
-    for start in range(0, len(contents), _CHUNK):
-        for content in view.find_contents(contents[start : start + _CHUNK]):
-            if content.body is not None:
-                read[content.id] = first_line(wanted[content.id], content.id, content.body)
-            elif content.place is Place.ERASED:
-                read[content.id] = gone(content.id, Found.ERASED)
-    return {content: read.get(content) or gone(content, Found.MISSING) for content in contents}
+    for content in find_in_chunks(view, tuple(wanted)):
+        if content.body is not None:
+            read[content.id] = first_line(wanted[content.id], content.id, content.body)
+        elif content.place is Place.ERASED:
+            read[content.id] = Words(content=content.id, found=Found.ERASED)
+    return {content: read.get(content) or Words(content=content, found=Found.MISSING) for content in wanted}
 
 
 def _find_wanted(receipts: Iterable[Receipt]) -> Iterator[tuple[ContentId, str]]:
@@ -201,8 +199,8 @@ def _decided(view: LedgerView, call: CallId) -> str | None:
     found = find_decision(view, call)
     if found is None:
         return None
-    proof = "proven" if found[1].proven else "unproven"
-    return f"{'approved' if is_approval(found[1]) else 'refused'} by {found[1].by} ({proof})"
+    decided = found[1]
+    return f"{'approved' if is_approval(decided) else 'refused'} by {decided.by} ({proven(decided)})"
 
 
 def _mark_kept(runs: Sequence[Run], streams: Streams, calls: dict[CallId, Called]) -> None:

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from batonpass.accounts.trail.first_lines import Words
-from batonpass.accounts.trail.receipt_lines import Tone, name_of, tell, tone_of, took
-from batonpass.accounts.trail.trail_values import Called, Happened, Trail
-from batonpass.accounts.trail.trail_walk import Branch, WalkTurn, walk
+from batonpass.accounts.trail.receipt_lines import name_of, tell, tone_of, took
+from batonpass.accounts.trail.trail_values import Branch, Called, Happened, Trail, WalkTurn, walk
 from batonpass.model.base.ids import HANDOFF
 from batonpass.model.base.visible import visible
 from batonpass.model.bodies.body import HandoffInitiated
@@ -75,13 +74,7 @@ def _branches(trail: Trail, *, calls: bool) -> Iterator[list[str]]:
 
 
 def _drawn(
-    trail: Trail,
-    branch: Branch,
-    node: str,
-    parent: str,
-    told: list[Called | Happened],
-    *,
-    calls: bool,
+    trail: Trail, branch: Branch, node: str, parent: str, told: list[Called | Happened], *, calls: bool
 ) -> Iterator[str]:
     state = " ".join(branch.states)
     head = [branch.name, " · ".join(filter(None, (state, took(branch))))]
@@ -90,8 +83,7 @@ def _drawn(
     yield f'  {node}{{{{"{text}"}}}}' if branch.id.startswith(HANDOFF) else f'  {node}["{text}"]'
     task = branch.task if branch.handoff is not None else None
     yield f'  {parent} -->|"{label([_quoted(task)])}"| {node}' if task is not None else f"  {parent} --> {node}"
-    tone = tone_of(branch.states[-1]) if branch.states else Tone.WARN
-    yield f"  class {node} {tone}"
+    yield f"  class {node} {tone_of(branch)}"
 
 
 def _few(lines: list[str]) -> list[str]:

@@ -6,12 +6,11 @@ from their contents. If those are gone, nothing more is claimed.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
-from batonpass.accounts.why.bound_constraints import BoundConstraints
 from batonpass.errors import ConstraintViolatedError, InvalidValueError
 from batonpass.guard.constraints.constraints import (
     RETURNED,
@@ -21,18 +20,57 @@ from batonpass.guard.constraints.constraints import (
     find_checks_of_return,
 )
 from batonpass.handoff.calls.constraints import BROKEN
+from batonpass.handoff.history.offers import read_items, read_offer
 from batonpass.model.base.content_names import ARGUMENTS, REPORT, RESULT
 from batonpass.model.base.ids import RunId, StreamId
 from batonpass.model.base.kinds import Kind
 from batonpass.model.baton.items import Constraint, Item, Report
-from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, RunClosed
+from batonpass.model.bodies.body import (
+    Carried,
+    HandoffCompleted,
+    HandoffFailed,
+    Part,
+    RunClosed,
+    RunRecorded,
+    RunRelaxed,
+)
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import Asked, CallOutcome, Ended, arguments_in, call_of, read_call
 from batonpass.records.lineage import find_ancestors
-from batonpass.records.text import read_receipt, read_texts
+from batonpass.records.text import read_receipt, read_stream, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_report
+
+
+class BoundConstraints:
+    """The constraints of one run, from its receipts."""
+
+    def __init__(self, view: LedgerView, run: Run, receipts: Iterable[Receipt]) -> None:
+        self._bound: list[tuple[int, Item]] = []  # each with the receipt after which it binds
+        self._released: dict[str, int] = {}  # by item: the receipt after which it no longer binds
+        if run.handoff is not None:
+            given = read_offer(view, view.get_handoff(run.handoff)).baton.of(Part.CONSTRAINT)
+            self._bound += ((0, item) for item in given)
+        for receipt in receipts:
+            if isinstance(receipt.body, RunRecorded):
+                recorded = [ref for ref in receipt.body.items if ref.part is Part.CONSTRAINT]
+                self._bound += ((receipt.seq, item) for item in read_carried(view, recorded))
+            elif isinstance(receipt.body, RunRelaxed):
+                self._released.setdefault(receipt.body.item, receipt.seq)
+
+    def at(self, receipt: Receipt) -> Iterator[Item]:
+        """Yield the constraints that bound the run when it wrote a receipt."""
+        for since, item in self._bound:
+            if since < receipt.seq <= self._released.get(item.id, receipt.seq):
+                yield item
+
+
+def read_carried(view: LedgerView, refs: Sequence[Carried]) -> Iterable[Item]:
+    """Return the items that a receipt names, as far as they still exist."""
+    contents = {content.id: content for content in view.find_contents([ref.item for ref in refs])}
+    return read_items(view, refs, contents)[0]
+
 
 RULE: Final = "constraint"
 
@@ -68,7 +106,7 @@ class Checked(Struct, frozen=True, kw_only=True):
 
 def find_broken_by_close(view: LedgerView, run: Run) -> tuple[Checked, ...]:
     """Return the constraints that a run's final result broke."""
-    stream = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
+    stream = read_stream(view, StreamId(run.id))
     if not isinstance(stream[-1].body, _CLOSES) or not _is_broken(stream[-1]):
         return ()
     binding = BoundConstraints(view, run, stream)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from batonpass.accounts.trail.first_lines import Words, first_line, gone, shortened
+from batonpass.accounts.trail.first_lines import Words, first_line, shortened
 from batonpass.accounts.why.why_values import Fact
 from batonpass.audit.short_ids import ending
 from batonpass.audit.verification.taint_check import Taints
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import NotFoundError
 from batonpass.model.base.content_names import ITEM, RESULT
 from batonpass.model.base.ids import CALL, CONTENT, CallId, ContentId, ReceiptId, RunId
 from batonpass.model.base.label import Source
@@ -16,9 +16,9 @@ from batonpass.model.baton.items import Artifact
 from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import Asked, Ended
+from batonpass.records.item import find_value, name_of_item
 from batonpass.records.text import Found, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.documents import decode_item
 
 MESSAGE = "message"
 _MOST = 5
@@ -57,8 +57,11 @@ class Outside(Struct):
         if source.startswith(f"{CALL}_"):
             return f"{self.tools.get(CallId(source), 'a call')} {ending(source)}"
         if source.startswith(f"{CONTENT}_"):
-            return f"{_named(self.view, ContentId(source)) or 'an item'} {ending(source)}"
-        agent = self.view.get_run(RunId(source)).agent if _is_known(self.view, RunId(source)) else "a run"
+            return f"{name_of_item(self.view, ContentId(source))} {ending(source)}"
+        try:
+            agent = str(self.view.get_run(RunId(source)).agent)
+        except NotFoundError:
+            agent = "a run"
         return f"all that reached {agent} {ending(source)}"
 
     def words_of(self, source: Source) -> Words | None:
@@ -95,37 +98,16 @@ def _fact(outside: Outside, source: Source, entered: ReceiptId) -> Fact:
 def _first_line(view: LedgerView, ref: ContentRef) -> Words:
     stored = view.get_content(ref.id)
     if stored.body is None:
-        return gone(ref.id, Found.ERASED)
+        return Words(content=ref.id, found=Found.ERASED)
     return shortened(ref.id, stored.body.decode("utf-8", "replace"))
 
 
 def _first_words(view: LedgerView, item: ContentId) -> Words:
     """Return the first line of an item; for a file, of its content."""
-    value = _value(view, item)
+    value = find_value(view, item)
     if isinstance(value, Artifact):
         stored = view.get_content(value.body)
         if stored.body is not None:
             return shortened(item, stored.body.decode("utf-8", "replace"))
     stored = view.get_content(item)
-    return gone(item, Found.ERASED) if stored.body is None else first_line(ITEM, item, stored.body)
-
-
-def _named(view: LedgerView, item: ContentId) -> str | None:
-    value = _value(view, item)
-    return value.name if isinstance(value, Artifact) else None if value is None else type(value).__name__.lower()
-
-
-def _value(view: LedgerView, item: ContentId) -> object | None:
-    try:
-        stored = view.get_content(item)
-        return None if stored.body is None else decode_item(stored.body)[0]
-    except (NotFoundError, InvalidValueError):
-        return None
-
-
-def _is_known(view: LedgerView, run: RunId) -> bool:
-    try:
-        view.get_run(run)
-    except NotFoundError:
-        return False
-    return True
+    return Words(content=item, found=Found.ERASED) if stored.body is None else first_line(ITEM, item, stored.body)

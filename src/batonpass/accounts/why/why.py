@@ -10,37 +10,24 @@ from batonpass.accounts.handoff.grant_chain import find_revocation
 from batonpass.accounts.handoff.reasoning import read_reasoning
 from batonpass.accounts.why.why_call import explain_call
 from batonpass.accounts.why.why_constraint import explain_result
+from batonpass.accounts.why.why_grant import explain_outside, revoked_words
 from batonpass.accounts.why.why_hops import (
     GONE,
+    answer_of,
     decision,
     find_acts,
     handoff_hops,
     name_of,
-    principal_of,
     proof_of,
     quoted,
-    read_hops,
 )
-from batonpass.accounts.why.why_outside_grant import explain_outside
-from batonpass.accounts.why.why_revoked import revoked_words
-from batonpass.accounts.why.why_values import Fact, Why, WhyVerdict
+from batonpass.accounts.why.why_values import Explanation, Fact, Why, WhyVerdict
 from batonpass.audit.meant_ids import Meant, get_meant
 from batonpass.audit.short_ids import LAST, ending
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import NotFoundError
 from batonpass.ledger.position import TRIED_OUT, mode_of_child
 from batonpass.model.base.content_names import QUESTION, REASON
-from batonpass.model.base.ids import (
-    CALL,
-    HANDOFF,
-    RECEIPT,
-    RUN,
-    ContentId,
-    HandoffId,
-    PrincipalId,
-    ReceiptId,
-    RunId,
-    StreamId,
-)
+from batonpass.model.base.ids import CALL, HANDOFF, RECEIPT, RUN, HandoffId, ReceiptId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import (
@@ -60,11 +47,11 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallOutcome, call_of, read_calls
 from batonpass.records.grant import has_grant
+from batonpass.records.item import find_item
 from batonpass.records.lineage import get_offer
 from batonpass.records.source import IMPORTED, read_source
 from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView
-from batonpass.wire.documents import decode_item
 
 KINDS: Final = (RECEIPT, CALL, RUN, HANDOFF)
 
@@ -80,7 +67,7 @@ _DECISIONS: Final = frozenset(
         Kind.HANDOFF_DENIED,
         Kind.HANDOFF_ASKED,
         Kind.HANDOFF_DECLINED,
-    },
+    }
 )
 _ENDED: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED, State.FAILED})
 _MOST: Final = 10
@@ -145,7 +132,7 @@ def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
         case body:
             return Why(
                 verdict=WhyVerdict.RECORDED,
-                answer=f"{body.kind}; nothing was asked for here, so nothing was allowed, denied or held",
+                answer=f"{body.kind}; nothing was requested here, so nothing was allowed, denied or held",
                 kind="receipt",
                 id=receipt.id,
                 receipt=receipt.id,
@@ -161,27 +148,12 @@ def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
     parent = view.get_run(handoff.parent)
     acts = list(find_acts(view, handoff))
     verdict, answer = _judged(handoff, parent, mode_of_child(offer), body, acts)
-    principal, intent = principal_of(view, parent)
-    result = None
+    result = Explanation(verdict=verdict, answer=answer)
     if handoff.run is not None and handoff.state in _ENDED:
-        run = view.get_run(handoff.run)
-        result = explain_result(view, run) or explain_outside(view, run)
-    if result is not None:
-        verdict, answer = result.verdict, result.answer
-    return Why(
-        verdict=verdict,
-        answer=answer,
-        kind="handoff",
-        id=handoff.id,
-        receipt=offer.id,
-        at=offer.at,
-        mode=offer.mode,
-        rule=None if result is None else result.rule,
-        facts=(*(() if result is None else result.facts), *_handoff_facts(view, handoff, acts)),
-        hops=handoff_hops(view, handoff, None if result is None else result.item),
-        principal=principal,
-        intent=intent,
-    )
+        result = _explain_broken(view, view.get_run(handoff.run)) or result
+    explained = replace(result, facts=(*result.facts, *_handoff_facts(view, handoff, acts)))
+    hops = handoff_hops(view, handoff, result.item)
+    return answer_of(view, parent, offer, explained, about=handoff.id, hops=hops)
 
 
 def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, acts: Acts) -> tuple[WhyVerdict, str]:
@@ -192,7 +164,10 @@ def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, a
     if handoff.state is State.HELD and body.rule is not None:
         return WhyVerdict.HELD, f"{who} waits for somebody to {body.gate} it; rule {body.rule}"
     if handoff.state is State.HELD:
-        return WhyVerdict.HELD, f"{who} waits for somebody to approve or deny it; {name_of(parent)} offered it so"
+        return (
+            WhyVerdict.HELD,
+            f"{who} waits for somebody to approve or deny it; {name_of(parent)} held it at the offer",
+        )
     if handoff.state is State.EXPIRED:
         return WhyVerdict.EXPIRED, f"nobody waits for {who} any more"
     if approvals := list(_offer_approvals(body, acts)):
@@ -232,12 +207,12 @@ def _decisive(state: State, who: str, acts: Acts) -> tuple[WhyVerdict, str] | No
             case HandoffHeld() as body if state is State.HELD:
                 return WhyVerdict.HELD, f"attempt {body.attempt} at {who} stopped before a call: {body.reason}{reason}"
             case HandoffDenied() as body if state is State.DENIED:
-                return WhyVerdict.DENIED, f"{body.by} did not let {who} go on{reason}"
+                return WhyVerdict.DENIED, f"{body.by} denied {who}{reason}"
             case HandoffAsked() as body if state is State.ASKED:
                 question = quoted(texts.get(QUESTION))
                 return WhyVerdict.ASKED, f"{who} waits for an answer: {question} ({body.error}: {body.check})"
             case HandoffDeclined() as body if state is State.DECLINED:
-                return WhyVerdict.DECLINED, f"{body.by} did not take {who}: {body.code}{reason}"
+                return WhyVerdict.DECLINED, f"{body.by} declined {who}: {body.code}{reason}"
             case HandoffCancelled() as body if state is State.CANCELLED:
                 return WhyVerdict.CANCELLED, f"{body.by} withdrew {who}{reason}"
             case _:
@@ -250,7 +225,7 @@ def _handoff_facts(view: LedgerView, handoff: Handoff, acts: Acts) -> Iterator[F
     offer, body = get_offer(view, handoff)
     yield from _offer_facts(offer, body, view.get_run(handoff.parent), read_texts(view, offer).get(REASON))
     if (reasoning := read_reasoning(view, offer)) is not None:
-        yield Fact(label="reasoning", text=reasoning.sentence, receipt=offer.id, at=offer.at)
+        yield Fact.of("reasoning", reasoning.sentence, offer)
     yield from _acceptances(view, handoff)
     yield from (fact for receipt, texts in acts if (fact := decision(receipt, texts)) is not None)
     if (revoked := find_revocation(view, StreamId(handoff.id))) is not None:
@@ -258,19 +233,19 @@ def _handoff_facts(view: LedgerView, handoff: Handoff, acts: Acts) -> Iterator[F
 
 
 def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run, refusal: Text | None) -> Iterator[Fact]:
-    yield Fact(label="offered", text=f"by {name_of(parent)} · {body.relation}", receipt=offer.id, at=offer.at)
+    yield Fact.of("offered", f"by {name_of(parent)} · {body.relation}", offer)
     if body.state is State.HELD:
-        rule = "" if body.rule is None else f" by rule {body.rule}; who lets it go on: {body.gate}"
+        rule = "" if body.rule is None else f" by rule {body.rule}; gate: {body.gate}"
         limit = "" if body.until is None else f"; denied after {body.until:%Y-%m-%d %H:%M}Z"
-        yield Fact(label="held", text=f"from the beginning{rule}{limit}", receipt=offer.id, at=offer.at)
+        yield Fact.of("held", f"at its offer{rule}{limit}", offer)
     if body.flags:
-        yield Fact(label="flagged", text=", ".join(body.flags), receipt=offer.id, at=offer.at)
+        yield Fact.of("flagged", ", ".join(body.flags), offer)
     if refusal is not None:
         told = f"would have been refused: {refusal.words or GONE}"
-        yield Fact(label="grant", text=told, receipt=offer.id, at=offer.at)
+        yield Fact.of("grant", told, offer)
     if body.taint:
         named = ", ".join(ending(source) for source in body.taint)
-        yield Fact(label="from outside", text=f"its sender knew {named}", receipt=offer.id, at=offer.at)
+        yield Fact.of("from outside", f"its sender knew {named}", offer)
     if body.missing:
         yield Fact(label="missing", text=f"{', '.join(body.missing)}: reported, not refused", receipt=offer.id)
     if body.unverified:
@@ -288,12 +263,11 @@ def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
             label = receipt.body.label
             tainted = " · began tainted" if label is not None and label.is_external else ""
             text = f"attempt {run.attempt} by {name_of(run)} · validation found {found}{asks}{tainted}"
-            yield Fact(label="accepted", text=text, receipt=receipt.id, at=receipt.at)
+            yield Fact.of("accepted", text, receipt)
 
 
 def _explain_run(view: LedgerView, run: Run) -> Why:
     first = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
-    principal, intent = principal_of(view, run)
     known = None if run.handoff is None else get_offer(view, view.get_handoff(run.handoff))[1]
     tried_out = known is not None and TRIED_OUT in known.flags
     grant = _grant(first.mode, granted=has_grant(view, run.id), tried_out=tried_out)
@@ -303,26 +277,15 @@ def _explain_run(view: LedgerView, run: Run) -> Why:
     else:
         handoff = view.get_handoff(run.handoff)
         facts = tuple(_handoff_facts(view, handoff, list(find_acts(view, handoff))))
-        answer = f"{name_of(run)} is attempt {run.attempt} at what {_sender(view, run)} handed off; {grant}"
-    result = explain_result(view, run) or explain_outside(view, run)
-    return Why(
-        verdict=WhyVerdict.ALLOWED if result is None else result.verdict,
-        answer=answer if result is None else result.answer,
-        kind="run",
-        id=run.id,
-        receipt=first.id,
-        at=first.at,
-        mode=first.mode,
-        rule=None if result is None else result.rule,
-        facts=(*(() if result is None else result.facts), *facts, *islice(_trouble(view, run), _MOST)),
-        hops=read_hops(view, run, None if result is None else result.item),
-        principal=principal,
-        intent=intent,
-    )
+        sender = "somebody" if run.parent is None else name_of(view.get_run(run.parent))
+        answer = f"{name_of(run)} is attempt {run.attempt} at the handoff from {sender}; {grant}"
+    result = _explain_broken(view, run) or Explanation(verdict=WhyVerdict.ALLOWED, answer=answer)
+    explained = replace(result, facts=(*result.facts, *facts, *islice(_trouble(view, run), _MOST)))
+    return answer_of(view, run, first, explained, about=run.id)
 
 
-def _sender(view: LedgerView, run: Run) -> str:
-    return "somebody" if run.parent is None else name_of(view.get_run(run.parent))
+def _explain_broken(view: LedgerView, run: Run) -> Explanation | None:
+    return explain_result(view, run) or explain_outside(view, run)
 
 
 def _trouble(view: LedgerView, run: Run) -> Iterator[Fact]:
@@ -331,44 +294,28 @@ def _trouble(view: LedgerView, run: Run) -> Iterator[Fact]:
         name = f"{call.tool} {ending(call.id)}"
         match call.outcome:
             case CallOutcome.HELD:
-                yield Fact(label="held", text=f"{name}: {call.rule}, {call.gate}", receipt=call.receipt.id, at=call.at)
+                yield Fact.of("held", f"{name}: {call.rule}, {call.gate}", call.receipt)
             case CallOutcome.DENIED:
-                yield Fact(label="denied", text=f"{name}: {call.rule}", receipt=call.receipt.id, at=call.at)
+                yield Fact.of("denied", f"{name}: {call.rule}", call.receipt)
             case _ if call.is_made and call.asked_flags:
                 text = f"{name}: {', '.join(call.asked_flags)}"
-                yield Fact(label="flagged", text=text, receipt=call.receipt.id, at=call.at)
+                yield Fact.of("flagged", text, call.receipt)
             case _:
                 continue
 
 
 def _explain_relaxed(view: LedgerView, receipt: Receipt, body: RunRelaxed) -> Why:
     run = view.get_run(body.run)
-    principal, intent = principal_of(view, run)
     reason = read_texts(view, receipt).get(REASON)
     right = "whose right to do so is not recorded"
-    if body.by == principal:
-        right = "for whom all of it is done"
-    elif body.by == _author(view, body.item):
+    if body.by == run.principal:
+        right = "who is the principal"
+    elif (item := find_item(view, body.item)) is not None and body.by == item[1]:
         right = "who had set it"
-    return Why(
+    explained = Explanation(
         verdict=WhyVerdict.ALLOWED,
         answer=f"{body.by}, {right}, released {name_of(run)} from it: {quoted(reason)}",
-        kind="receipt",
-        id=receipt.id,
-        receipt=receipt.id,
-        at=receipt.at,
-        mode=receipt.mode,
-        facts=(Fact(label="released", text=f"from {body.item}", receipt=receipt.id, at=receipt.at),),
-        hops=read_hops(view, run, body.item),
-        principal=principal,
-        intent=intent,
+        facts=(Fact.of("released", f"from {body.item}", receipt),),
+        item=body.item,
     )
-
-
-def _author(view: LedgerView, item: ContentId) -> PrincipalId | None:
-    """Return who set a constraint or exclusion; None if it is gone."""
-    try:
-        stored = view.get_content(item)
-        return None if stored.body is None else decode_item(stored.body)[1]
-    except (NotFoundError, InvalidValueError):
-        return None
+    return answer_of(view, run, receipt, explained, about=receipt.id)

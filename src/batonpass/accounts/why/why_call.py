@@ -8,13 +8,12 @@ from msgspec import Struct
 
 from batonpass.accounts.handoff.effects import read_effects
 from batonpass.accounts.trail.first_lines import first_line
-from batonpass.accounts.why.bound_constraints import BoundConstraints
+from batonpass.accounts.why.constraint_checks import BoundConstraints
 from batonpass.accounts.why.outside_content import taint_facts
 from batonpass.accounts.why.why_constraint import constraint_fact, quoted_sentence
-from batonpass.accounts.why.why_hops import GONE, brief_of, decision, name_of, principal_of, proof_of, quoted, read_hops
-from batonpass.accounts.why.why_outside_grant import is_outside, outside_facts
-from batonpass.accounts.why.why_revoked import revoked_facts
-from batonpass.accounts.why.why_values import Fact, Why, WhyVerdict
+from batonpass.accounts.why.why_grant import is_outside, outside_facts, revoked_facts
+from batonpass.accounts.why.why_hops import GONE, answer_of, decision, name_of, proof_of, quoted
+from batonpass.accounts.why.why_values import Explanation, Fact, Why, WhyVerdict
 from batonpass.audit.short_ids import ending
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints.constraints import find_broken_by_call
@@ -29,11 +28,11 @@ from batonpass.model.bodies.body import HandoffAccepted, RunStarted
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import CallOutcome, CallRecord, arguments_in, find_calls, read_call, read_calls
-from batonpass.records.grant import has_grant, read_credential
+from batonpass.records.grant import brief_of, has_grant, read_credential
 from batonpass.records.hold import CallLeave, Leave, find_leave
 from batonpass.records.lineage import get_offer
-from batonpass.records.text import Text, read_receipt, read_texts
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.records.text import Text, read_receipt, read_stream, read_texts
+from batonpass.store.port import LedgerView
 
 
 def outcome_facts(view: LedgerView, call: CallRecord) -> Iterator[Fact]:
@@ -47,7 +46,7 @@ def outcome_facts(view: LedgerView, call: CallRecord) -> Iterator[Fact]:
     words += [] if call.exit_code is None else [f"exit code {call.exit_code}"]
     yield Fact(label="outcome", text=" · ".join((*words, *call.ended.flags)), receipt=ending.id, at=ending.at)
     for effect in read_effects(view, call):
-        yield Fact(label="effect", text=str(effect), receipt=ending.id, at=ending.at)
+        yield Fact.of("effect", str(effect), ending)
 
 
 def _failed(view: LedgerView, call: CallRecord) -> str:
@@ -115,30 +114,23 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
     if call is None:
         raise NotFoundError("call of receipt", receipt.id)
     run = view.get_run(call.run)
-    stream = (read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))
     case = _Case(
         view=view,
         run=run,
         call=call,
         leave=find_leave(view, call),
         texts=read_texts(view, call.receipt),
-        before=[each for each in stream if each.seq < call.receipt.seq],
+        before=[each for each in read_stream(view, StreamId(run.id)) if each.seq < call.receipt.seq],
     )
     rules = (call.rule,) if call.rule is not None else tuple(rule for what, rule in call.would if what in _WOULD)
     decided = tuple(_decide(case, rule) for rule in rules)
-    principal, intent = principal_of(view, run)
     label = "tried" if case.is_stopped else "called"
-    return Why(
+    explained = Explanation(
         verdict=_verdict(case),
         answer=_stopped(case, decided[0]) if case.is_stopped else _made_already(case) or _allowed(case),
-        kind="call",
-        id=call.id,
-        receipt=call.receipt.id,
-        at=call.at,
-        mode=call.mode,
         rule=call.rule,
         facts=(
-            Fact(label=label, text=case.what, receipt=call.receipt.id, at=call.at),
+            Fact.of(label, case.what, call.receipt),
             *(fact for each in decided for fact in each.facts),
             *(revoked_facts(view, run, call.at) if "grant" in rules else ()),
             *_permitted(case),
@@ -149,17 +141,16 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
             *leave_facts(case.leave),
             *(() if case.is_stopped else outcome_facts(view, call)),
         ),
-        hops=read_hops(view, run, next((each.item for each in decided if each.item is not None), None)),
-        principal=principal,
-        intent=intent,
+        item=next((each.item for each in decided if each.item is not None), None),
     )
+    return answer_of(view, run, call.receipt, explained, about=call.id)
 
 
 def leave_facts(leave: CallLeave) -> Iterator[Fact]:
     """Yield the rulings on exactly this call, and the rules that asked for an approval nobody was asked for."""
     if leave.hold is not None:
         held = leave.hold.receipt
-        yield Fact(label="held", text=f"rule {leave.hold.hold.rule}", receipt=held.id, at=held.at)
+        yield Fact.of("held", f"rule {leave.hold.hold.rule}", held)
     for approval in leave.approvals:
         reason = None if approval.reason is None else {REASON: approval.reason}
         fact = decision(approval.receipt, reason or {})
@@ -172,14 +163,14 @@ def _acted_as(case: _Case) -> Iterator[Fact]:
     """Yield the credential that a call used."""
     if (acted := read_credential(case.view, case.call)) is not None:
         whose = GONE if acted.name is None else f"{acted.name} of {acted.identity}"
-        yield Fact(label="credential", text=visible(whose), receipt=case.receipt.id, at=case.receipt.at)
+        yield Fact.of("credential", visible(whose), case.receipt)
 
 
 def _permitted(case: _Case) -> Iterator[Fact]:
     """Yield the permits that covered a call, from its own run up to the start of the grant."""
     if (permits := case.texts.get(PERMIT)) is not None:
         for line in (permits.words or GONE).splitlines():
-            yield Fact(label="permit", text=visible(line), receipt=case.receipt.id, at=case.receipt.at)
+            yield Fact.of("permit", visible(line), case.receipt)
 
 
 def _labelled(case: _Case) -> Iterator[Fact]:
@@ -188,12 +179,12 @@ def _labelled(case: _Case) -> Iterator[Fact]:
     if label is None:
         return
     readers = "" if label.readers is None else f" · may be read by {', '.join(label.readers) or 'nobody'}"
-    yield Fact(label="label", text=f"{label.integrity}{readers}", receipt=case.receipt.id, at=case.receipt.at)
+    yield Fact.of("label", f"{label.integrity}{readers}", case.receipt)
     if label.is_external:
         yield from taint_facts(case.view, case.run.id, case.run.root, case.receipt.id)
     if case.call.untrusted:
         whose = ", ".join(ending(source) for source in case.call.untrusted)
-        yield Fact(label="arguments", text=f"contain words of {whose}", receipt=case.receipt.id, at=case.receipt.at)
+        yield Fact.of("arguments", f"contain words of {whose}", case.receipt)
 
 
 def _verdict(case: _Case) -> WhyVerdict:
@@ -242,9 +233,9 @@ def _allowed(case: _Case) -> str:
         how = "" if case.receipt.mode is Mode.ENFORCED else "; its grant is only tried out, so nothing was enforced"
         return f"{called}; its grant covers {scope.words or GONE}, and not all that the command changed{how}"
     if scope is not None and not would:
-        return f"{called}; its grant covers {scope.words or GONE}, and nothing else stood against it"
+        return f"{called}; its grant covers {scope.words or GONE}, and nothing else was against it"
     if case.receipt.mode is Mode.ENFORCED:
-        return f"{called}; enforced, and no constraint, budget or earlier change stood against it; no grant is recorded"
+        return f"{called}; enforced, and no constraint, budget or earlier change was against it; no grant is recorded"
     if not would:
         return f"{called}; no grant: observed, so no grant, limit or constraint was enforced, and nothing was flagged"
     how = "no grant: observed" if scope is None else "its grant is only tried out"
@@ -281,14 +272,13 @@ def _decide(case: _Case, rule: str) -> _Decided:
         return found
     if (said := _said(case)) is not None:
         return _Decided(
-            words=f"tried {case.what}; rule: {rule}: {said}",
-            facts=(Fact(label="rule", text=f"{rule}: {said}", receipt=case.receipt.id, at=case.receipt.at),),
+            words=f"tried {case.what}; rule: {rule}: {said}", facts=(Fact.of("rule", f"{rule}: {said}", case.receipt),)
         )
     gone = case.texts.get(ARGUMENTS) is None or case.arguments is None
     missing = f"; {GONE}" if gone and rule in {"constraint", "call.in-doubt", "target-changed"} else ""
     return _Decided(
-        words=f"tried {case.what}; rule: {rule}; the record does not say what it rests on{missing}",
-        facts=(Fact(label="rule", text=rule, receipt=case.receipt.id, at=case.receipt.at),),
+        words=f"tried {case.what}; rule: {rule}; the reason is not recorded{missing}",
+        facts=(Fact.of("rule", rule, case.receipt),),
     )
 
 
@@ -307,7 +297,7 @@ def _by_policy(case: _Case, rule: str) -> _Decided:
     said = quoted(case.texts[REASON])
     return _Decided(
         words=f"tried {case.what}; rule {rule} of {which}",
-        facts=(Fact(label="rule", text=f"{rule}: {said} · {which}", receipt=case.receipt.id, at=case.receipt.at),),
+        facts=(Fact.of("rule", f"{rule}: {said} · {which}", case.receipt),),
     )
 
 
@@ -318,7 +308,7 @@ def _by_guard(case: _Case, rule: str) -> _Decided | None:
         return None
     # If the call was made nevertheless, the guard's sentence is not the answer.
     words = f"{rule} · {said.words}" if case.call.is_made else rule
-    fact = Fact(label="rule", text=words, receipt=case.receipt.id, at=case.receipt.at)
+    fact = Fact.of("rule", words, case.receipt)
     return _Decided(words=said.words, facts=(fact,), whole=True)
 
 
@@ -379,7 +369,7 @@ def _name_of(run: Run, call: CallRecord) -> str:
 
 
 def _earlier_fact(run: Run, call: CallRecord, text: str) -> Fact:
-    return Fact(label="earlier", text=f"{_name_of(run, call)}: {text}", receipt=call.receipt.id, at=call.at)
+    return Fact.of("earlier", f"{_name_of(run, call)}: {text}", call.receipt)
 
 
 def _earlier(case: _Case) -> Iterator[tuple[Run, CallRecord]]:
@@ -424,5 +414,5 @@ def _by_budget(case: _Case) -> _Decided | None:
     setter = name_of(case.view.get_run(RunId(offer.stream)))
     return _Decided(
         words=f"has used up its budget ({spent}), tried {case.what}; {setter} set it",
-        facts=(Fact(label="budget", text=f"{spent} · set by {setter} in its offer", receipt=offer.id, at=offer.at),),
+        facts=(Fact.of("budget", f"{spent} · set by {setter} in its offer", offer),),
     )

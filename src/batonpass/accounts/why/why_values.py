@@ -5,8 +5,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from batonpass.model.base.ids import HandoffId, PrincipalId, ReceiptId, RunId
+from batonpass.model.base.ids import ContentId, HandoffId, PrincipalId, ReceiptId, RunId
 from batonpass.model.base.kinds import Mode
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.text import Text
 
 
@@ -32,6 +33,11 @@ class Fact(Struct, frozen=True, kw_only=True):
     receipt: ReceiptId | None = None
     at: datetime | None = None
 
+    @classmethod
+    def of(cls, label: str, text: str, receipt: Receipt) -> "Fact":
+        """Return a fact that a receipt records."""
+        return cls(label=label, text=text, receipt=receipt.id, at=receipt.at)
+
 
 class WhyHop(Struct, frozen=True, kw_only=True):
     """One run on the way up to the human: what it was allowed, by whom, and who approved it."""
@@ -48,6 +54,16 @@ class WhyHop(Struct, frozen=True, kw_only=True):
     granted_by: str | None = None  # None for a root, and without a grant
     carried: bool | None = None  # whether it was given the deciding item; None if no item decided
     approvals: tuple[Fact, ...] = ()
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """A verdict with its reasons, before everything around it is known."""
+
+    verdict: WhyVerdict
+    answer: str
+    facts: tuple[Fact, ...] = ()
+    item: ContentId | None = None  # the constraint that decided, if one did and we can still tell which
+    rule: str | None = None
 
 
 class Why(Struct, frozen=True, kw_only=True):
