@@ -406,7 +406,7 @@ class Relay:
 
         Raises `NotFoundError` or `AmbiguousIdError`.
         """
-        from batonpass.audit.held_ids import get_held  # noqa: PLC0415 - as above
+        from batonpass.audit.meant_ids import get_held  # noqa: PLC0415 - as above
         from batonpass.handoff.live.held_call import LiveCall  # noqa: PLC0415 - as above
         from batonpass.records.hold import get_held_call  # noqa: PLC0415 - as above
 

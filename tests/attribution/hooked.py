@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, HowKnown
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown
 from batonpass.accounts.blame.file_blame import AskedFile, blame_file, read_file
 from batonpass.accounts.blame.file_changes import place_of
 from batonpass.adapters.claude_code.hooks.session.hook_recorder import HookRecorder

@@ -1,1 +1,1 @@
-"""What happened, told: the account of a handoff, the trail of a tree, the blame for a line, and why."""
+"""The answers people ask for: the account of a handoff, the trail of a tree, the blame for a line, why, and taint."""

@@ -1,4 +1,4 @@
-"""A policy held against what is recorded: what it says of one handoff or call, and of the last so many of them."""
+"""A policy tried on recorded handoffs and calls: one of them, or the latest."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ _EXAMPLES: Final = 3
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """One recorded handoff or call, and what a rule says of it."""
+    """One recorded handoff or call, and what a rule says about it."""
 
     id: str
     sentence: str
 
 
 class Count(Struct):
-    """How often a rule would have held or denied, with a few examples, the latest first."""
+    """How often a rule would have held or denied, with the latest examples."""
 
     held: int = 0
     denied: int = 0
@@ -53,17 +53,17 @@ class Count(Struct):
 
 
 class DryRun(Struct, frozen=True, kw_only=True):
-    """What a policy would have done with the last so many handoffs and calls."""
+    """What a policy would have done with the latest handoffs and calls."""
 
     looked_at: int
     counts: dict[str, Count]
 
 
 def dry_run(view: LedgerView, policy: Policy, last: int) -> DryRun:
-    """Judge the last so many recorded handoffs and calls by a policy; nothing is recorded."""
+    """Judge the latest recorded handoffs and calls by a policy. Nothing is recorded."""
     counts: dict[str, Count] = defaultdict(Count)
     for name in (*(rule.name for rule in policy.rules), *map(_table_of, policy.grants)):
-        counts[name] = Count()  # one that never fits is told as well: perhaps it is misspelled
+        counts[name] = Count()  # a rule that never applies is listed too: it may be misspelled
     looked_at = 0
     for receipt in islice(_find_judged(view), last):
         looked_at += 1
@@ -74,7 +74,7 @@ def dry_run(view: LedgerView, policy: Policy, last: int) -> DryRun:
 
 
 def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str, tuple[GateDecision, ...]]:
-    """Return what a policy says of a recorded handoff or call, by its id. Raises `NotFoundError` for other receipts."""
+    """Return a handoff's or call's id, and what a policy says about it. Raises `NotFoundError` for other receipts."""
     if isinstance(receipt.body, HandoffInitiated):
         return receipt.body.handoff, judge_handoff(_handoff_facts(view, receipt.body), policy)
     call = find_calls([receipt]).get(call_of(receipt) or CallId(""))
@@ -85,7 +85,7 @@ def judge_again(view: LedgerView, receipt: Receipt, policy: Policy) -> tuple[str
 
 
 def _judge_by_tables(view: LedgerView, call: CallRecord, policy: Policy) -> Iterator[GateDecision]:
-    """Yield what grants by agent refuse of a call: that of whoever made it, and those of everybody above it."""
+    """Yield what the grants by agent deny: the caller's own, and those of everybody above."""
     if not policy.grants:
         return
     granted = granted_call(view, call)
@@ -143,5 +143,5 @@ def _call_facts(view: LedgerView, call: CallRecord) -> CallFacts:
 
 @lru_cache
 def _tier(name: str) -> Tier | None:
-    """Return a tier by its name; None for one of a newer version."""
+    """Return a tier by name; None for one of a newer version."""
     return Tier(name) if name in set(Tier) else None

@@ -1,4 +1,4 @@
-"""Suggesting grants: for each agent the least that covers what it, and those below it, were seen to do."""
+"""Suggested grants: for each agent the least that covers its calls and those of the runs below it."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,6 +17,7 @@ from batonpass.model.base.kinds import Mode
 from batonpass.model.bodies.body import Kind
 from batonpass.model.grants.call import Call, Resolver
 from batonpass.records.call import CallRecord, arguments_in, find_calls, read_call
+from batonpass.records.lineage import find_ancestors
 from batonpass.records.text import read_contents, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
@@ -24,10 +25,10 @@ _PATH: Final = "path"
 
 
 class Suggested(Struct, frozen=True, kw_only=True):
-    """The least grants, and how many calls none of them covers."""
+    """The suggested grants, and how many calls they do not cover."""
 
     grants: tuple[LeastScope, ...]
-    uncovered: int  # their words are gone, no permit can name what they did, or a grant had no room for one
+    uncovered: int  # their contents are gone, no permit can express them, or the grant was full
 
 
 def suggest(
@@ -38,11 +39,11 @@ def suggest(
     agent: AgentId | None = None,
     repository: Path | None = None,
 ) -> Suggested:
-    """Return for each agent the least grant that covers the calls that it, and those below it, were seen to make.
+    """Return for each agent the least grant that covers its observed calls, and those of the runs below it.
 
-    What those below it did it has to be able to delegate: a grant without that would hand on nothing. Absolute paths
-    are resolved as the guard does it: what lies in the work tree is suggested relative to it. What a command changed it
-    has to be able to write; such paths begin at the root of the repository.
+    An agent must be able to delegate what the runs below it did. Absolute paths are resolved like in the guard, and
+    become relative inside the work tree. Files that a command changed must be writable; their paths start at the root
+    of the repository.
     """
     lines: dict[RunId, tuple[AgentId, ...]] = {}
     used: list[tuple[AgentId, Call]] = []
@@ -63,26 +64,23 @@ def suggest(
 
 
 def find_line(view: LedgerView, run: RunId) -> Iterator[AgentId]:
-    """Yield who works in a run, and then everybody above it."""
+    """Yield the agent of a run, then those of all runs above it."""
     found = view.get_run(run)
-    yield found.agent
-    while found.parent is not None:
-        found = view.get_run(found.parent)
-        yield found.agent
+    return (each.agent for each in (found, *find_ancestors(view, found)))
 
 
 class _Leads(Struct, frozen=True):
-    """Where paths lead, as far as somebody says how to find out."""
+    """Resolves paths, as far as the caller says how."""
 
     resolve: Resolver | None
     repository: Path | None
 
     def named(self, resource: str) -> str:
-        """Return where something leads that a call named."""
+        """Return a resource that a call named, resolved."""
         return self.resolve(resource) if self.resolve and resource.startswith("/") else resource
 
     def changed(self, path: str) -> str:
-        """Return where a file is that was changed, from the root of the repository."""
+        """Return a changed file, resolved from the root of the repository."""
         return path if self.repository is None else self.named(str(self.repository / path))
 
 
@@ -94,7 +92,7 @@ def _observed(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterat
 
 
 def _written(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterator[tuple[RunId, Call]]:
-    """Yield what commands wrote: in an enforced run they may change only what the run may write itself."""
+    """Yield the writes of commands: in an enforced run a command may change only what the run may write."""
     for kind in (Kind.TOOL_COMPLETED, Kind.TOOL_FAILED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind, since=since)):
             call = read_call(view, read_receipt(stored)) if b'"changes"' in stored.payload else None
@@ -103,12 +101,12 @@ def _written(view: LedgerView, since: datetime | None, leads: _Leads) -> Iterato
 
 
 def _is_breach(call: CallRecord) -> bool:
-    # What a held run did beyond its grant is no more a reason to grant it than a call that was refused.
+    # What an enforced run did beyond its grant is no reason to grant it, just like a refused call.
     return call.ending is not None and call.ending.mode is Mode.ENFORCED and OUTSIDE in call.flags
 
 
 def granted_call(view: LedgerView, call: CallRecord, named: Resolver | None = None) -> Call | None:
-    """Return a recorded call as a grant would see it; None if its words are gone, or nothing could grant it."""
+    """Return a recorded call as a grant sees it; None if its contents are gone, or no grant could cover it."""
     names = {name: call.content[name] for name in (SCOPE, TARGET, ARGUMENTS) if name in call.content}
     texts = read_contents(view, names)
     arguments = arguments_in(texts[ARGUMENTS].body if ARGUMENTS in texts else None) or {}

@@ -1,4 +1,4 @@
-"""What changed from one session to the next: decisions, thresholds, open questions and verified outputs. Pure."""
+"""The difference between two sessions: decisions, thresholds, open questions and verified outputs. Pure."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ from batonpass.model.baton.session import REVISIT, SessionState, revisit_mark
 
 
 class Topic(StrEnum):
-    """What a change is about, in the order in which people want to know."""
+    """What a change is about, in order of interest."""
 
     DECISION = "decision"
     THRESHOLD = "threshold"
@@ -19,7 +19,7 @@ class Topic(StrEnum):
 
 
 class SessionTurn(StrEnum):
-    """What became of something."""
+    """How something changed."""
 
     ADDED = "added"
     GONE = "gone"
@@ -28,7 +28,7 @@ class SessionTurn(StrEnum):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """One thing that is not as it was."""
+    """One difference."""
 
     topic: Topic
     turn: SessionTurn
@@ -38,7 +38,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 def compare_states(before: SessionState, after: SessionState) -> tuple[Change, ...]:
-    """Return what is not as it was, by topic."""
+    """Return the differences by topic."""
     old, new = _topics(before), _topics(after)
     reopened = dict(_reopened(before, after))
     changes = [
@@ -58,13 +58,13 @@ def compare_states(before: SessionState, after: SessionState) -> tuple[Change, .
 
 
 def _is_told(change: Change, reopened: Mapping[str, str]) -> bool:
-    """Return whether a question is the other side of a decision that is open again."""
+    """Return whether a question is new only because its decision was reopened."""
     is_new = change.topic is Topic.QUESTION and change.turn is SessionTurn.ADDED
     return is_new and any(change.what.startswith(revisit_mark(what)) for what in reopened)
 
 
 def _reopened(before: SessionState, after: SessionState) -> Iterator[tuple[str, str]]:
-    """Yield the decisions that stood before and are questions now, and why."""
+    """Yield the earlier decisions that are questions now, and why."""
     questions = (value.text for value in _values(after) if isinstance(value, OpenQuestion))
     asked = [text for text in questions if text.startswith(REVISIT)]
     known = {value.text for value in _values(before) if isinstance(value, OpenQuestion)}
@@ -103,7 +103,7 @@ def _values(state: SessionState) -> Iterator[ItemValue]:
 
 
 def _told(value: ItemValue) -> tuple[Topic | None, str, str]:
-    """Return what a value is about, what it is called, and what it says."""
+    """Return the topic, name and text of a value."""
     match value:
         case Decision():
             conditions = f" (if {', '.join(value.conditions)})" if value.conditions else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_values import Blame
+from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file, find_names, read_file
 from batonpass.accounts.blame.file_changes import FilePlace, place_of
 from batonpass.accounts.blame.hunk_blame import BlamedHunk, blame_hunks

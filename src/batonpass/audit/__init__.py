@@ -1,1 +1,1 @@
-"""Asking the ledger: is it whole, who did what, and under whose authority."""
+"""Questions to the ledger: is it whole, who did what, and under whose authority."""

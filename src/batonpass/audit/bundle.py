@@ -1,7 +1,7 @@
-"""A bundle: one tree of runs with all that it takes to verify it, on a machine that has nothing else.
+"""A bundle: one tree of runs with everything needed to verify it on another machine.
 
-JSON lines: a header, then receipts as DSSE envelopes in position order, each followed by its contents. Besides the tree
-it holds the streams of the relays, whose receipts say which keys were enrolled. docs/spec/bundle.md is the format.
+The format is JSON lines: a header, then receipts as DSSE envelopes in position order, each followed by its contents. It
+also has the streams of the relays, whose receipts enrol the keys. docs/spec/bundle.md describes it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ from batonpass.wire.codec import decode_envelope, decode_receipt, encode_envelop
 from batonpass.wire.versions import BUNDLE_TYPE
 
 _IMPORT_BATCH: Final = 500
-# Only words are long, and those stand in lines of their own: whoever sends a bundle must not choose how much we parse.
+# Only contents are long, and they have lines of their own. The sender of a bundle must not choose how much we parse.
 _LONGEST_RECEIPT: Final = 64 * 1024 * 1024
 _CONTENT: Final = '{"body"'
 
@@ -55,7 +55,7 @@ _CONTENTS: Final = msgspec.json.Decoder(_Content)
 
 
 class Bundle(Struct):
-    """A bundle that was read, and not yet believed."""
+    """A bundle as it was read; nothing in it is verified yet."""
 
     info: LedgerInfo
     run: RunId
@@ -68,7 +68,7 @@ class Bundle(Struct):
         return (StoredReceipt.of(signed, position) for position, signed in self.receipts)
 
     def find_contents(self, ids: Sequence[ContentId]) -> Iterator[StoredContent]:
-        """Yield those of these contents that are in the bundle."""
+        """Yield those of the given contents that the bundle has."""
         return (self.contents[content] for content in ids if content in self.contents)
 
 
@@ -78,13 +78,7 @@ def export_bundle(store: LedgerStore, run: RunId, *, with_content: bool = True) 
         info = view.info()
         root = view.get_run(run).root
         yield _line(
-            {
-                "bundle": BUNDLE_TYPE,
-                "ledger": info.id,
-                "root_key": info.root_key,
-                "run": root,
-                "contents": with_content,
-            },
+            {"bundle": BUNDLE_TYPE, "ledger": info.id, "root_key": info.root_key, "run": root, "contents": with_content}
         )
         for stored in _select(view, root):
             receipt = decode_receipt(stored.payload)
@@ -97,7 +91,7 @@ def export_bundle(store: LedgerStore, run: RunId, *, with_content: bool = True) 
                                 "content": content.id,
                                 "salt": write_base64(content.salt),
                                 "body": write_base64(content.body),
-                            },
+                            }
                         )
 
 
@@ -114,7 +108,7 @@ def _select(view: LedgerView, root: RunId) -> Iterator[StoredReceipt]:
 
 
 def read_bundle(lines: Iterable[str]) -> Bundle:
-    """Return what a bundle says. Raises `VerificationError` naming the line that cannot be read."""
+    """Return a bundle. Raises `VerificationError` with the line that cannot be read."""
     numbered = enumerate(lines, 1)
     bundle: Bundle | None = None
     owner: SignedReceipt | None = None
@@ -136,21 +130,18 @@ def read_bundle(lines: Iterable[str]) -> Bundle:
 
 
 def verify_bundle(
-    lines: Iterable[str],
-    *,
-    root_key: PublicKey | KeyId | None = None,
-    progress: Progress | None = None,
+    lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None, progress: Progress | None = None
 ) -> Evidence:
-    """Verify a bundle by itself. `root_key` pins the key that all trust hangs from."""
+    """Verify a bundle by itself. `root_key` pins the key at the root of all trust."""
     return _verify(read_bundle(lines), root_key, progress)
 
 
 def import_bundle(store: LedgerStore, lines: Iterable[str], *, root_key: PublicKey | KeyId | None = None) -> Evidence:
-    """Verify a bundle and keep it in an empty store. Raises `LedgerExistsError` if the store holds a ledger already."""
+    """Verify a bundle and import it into an empty store. Raises `LedgerExistsError` if the store has a ledger."""
     bundle = read_bundle(lines)
     evidence = _verify(bundle, root_key, None)
     if not bundle.with_content:
-        raise InvalidValueError("bundle", "holds digests only; it can be verified, and not be imported")
+        raise InvalidValueError("bundle", "holds digests only; it can be verified, but not imported")
     if store.founded():
         raise LedgerExistsError(store.url)
     entries = [_entry(bundle, signed) for _, signed in bundle.receipts]
@@ -207,7 +198,7 @@ def _read_receipt(bundle: Bundle, line: str) -> SignedReceipt:
 def _read_content(bundle: Bundle, owner: SignedReceipt | None, line: str) -> None:
     read = _CONTENTS.decode(line)
     if owner is None:
-        raise InvalidValueError("content", "stands before any receipt")
+        raise InvalidValueError("content", "comes before any receipt")
     content = ContentId(read.content)
     if content in bundle.contents or all(content != ref.id for ref in owner.receipt.content.values()):
         raise InvalidValueError("content", f"{content} is not a content of the receipt before it")
@@ -227,5 +218,5 @@ def _require_short(line: str) -> str:
 
 
 def _line(value: dict[str, object]) -> str:
-    # The first key tells the lines apart, and canonical order puts it first: bundle, dsse, body.
+    # The first key tells lines apart; canonical order makes it bundle, dsse or body.
     return encode_typed(value).decode()

@@ -1,12 +1,11 @@
-"""Whether what binds everybody has arrived, and what was left behind: hop by hop, from receipts alone.
+"""Carriage: whether binding items arrived at every hop, and which other items were left behind, from receipts alone.
 
-Intent, constraints and exclusions bind everybody further down: one that is not there was lost. Decisions, files and
-whatever else a sender knows it may leave behind; then who did so is told, and what.
+Intent, constraints and exclusions bind every run below: if one of them is missing, it was lost. Senders may leave out
+decisions, files and other items; then this tells who left out which.
 
-A receipt names an item by its id and by the digest of its words. So whoever follows the offers from the root down sees
-what each sender had, what it handed on, what it added, and what somebody entitled to it took away. What each sender had
-is what the baton that it accepted held, and what its own stream recorded before the offer: streams have no common order
-before they are sequenced, and need none for this.
+A receipt names an item by id and digest. So following the offers down from the root shows what each sender had, handed
+on, added, or was released from. A sender has the items of the baton it accepted, and those its own stream recorded
+before the offer. Streams have no common order until they are sequenced, and none is needed here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +38,7 @@ _NOTES: Final = (Kind.RUN_RECORDED, Kind.RUN_RELAXED)
 
 
 class CarriageFault(StrEnum):
-    """What can be wrong with how items were carried."""
+    """The ways in which carriage can go wrong."""
 
     LOST = "lost"
     CHANGED = "changed"
@@ -50,25 +49,25 @@ class CarriageFault(StrEnum):
 
 
 class CarriedWords(StrEnum):
-    """What became of the words of an item."""
+    """Whether the text of an item is still there, unchanged."""
 
-    KEPT = "kept"  # they are there, and are what was committed to
+    KEPT = "kept"  # there, with the digest that was signed
     ERASED = "erased"
-    ABSENT = "absent"  # a bundle without words; else `verify` will say that they are missing
+    ABSENT = "absent"  # not in a bundle without contents; else verification reports it as missing
     ALTERED = "altered"
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """Where an item was recorded first."""
+    """The first record of an item."""
 
     receipt: ReceiptId
     run: RunId
     by: PrincipalId
-    at_hop: int | None  # the hop whose sender recorded it; None for what was said elsewhere in the tree
+    at_hop: int | None  # the hop whose sender recorded it; None if it was recorded elsewhere in the tree
 
 
 class Passenger(Struct, frozen=True, kw_only=True):
-    """An item that was on the way: where it came from, whether it arrived, and its words."""
+    """One item on the way down: its origin, whether it arrived, and its text."""
 
     ref: Carried
     origin: Origin | None  # None if nobody recorded it
@@ -78,7 +77,7 @@ class Passenger(Struct, frozen=True, kw_only=True):
 
 
 class Relaxed(Struct, frozen=True, kw_only=True):
-    """A constraint or an exclusion that stopped binding from some hop on."""
+    """A constraint or exclusion that no longer binds from some hop on."""
 
     ref: Carried
     receipt: ReceiptId
@@ -86,7 +85,7 @@ class Relaxed(Struct, frozen=True, kw_only=True):
 
 
 class CarriageFinding(Struct, frozen=True, kw_only=True):
-    """Something that is wrong, and where."""
+    """One fault, and where it is."""
 
     fault: CarriageFault
     hop: int
@@ -103,42 +102,42 @@ class CarriageHop(Struct, frozen=True, kw_only=True):
     run: RunId
     to: AgentId
     receipt: ReceiptId  # of the offer
-    carried: tuple[Carried, ...]  # what is inherited by everybody further down
-    same: int  # so many of them have the id and the digest that they had one hop before
-    added: tuple[Carried, ...]  # the others: recorded by the sender, said with the offer, or said elsewhere since
+    carried: tuple[Carried, ...]  # items that bind everybody further down
+    same: int  # how many of them have the same id and digest as one hop before
+    added: tuple[Carried, ...]  # the others: recorded by the sender, added with the offer, or said elsewhere since
     relaxed: tuple[Relaxed, ...]
     accepted: ReceiptId | None
-    attempt: int | None  # which of its attempts leads on; at the last hop, the latest
-    countersigned: bool  # that attempt signed for exactly this baton
-    left: tuple[Carried, ...] = ()  # what its sender knew, does not bind anybody, and was not handed on
-    abridged: bool = False  # they were left because there were too many, and not because somebody chose
+    attempt: int | None  # the attempt that leads further down; at the last hop, the latest
+    countersigned: bool  # that attempt signed for this very baton
+    left: tuple[Carried, ...] = ()  # non-binding items that the sender had and did not hand on
+    abridged: bool = False  # left out because there were too many, not by choice
 
 
 class Carriage(Struct, frozen=True, kw_only=True):
-    """How intent, constraints and exclusions travelled from a root to one handoff."""
+    """The way of intent, constraints and exclusions from a root to one handoff."""
 
     handoff: HandoffId
     root: RunId
     principal: PrincipalId
     hops: tuple[CarriageHop, ...]
-    items: tuple[Passenger, ...]  # all that ever were on the way, in the order in which they came
-    later: tuple[Passenger, ...]  # what humans said in this tree and this handoff does not know of
+    items: tuple[Passenger, ...]  # all items on the way, in order of appearance
+    later: tuple[Passenger, ...]  # statements of humans in this tree that this handoff does not have
     findings: tuple[CarriageFinding, ...]
-    left: tuple[Passenger, ...] = ()  # what was left behind at some hop, in the order of the hops
+    left: tuple[Passenger, ...] = ()  # left behind at some hop, in the order of the hops
 
     @property
     def binds(self) -> bool:
-        """Return whether everything arrived that had to, byte for byte: what binds everybody."""
+        """Return whether every binding item arrived unchanged."""
         return not self.findings
 
     @property
     def whole(self) -> bool:
-        """Return whether everything arrived that anybody on the way knew: nothing was lost, and nothing left behind."""
+        """Return whether every known item arrived: none was lost, and none was left behind."""
         return self.binds and not self.left
 
     @property
     def arrived(self) -> tuple[Passenger, ...]:
-        """Return what the handoff carries."""
+        """Return the items that the handoff carries."""
         return tuple(item for item in self.items if item.arrived)
 
 
@@ -146,24 +145,28 @@ class _Offer(Struct, frozen=True, kw_only=True):
     receipt: Receipt
     body: HandoffInitiated
     digest: Digest
-    opening: Receipt  # the first receipt of the run that offers
-    notes: tuple[Receipt, ...]  # what that run recorded and was released from, before the offer
+    opening: Receipt  # the first receipt of the offering run
+    notes: tuple[Receipt, ...]  # items it recorded, and releases, before the offer
 
 
 class _Way(Struct):
-    """What is known on the way down."""
+    """The state while following the offers down."""
 
     root: RunId
     principal: PrincipalId
     bound: dict[ContentId, Carried] = field(default_factory=dict)
-    given: dict[ContentId, Carried] = field(default_factory=dict)  # what the sender was handed and binds nobody
+    given: dict[ContentId, Carried] = field(default_factory=dict)  # non-binding items that the sender had received
     left: dict[ContentId, Carried] = field(default_factory=dict)
     seen: dict[ContentId, Carried] = field(default_factory=dict)
     origins: dict[ContentId, Origin] = field(default_factory=dict)
     findings: list[CarriageFinding] = field(default_factory=list)
 
+    def note(self, fault: CarriageFault, hop: int, ref: Carried | None, receipt: ReceiptId) -> None:
+        """Note that something is wrong."""
+        self.findings.append(CarriageFinding(fault=fault, hop=hop, ref=ref, receipt=receipt))
+
     def meet(self, ref: Carried, origin: Origin | None) -> None:
-        """Remember an item, and where it came from if that is new."""
+        """Remember an item, and its origin if that is new."""
         self.seen.setdefault(ref.item, ref)
         if origin is not None:
             self.origins.setdefault(ref.item, origin)
@@ -188,9 +191,7 @@ def prove_carriage(view: LedgerView, handoff: Handoff) -> Carriage:
     for item in items:
         if item.words is CarriedWords.ALTERED and item.origin is not None:
             place = item.origin.at_hop or len(hops)
-            way.findings.append(
-                CarriageFinding(fault=CarriageFault.ALTERED, hop=place, ref=item.ref, receipt=item.origin.receipt)
-            )
+            way.note(CarriageFault.ALTERED, place, item.ref, item.origin.receipt)
     return Carriage(
         handoff=handoff.id,
         root=way.root,
@@ -204,16 +205,16 @@ def prove_carriage(view: LedgerView, handoff: Handoff) -> Carriage:
 
 
 def _offers(view: LedgerView, handoff: Handoff) -> Iterator[_Offer]:
-    """Yield the offer of a handoff, the offer that its sender accepted, and so on up to the root's."""
+    """Yield the offer of a handoff, the offer that its sender accepted, and so on up to the root."""
     seen: set[StreamId] = set()
-    # A derived row says only where to look; what stands there has to be what is looked for.
+    # A derived row only says where to look; the receipt there must be the expected one.
     stream, seq, wanted = StreamId(handoff.parent), handoff.seq, handoff.id
     while True:
         stored = view.get_receipt_at(stream, seq)
         receipt = read_receipt(stored)
         body = receipt.body
         if not isinstance(body, HandoffInitiated) or body.handoff != wanted:
-            raise EditedError(f"here should stand the offer of {wanted}", stream=stream, seq=seq, field="handoff")
+            raise EditedError(f"the offer of {wanted} should be here", stream=stream, seq=seq, field="handoff")
         if stream in seen:
             raise EditedError("the run is its own ancestor", stream=stream, field="parent")
         seen.add(stream)
@@ -235,7 +236,7 @@ def _offers(view: LedgerView, handoff: Handoff) -> Iterator[_Offer]:
 
 
 def _acceptance(view: LedgerView, handoff: Handoff, offers: list[_Offer], number: int) -> Receipt | None:
-    """Return the receipt with which the attempt began that leads on from a hop; None if nobody took the last one."""
+    """Return the receipt that began the attempt leading on from a hop; None if nobody accepted the last offer."""
     if number < len(offers):
         return offers[number].opening
     return None if handoff.run is None else read_receipt(view.get_receipt_at(StreamId(handoff.run), 1))
@@ -244,12 +245,12 @@ def _acceptance(view: LedgerView, handoff: Handoff, offers: list[_Offer], number
 def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Receipt | None) -> CarriageHop:
     above = set(way.bound)
     relaxed = tuple(_take_notes(way, number, offer))
-    before = above if number > 1 else set(way.bound)  # what the root itself recorded is where everything begins
+    before = above if number > 1 else set(way.bound)  # for the root, what it recorded itself is the starting point
     carried = {ref.item: ref for ref in offer.body.carries}
     for bound in way.bound.values():
         if carried.get(bound.item) != bound:
             fault = CarriageFault.CHANGED if bound.item in carried else CarriageFault.LOST
-            way.findings.append(CarriageFinding(fault=fault, hop=number, ref=bound, receipt=offer.receipt.id))
+            way.note(fault, number, bound, offer.receipt.id)
     same = sum(carried.get(item) == bound for item, bound in way.bound.items() if item in before)
     inherited = {item: ref for item, ref in carried.items() if ref.part in INHERITED}
     for ref in inherited.values():
@@ -259,9 +260,7 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
     left = _leave(way, number, offer, carried)
     countersigned = acceptance is not None and _is_countersigned(view, offer, acceptance)
     if acceptance is not None and _baton(acceptance) is not None and not countersigned:
-        way.findings.append(
-            CarriageFinding(fault=CarriageFault.OTHER_BATON, hop=number, ref=None, receipt=acceptance.id)
-        )
+        way.note(CarriageFault.OTHER_BATON, number, None, acceptance.id)
     return CarriageHop(
         number=number,
         handoff=offer.body.handoff,
@@ -284,7 +283,7 @@ def _hop(view: LedgerView, way: _Way, number: int, offer: _Offer, acceptance: Re
 
 
 def _leave(way: _Way, number: int, offer: _Offer, carried: Mapping[ContentId, Carried]) -> tuple[Carried, ...]:
-    """Return what a sender knew before it offered, binds nobody, and is not in the offer."""
+    """Return the non-binding items that a sender had and did not offer."""
     known = dict(way.given)
     for note in offer.notes:
         if isinstance(note.body, RunRecorded):
@@ -299,7 +298,7 @@ def _leave(way: _Way, number: int, offer: _Offer, carried: Mapping[ContentId, Ca
 
 
 def _take_notes(way: _Way, number: int, offer: _Offer) -> Iterator[Relaxed]:
-    """Add what a run recorded before it offered, and yield what it was released from."""
+    """Add what a run recorded before its offer, and yield what it was released from."""
     opening = offer.opening
     if isinstance(opening.body, RunStarted) and (intent := opening.content.get(Part.INTENT)) is not None:
         ref = Carried(item=intent.id, digest=intent.digest, part=Part.INTENT)
@@ -316,28 +315,24 @@ def _take_notes(way: _Way, number: int, offer: _Offer) -> Iterator[Relaxed]:
                 ref = way.bound.pop(body.item)
                 author = way.origins.get(ref.item)
                 if ref.part is Part.INTENT or body.by not in {way.principal, None if author is None else author.by}:
-                    way.findings.append(
-                        CarriageFinding(fault=CarriageFault.NOT_ENTITLED, hop=number, ref=ref, receipt=note.id)
-                    )
+                    way.note(CarriageFault.NOT_ENTITLED, number, ref, note.id)
                 yield Relaxed(ref=ref, receipt=note.id, by=body.by)
 
 
 def _take_new(view: LedgerView, way: _Way, number: int, offer: _Offer, ref: Carried) -> None:
-    """Find out where something came from that the sender had from nobody above it."""
+    """Find the origin of an item that the sender received from nobody above."""
     own = {content.id: content.digest for content in offer.receipt.content.values()}
     if own.get(ref.item) == ref.digest:
-        origin: Origin | None = _origin(offer.receipt, _author(_agent(offer.opening)), number)
+        origin: Origin | None = _origin(offer.receipt, PrincipalId(f"agent:{_agent(offer.opening)}"), number)
     else:
         origin = _find_origin(view, way.root, ref)
     way.meet(ref, origin)
     if origin is None:
-        way.findings.append(
-            CarriageFinding(fault=CarriageFault.UNRECORDED, hop=number, ref=ref, receipt=offer.receipt.id)
-        )
+        way.note(CarriageFault.UNRECORDED, number, ref, offer.receipt.id)
 
 
 def _find_origin(view: LedgerView, root: RunId, ref: Carried) -> Origin | None:
-    """Return where something was recorded elsewhere in the tree: every offer carries all that humans said so far."""
+    """Return the origin of an item elsewhere in the tree: every offer carries all statements of humans so far."""
     stored = next(iter(view.find_contents([ref.item])), None)
     if stored is None or stored.receipt is None:
         return None
@@ -351,11 +346,7 @@ def _find_origin(view: LedgerView, root: RunId, ref: Carried) -> Origin | None:
 
 
 def _passengers(
-    view: LedgerView,
-    way: _Way,
-    refs: Mapping[ContentId, Carried],
-    *,
-    arrived: set[ContentId],
+    view: LedgerView, way: _Way, refs: Mapping[ContentId, Carried], *, arrived: set[ContentId]
 ) -> Iterator[Passenger]:
     stored = {content.id: content for content in view.find_contents(list(refs))}
     for ref in refs.values():
@@ -378,7 +369,7 @@ def _passengers(
 
 
 def _later(view: LedgerView, way: _Way) -> Iterator[Passenger]:
-    """Yield what humans said in the tree and nobody on the way knew when it handed off."""
+    """Yield the statements of humans in this tree that nobody on the way knew."""
     said = [
         Carried(item=stated.item, digest=stated.digest, part=Part.INTENT) for stated in view.find_statements(way.root)
     ]
@@ -393,7 +384,7 @@ def _is_countersigned(view: LedgerView, offer: _Offer, acceptance: Receipt) -> b
     baton = _baton(acceptance)
     if baton is None or baton == offer.digest:
         return baton is not None
-    # An answer is the next revision of a baton, and carries the same items.
+    # An answer makes the next revision of a baton, with the same items.
     answers = view.find_receipts(ReceiptQuery(stream=StreamId(offer.body.handoff), kind=Kind.HANDOFF_ANSWERED))
     return any(baton == digest(answer.payload) for answer in answers)
 
@@ -406,10 +397,6 @@ def _agent(opening: Receipt) -> AgentId:
     if isinstance(opening.body, RunStarted | HandoffAccepted):
         return opening.body.agent
     raise EditedError("the run begins with neither a start nor an acceptance", stream=opening.stream, seq=1)
-
-
-def _author(agent: AgentId) -> PrincipalId:
-    return PrincipalId(f"agent:{agent}")
 
 
 def _origin(receipt: Receipt, by: PrincipalId, hop: int | None) -> Origin:

@@ -1,4 +1,4 @@
-"""Receipts as they come: what was recorded since somebody last looked."""
+"""New receipts since the last look, from whichever process."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,9 +10,9 @@ from batonpass.store.port import LedgerStore, LedgerView, ReceiptQuery
 
 
 class Feed:
-    """Yields each receipt once, whichever process recorded it: by position, from where it stood last.
+    """Yields each receipt once, whichever process recorded it: by position, from where it stopped last.
 
-    A store that tells nobody of what is new is asked again; what it tells is only a hint that asking is worth it.
+    A store without notifications is polled. A notification is only a hint that there is something to read.
     """
 
     def __init__(self, store: LedgerStore, *, root: RunId | None = None) -> None:
@@ -22,22 +22,22 @@ class Feed:
         self._unsequenced: set[ReceiptId] = set()
 
     def sequence(self) -> None:
-        """Let what others recorded have its position. Who may only read does without."""
+        """Give positions to what others recorded. Without write access, nothing happens."""
         with suppress(StoreReadOnlyError, StoreRefusedError):
             self._store.sequence()
 
     def skip(self, view: LedgerView) -> None:
-        """Leave out whatever is there already."""
+        """Skip everything recorded so far."""
         self._position = view.last_position()
         for stored in view.find_receipts(ReceiptQuery(root=self._root, unsequenced=True)):
             self._unsequenced.add(stored.id)
 
     def read(self, view: LedgerView) -> Iterator[StoredReceipt]:
-        """Yield what was recorded since the last time, in the order in which it was."""
+        """Yield what was recorded since the last time, in order."""
         last = view.last_position()
         for stored in view.find_receipts(ReceiptQuery(root=self._root, first=self._position + 1, last=last)):
             if stored.id in self._unsequenced:
-                self._unsequenced.discard(stored.id)  # it was told before it had a position
+                self._unsequenced.discard(stored.id)  # yielded earlier, before it had a position
             else:
                 yield stored
         self._position = last

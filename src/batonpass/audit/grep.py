@@ -1,4 +1,4 @@
-"""Searching receipts: the fields that were signed, and the words that they commit to."""
+"""Search in receipts: their signed fields, and the contents they name."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 
-# Random characters spell short words by accident: in an id or a digest, a match must be this long and touch an edge.
+# Ids and digests contain short words by chance: a match in them must be this long and touch an end.
 _LEAST_OF_ID: Final = 4
 _AROUND: Final = 60
 _STREAMS_KEPT: Final = 10_000
@@ -42,12 +42,12 @@ _OPAQUE: Final = frozenset(
         "run_key",
         "session",
         "stream",
-    },
+    }
 )
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """One place where a pattern was found."""
+    """One match."""
 
     receipt: ReceiptId
     stream: StreamId
@@ -55,7 +55,7 @@ class Match(Struct, frozen=True, kw_only=True):
     kind: str
     at: datetime
     agent: str
-    field: str  # of the signed bytes, or `content.` and a name
+    field: str  # a field of the signed bytes, or `content.` and a name
     line: int | None  # in a content; None in a signed field
     before: str
     found: str
@@ -63,7 +63,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class SearchPattern:
-    """A regular expression that takes linear time, whatever the pattern and the text. Raises `InvalidValueError`."""
+    """A regular expression with linear running time, whatever the pattern and text. Raises `InvalidValueError`."""
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
         options = re2.Options()
@@ -77,13 +77,13 @@ class SearchPattern:
             raise InvalidValueError("pattern", f"is not a regular expression of RE2: {problem}") from None
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Return where the first match begins and ends."""
+        """Return the start and end of the first match."""
         found = self._compiled.search(text)
         return None if found is None else (found.start(), found.end())
 
 
 def find_matches(view: LedgerView, pattern: SearchPattern, query: ReceiptQuery) -> Iterator[Match]:
-    """Yield every match in the receipts of a query, in their order; nothing is held in memory that was yielded."""
+    """Yield every match in the receipts of a query, in order, one at a time."""
 
     @lru_cache(_STREAMS_KEPT)
     def agent_of(stream: StreamId) -> str:
@@ -108,10 +108,7 @@ def find_matches(view: LedgerView, pattern: SearchPattern, query: ReceiptQuery) 
 
 
 def _places(
-    view: LedgerView,
-    pattern: SearchPattern,
-    stored: StoredReceipt,
-    receipt: Receipt,
+    view: LedgerView, pattern: SearchPattern, stored: StoredReceipt, receipt: Receipt
 ) -> Iterator[tuple[str, int | None, str, tuple[int, int]]]:
     for field, value in _signed_fields(stored.payload):
         if (span := pattern.find(value)) is not None and _counts(field, value, span):
@@ -134,13 +131,13 @@ def _counts(field: str, value: str, span: tuple[int, int]) -> bool:
 
 
 def _signed_fields(payload: bytes) -> Iterator[tuple[str, str]]:
-    """Yield every signed value that says something, with its place; also those that this version does not know."""
+    """Yield every signed value with its place, including those that this version does not know."""
     statement: Mapping[str, Any] = msgspec.json.decode(payload)
     for subject in statement["subject"]:
         yield "stream", subject["name"]
         yield "previous", subject["digest"]["sha256"]
     for name, value in statement["predicate"].items():
-        # What a receipt says about its contents is their digest; the contents themselves are searched as text.
+        # For contents, a receipt has only digests; the contents themselves are searched as text.
         if name != "content":
             yield from _leaves(name, value)
 

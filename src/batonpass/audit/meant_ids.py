@@ -1,8 +1,8 @@
-"""What people mean by an id: one rule for every command and every call that takes one.
+"""The meaning of an id that a person typed; the same rule for every command.
 
-In this order: `last`; a whole id; an exact name, of an agent, a series, a session or a tool; the last characters of an
-id, because those are random. Exactly one thing must answer. If several do, the error lists them with enough to choose
-by, and nothing is guessed.
+In this order: `last`; a full id; an exact name of an agent, series, session or tool; the last characters of an id,
+since those are random. Exactly one thing must match. If several do, the error lists them with enough detail to choose;
+nothing is guessed.
 """
 
 import re
@@ -36,17 +36,17 @@ from batonpass.model.base.ids import (
     time_of,
 )
 from batonpass.model.baton.session import session_of
-from batonpass.model.bodies.body import ToolCached
+from batonpass.model.bodies.body import ToolCached, ToolHeld
 from batonpass.model.ledger.key import Key, KeyStatus
 from batonpass.model.ledger.receipt import StoredReceipt
-from batonpass.model.ledger.run import Handoff, Run, RunState
+from batonpass.model.ledger.run import Handoff, HeldCall, Run, RunState
 from batonpass.records.call import Asked
 from batonpass.records.lineage import Tasks, read_task
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
-# Short endings are accidents: in a ledger of a thousand receipts, one of thirty mistyped endings of three characters
-# finds something, and one of a thousand with four. Four are what our own lists print.
+# With three characters, one of thirty mistyped endings finds something in a ledger of a thousand receipts; with four,
+# one of a thousand does. Our own lists print four.
 SHORTEST: Final = 4
 
 _SHOWN: Final = 5
@@ -57,14 +57,14 @@ Thing = TypeVar("Thing")
 
 
 class Meant(Struct, frozen=True, kw_only=True):
-    """The one thing that answers to what somebody typed."""
+    """The one thing that was meant."""
 
     id: RunId | HandoffId | ReceiptId | CallId | SessionId | ContentId
-    receipt: ReceiptId | None = None  # of a call: that of its request, of its denial, or of its hold
+    receipt: ReceiptId | None = None  # for a call: the receipt of its request, denial or hold
 
     @property
     def kind(self) -> str:
-        """Return which kind of thing it is."""
+        """Return its kind."""
         return self.id.partition("_")[0]
 
 
@@ -76,16 +76,16 @@ def choose(
     ended: Callable[[str], Iterable[Thing]],
     lines: Callable[[Sequence[Thing]], Iterable[str]],
 ) -> Thing:
-    """Return the one thing that is meant: one that is called exactly so, else one whose id ends like this.
+    """Return the one thing that is meant: by exact name, else by the end of its id.
 
-    A name goes first, because a name cannot be made longer, and an ending can. Raises `NotFoundError`, `ShortIdError`
-    for what is no name and too short for an ending, and `AmbiguousIdError`.
+    Names come first, because an ending can be made longer and a name cannot. Raises `NotFoundError`,
+    `AmbiguousIdError`, and `ShortIdError` if it is no name and too short for an ending.
     """
     wanted = _plain(given)
     found = _some(named, wanted)
     if not found and 0 < len(wanted) < SHORTEST:
         raise ShortIdError(what, given, SHORTEST)
-    # Ids are lower case. A capital letter is a name's, and a name is somebody else's if one letter of it differs.
+    # Ids are lower case, so a capital letter can only belong to a name, and names must match exactly.
     if not found and len(wanted) <= _LONGEST_ID and wanted.isascii() and wanted == wanted.lower():
         found = _some(ended, wanted)
     if not found:
@@ -97,10 +97,10 @@ def choose(
 
 
 def get_meant(view: LedgerView, given: str, kinds: Sequence[str], what: str | None = None) -> Meant:
-    """Return what is meant, among things of these kinds; `last` is the last of the first kind that there is.
+    """Return the thing that is meant, among these kinds; `last` is the latest of the first kind that exists.
 
-    An agent's name means its run, or what was handed to it; a series' or a session's name the session; and, where only
-    receipts can be meant, an agent's name means those of its runs. Raises as `choose` does.
+    An agent's name means its run or its handoff. The name of a series or session means the session. Where only receipts
+    count, an agent's name means the receipts of its runs. Raises as `choose` does.
     """
     if (whole := _whole(view, _plain(given), kinds)) is not None:
         return whole
@@ -119,14 +119,14 @@ def get_run(view: LedgerView, given: str) -> Run:
 
 
 def get_open_root(view: LedgerView) -> Run:
-    """Return the last root run that is still open. Raises `NotFoundError`."""
+    """Return the latest open root run. Raises `NotFoundError`."""
     for run in view.find_runs(roots=True, states=[RunState.OPEN], limit=1):
         return run
     raise NotFoundError("open root run", LAST)
 
 
 def get_handoff(view: LedgerView, given: str) -> Handoff:
-    """Return the handoff that is meant; a name is that of the agent it went to. Raises as `choose` does."""
+    """Return the handoff that is meant; a name is that of its receiver. Raises as `choose` does."""
     return view.get_handoff(HandoffId(get_meant(view, given, (HANDOFF,)).id))
 
 
@@ -136,14 +136,14 @@ def get_receipt(view: LedgerView, given: str) -> StoredReceipt:
 
 
 def get_session(view: LedgerView, given: str) -> SessionId:
-    """Return the session that is meant: by its id, its name, a root of it, or its series. Raises as `choose` does."""
+    """Return the session that is meant: by its id or name, a root, or its series. Raises as `choose` does."""
     return SessionId(get_meant(view, given, (SESSION,)).id)
 
 
 def find_erasable(view: LedgerView, given: str) -> tuple[str, tuple[ContentId, ...]]:
-    """Return what is meant, a content, a receipt or a run, and the contents that belong to it.
+    """Return the content, receipt or run that is meant, and its contents.
 
-    A run's task is not among them: it stands in the stream of the run that offered it. Raises as `choose` does.
+    The task of a run is not included: it is in the stream of the run that offered it. Raises as `choose` does.
     """
     meant = get_meant(view, given, (RUN, RECEIPT, CONTENT), "content, receipt or run")
     return meant.id, tuple(_contents_of(view, meant))
@@ -152,7 +152,7 @@ def find_erasable(view: LedgerView, given: str) -> tuple[str, tuple[ContentId, .
 def get_key(keys: Iterable[Key], given: str) -> Key:
     """Return the key whose id begins or ends like this, or whose relay's id ends like this.
 
-    A relay that rotated has several keys; then its active one is meant. Raises as `choose` does.
+    If a relay rotated its keys, its active one is meant. Raises as `choose` does.
     """
     known = list(keys)
 
@@ -170,7 +170,7 @@ def get_key(keys: Iterable[Key], given: str) -> Key:
 
 
 def find_named(view: LedgerView, name: str, kinds: Sequence[str]) -> Iterator[Meant]:
-    """Yield what is called exactly so, among things of these kinds; `last` is the last of the first kind."""
+    """Yield the things of these kinds with exactly this name; `last` is the latest of the first kind."""
     if name == LAST:
         yield from islice((meant for kind in kinds for meant in _last(view, kind)), 1)
         return
@@ -179,7 +179,7 @@ def find_named(view: LedgerView, name: str, kinds: Sequence[str]) -> Iterator[Me
     if RUN in kinds or HANDOFF in kinds:
         yield from _work_of(view, AgentId(name), kinds)
     elif SESSION in kinds:
-        # Whoever names a session gives it always the same id; a series is named in the rows.
+        # A session's id follows from its name; the name of a series is in the rows.
         series = [session_of(run) for run in view.find_runs(series=name, limit=1)]
         called = [*view.find_ids(SESSION, session_named(name))]
         yield from (Meant(id=session) for session in dict.fromkeys((*series, *map(SessionId, called))))
@@ -188,7 +188,7 @@ def find_named(view: LedgerView, name: str, kinds: Sequence[str]) -> Iterator[Me
 
 
 def _receipts_of(view: LedgerView, agent: AgentId) -> Iterator[StoredReceipt]:
-    """Yield the latest receipts of an agent's latest runs, the last first: as many as it takes to be ambiguous."""
+    """Yield the latest receipts of an agent's latest runs, just enough to notice an ambiguity."""
     for run in view.find_runs(agent=agent, limit=_SHOWN + 1):
         yield from reversed(deque(view.find_receipts(ReceiptQuery(stream=StreamId(run.id))), _SHOWN + 1))
 
@@ -199,13 +199,13 @@ def find_ended(view: LedgerView, end: str, kinds: Collection[str]) -> Iterator[M
         if kind in kinds:
             yield from (Meant(id=made(found)) for found in view.find_ids(kind, end))
     if CALL in kinds:
-        yield from _find_calls(view, end)
+        yield from (meant for meant in _calls_in(view.find_call_receipts(end)) if meant.id.endswith(end))
     if SESSION in kinds:
         yield from (Meant(id=session) for session in dict.fromkeys(_find_sessions(view, end)))
 
 
 def describe(view: LedgerView, found: Sequence[Meant]) -> Iterator[str]:
-    """Yield for each thing enough to choose by: its ending, its kind, whose it is, when it began, and on what task."""
+    """Yield a line to choose by for each: end of its id, kind, owner, start and task."""
     tasks = Tasks(view)
     length = telling_length([meant.id.rpartition("_")[2] for meant in found])
     for meant in found:
@@ -214,12 +214,12 @@ def describe(view: LedgerView, found: Sequence[Meant]) -> Iterator[str]:
 
 
 def _plain(given: str) -> str:
-    """Return what was typed without what our own output puts around it."""
+    """Return what was typed, without decoration that our own output adds."""
     return given.strip().removeprefix("…")
 
 
 def _some(find: Callable[[str], Iterable[Thing]], wanted: str) -> list[Thing]:
-    # Nothing is called like what cannot be printed, and some databases refuse to look for it.
+    # No name has unprintable characters, and some databases refuse to search for them.
     return list(islice(find(wanted), _SHOWN + 1)) if wanted and wanted.isprintable() else []
 
 
@@ -229,7 +229,7 @@ def _either(kinds: Sequence[str]) -> str:
 
 
 def _whole(view: LedgerView, wanted: str, kinds: Collection[str]) -> Meant | None:
-    """Return what has exactly this id, whoever else may be called so."""
+    """Return the thing with exactly this id, even if something else has it as its name."""
     kind = wanted.partition("_")[0]
     if kind not in kinds or not re.fullmatch(pattern_of(kind), wanted):
         return None
@@ -252,7 +252,7 @@ def _last(view: LedgerView, kind: str) -> Iterator[Meant]:
 
 
 def _work_of(view: LedgerView, agent: AgentId, kinds: Collection[str]) -> Iterator[Meant]:
-    """Yield what an agent worked on, each once: its run, or the handoff of which it made several attempts."""
+    """Yield each piece of an agent's work once: its run, or the handoff if it made several attempts."""
     if HANDOFF not in kinds:
         yield from (Meant(id=run.id) for run in view.find_runs(agent=agent, limit=_SHOWN + 1))
         return
@@ -269,10 +269,6 @@ def _work_of(view: LedgerView, agent: AgentId, kinds: Collection[str]) -> Iterat
         yield Meant(id=runs[0] if len(runs) == 1 else one)
 
 
-def _find_calls(view: LedgerView, end: str) -> Iterator[Meant]:
-    yield from (meant for meant in _calls_in(view.find_call_receipts(end)) if meant.id.endswith(end))
-
-
 def _calls_in(receipts: Iterable[StoredReceipt]) -> Iterator[Meant]:
     for stored in receipts:
         body = read_receipt(stored).body
@@ -282,7 +278,7 @@ def _calls_in(receipts: Iterable[StoredReceipt]) -> Iterator[Meant]:
 
 def _find_sessions(view: LedgerView, end: str) -> Iterator[SessionId]:
     yield from map(SessionId, view.find_ids(SESSION, end))
-    # A root that nobody gave a session is one by itself, under its own last characters.
+    # A root without a session counts as its own, under its own last characters.
     tail = end.removeprefix(f"{SESSION}_")
     yield from map(session_of, _roots(view.get_run(RunId(run)) for run in view.find_ids(RUN, tail)))
 
@@ -292,7 +288,7 @@ def _roots(runs: Iterable[Run]) -> Iterator[Run]:
 
 
 def _about(view: LedgerView, tasks: Tasks, meant: Meant) -> tuple[str, datetime, tuple[str, ...]]:
-    """Return what a thing is and whose, when it began, and its task as far as it has one."""
+    """Return what a thing is, when it began, and its task if it has one."""
     match meant.kind:
         case "run":
             run = view.get_run(RunId(meant.id))
@@ -327,7 +323,7 @@ def _about_receipt(
 
 def _last_root(view: LedgerView, session: SessionId) -> Run:
     named = next(_roots(view.find_runs(session=session)), None)
-    # Without runs of that name it is a root that nobody gave a session, under its own characters.
+    # No run has this session, so it is a root without one, under its own characters.
     return named or view.get_run(RunId(f"{RUN}_{session.partition('_')[2]}"))
 
 
@@ -342,3 +338,54 @@ def _contents_of(view: LedgerView, meant: Meant) -> Iterator[ContentId]:
     for stored in receipts:
         for ref in read_receipt(stored).content.values():
             yield ref.id
+
+
+def get_waiting(view: LedgerView, given: str) -> Handoff | HeldCall:
+    """Return the handoff or held call that is meant, by id, by agent, or by the tool of a waiting call.
+
+    Raises as `choose` does.
+    """
+    meant, held = _choose_held(view, given, "handoff or held call", (HANDOFF,))
+    return view.get_handoff(HandoffId(meant.id)) if meant.kind == HANDOFF else held[CallId(meant.id)]
+
+
+def get_held(view: LedgerView, given: str) -> HeldCall:
+    """Return the held call that is meant, decided or not: by its id, or by its tool while it waits.
+
+    Raises as `choose` does.
+    """
+    meant, held = _choose_held(view, given, "held call", ())
+    return held[CallId(meant.id)]
+
+
+def _choose_held(view: LedgerView, given: str, what: str, kinds: Sequence[str]) -> tuple[Meant, dict[CallId, HeldCall]]:
+    """Return what is meant among held calls and things of these kinds, and all held calls."""
+    calls = {held.call: held for held in view.find_held_calls()}
+    meant = choose(
+        given,
+        what,
+        named=lambda name: (*find_named(view, name, kinds), *_using(view, name)),
+        ended=lambda end: (
+            *find_ended(view, end, kinds),
+            *(_meant(held) for held in calls.values() if held.call.endswith(end)),
+        ),
+        lines=lambda found: describe(view, found),
+    )
+    return meant, calls
+
+
+def find_waiting_calls(view: LedgerView, *, root: RunId | None = None) -> Iterator[HeldCall]:
+    """Yield the held calls of open runs, the latest first, in one tree or in all."""
+    found = [held for held in view.find_waiting_calls() if root is None or view.get_run(held.run).root == root]
+    return iter(reversed(found))
+
+
+def _using(view: LedgerView, tool: str) -> Iterator[Meant]:
+    for held in view.find_waiting_calls():
+        body = read_receipt(view.get_receipt(held.receipt)).body
+        if isinstance(body, ToolHeld) and body.tool == tool:
+            yield _meant(held)
+
+
+def _meant(held: HeldCall) -> Meant:
+    return Meant(id=held.call, receipt=held.receipt)

@@ -1,4 +1,4 @@
-"""The roots of a session, where it stopped, and what each root goes on from."""
+"""The roots of a session, where it stopped, and what each root continues."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -19,26 +19,26 @@ def find_roots(view: LedgerView, session: SessionId) -> list[Run]:
         alone = view.get_run(root_of(session))
     except NotFoundError:
         return named[::-1]
-    # The first of them may have had no session of its own, until somebody went on where it stopped.
+    # The first root may have had no session until somebody resumed it.
     own = alone.parent is None and alone.session is None
     return [*([alone] if own else []), *named[::-1]]
 
 
 def find_stops(view: LedgerView, roots: Sequence[Run]) -> list[Stop]:
-    """Return where a session stopped: at roots that nobody continues, or that wrote on since. The oldest first."""
+    """Return where a session stopped: at roots that nobody continued, or that wrote more since. The oldest first."""
     known: dict[RunId, int] = {}
     for root in roots:
         for run, seq in _continued(view, root.id):
             known[run] = max(known.get(run, 0), seq)
     stops = [Stop(root.id, known.get(root.id, 0)) for root in roots]
     last = next((stop for stop in reversed(stops) if stop.after == 0), stops[-1])
-    # The one that nobody continues comes last: it is what the others were continued by.
+    # The root that nobody continued comes last: it continues the others.
     wrote_on = [stop for stop in stops if stop != last and _wrote_on(view, stop)]
     return [*wrote_on, last]
 
 
 def find_sessions(view: LedgerView) -> Iterator[tuple[SessionId, list[Run]]]:
-    """Yield the sessions that there are with their roots, the latest first."""
+    """Yield all sessions with their roots, the latest first."""
     seen: set[SessionId] = set()
     for run in view.find_runs(roots=True):
         if (session := session_of(run)) not in seen:
@@ -47,18 +47,18 @@ def find_sessions(view: LedgerView) -> Iterator[tuple[SessionId, list[Run]]]:
 
 
 def before(view: LedgerView, root: RunId) -> list[Stop]:
-    """Return the roots that a root goes on from; none for one that began anew."""
+    """Return the roots that a root continues; none if it started afresh."""
     return [Stop(run) for run, _ in _continued(view, root)]
 
 
 def _continued(view: LedgerView, root: RunId) -> list[tuple[RunId, int]]:
-    """Return the roots that a root goes on from, and where they stood then, as far as it says."""
+    """Return the roots that a root continues, and their last seq then, if known."""
     bodies = [*islice(_first_bodies(view, root), 2)]
     resumed = next((body for body in bodies if isinstance(body, SessionResumed)), None)
     if resumed is not None:
         return [(head.run, head.seq) for head in resumed.roots]
     begun = next((body for body in bodies if isinstance(body, RunStarted)), None)
-    # What was imported says which root it continues, and not where that stood: it was over.
+    # An imported root does not say how far the one before it had come; that one was over.
     return [] if begun is None or begun.continues is None else [(begun.continues, 2**53)]
 
 

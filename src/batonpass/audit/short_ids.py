@@ -1,4 +1,4 @@
-"""How ids are shortened for people: their last characters, because those are random."""
+"""Ids shortened for people to their last characters, since those are random."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ def ending(identifier: str, length: int = _SHORT) -> str:
 
 
 def telling_length(identifiers: Sequence[str], least: int = _SHORT) -> int:
-    """Return how many last characters tell these ids from each other."""
+    """Return how many last characters make these ids distinct."""
     distinct = len(set(identifiers))
     lengths = range(least, _LONG)
     return next((size for size in lengths if len({ending(one, size) for one in identifiers}) == distinct), _LONG)

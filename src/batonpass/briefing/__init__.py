@@ -1,1 +1,1 @@
-"""A baton rendered for whoever takes it over: what to do in one part, what came from elsewhere in another."""
+"""A baton rendered for its receiver: instructions in one part, data from elsewhere in another."""

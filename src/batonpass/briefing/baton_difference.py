@@ -1,32 +1,31 @@
-"""What became of a baton at one hop: what came along, what is new, and what was not passed on."""
+"""One hop of a baton: which items were carried, which are new, and which were not passed on."""
 
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from batonpass.briefing.first_line import counted
 from batonpass.briefing.person import escaped
-from batonpass.briefing.sections import HEADINGS, words_of
+from batonpass.briefing.sections import HEADINGS, counted, words_of
 from batonpass.model.baton.baton import INHERITED, Baton
 from batonpass.model.baton.items import Item
 
 
 class BatonDifference(Struct, frozen=True, kw_only=True):
-    """One baton against the one that its sender had been given."""
+    """A baton compared with the one its sender had received."""
 
     carried: tuple[Item, ...]
     added: tuple[Item, ...]
-    dropped: tuple[Item, ...]  # the sender had these, and did not pass them on
-    lost: tuple[Item, ...]  # of these, what everybody further down should have had
+    dropped: tuple[Item, ...]  # the sender had them and did not pass them on
+    lost: tuple[Item, ...]  # dropped although everybody further down should have received them
 
     @property
     def is_whole(self) -> bool:
-        """Return whether everything that is inherited arrived."""
+        """Return whether every inherited item arrived."""
         return not self.lost
 
 
 def compare(before: Baton, after: Baton) -> BatonDifference:
-    """Return what a hop made of the items that its sender held. The same item has the same id and digest."""
+    """Return how a hop changed the items. An item is the same if its id and digest are."""
     held = {(item.id, item.digest): item for item in before.items}
     given = {(item.id, item.digest): item for item in after.items}
     dropped = tuple(item for key, item in held.items() if key not in given)
@@ -39,7 +38,7 @@ def compare(before: Baton, after: Baton) -> BatonDifference:
 
 
 def describe_difference(before: Baton, after: Baton) -> str:
-    """Return the difference as Markdown, for a person who asks what got lost."""
+    """Return the difference as Markdown, for a person who asks what was lost."""
     found = compare(before, after)
     counts = f"{counted(len(found.carried), 'item')} carried unchanged, {len(found.added)} new"
     parts = [

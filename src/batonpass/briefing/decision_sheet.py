@@ -1,6 +1,6 @@
-"""What somebody who has to decide is shown: the same text on every screen, bounded, and harmless whoever wrote it.
+"""The text that an approver is shown: the same on every screen, bounded, and safe whoever wrote its parts.
 
-Its digest is signed with the decision, so nothing here depends on how wide a screen is, or on the time of day.
+Its digest is signed with the ruling, so it does not depend on the width of a screen or the time of day.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ _ROWS: Final = 10  # of one list
 
 
 class SheetFact(Struct, frozen=True, kw_only=True):
-    """Something to be shown: under which label, and somebody's own words or ours."""
+    """One labelled entry; its texts are ours or somebody else's."""
 
     label: str
     texts: Sequence[str]
 
 
 def decision_sheet(title: str, facts: Sequence[SheetFact], footer: str) -> str:
-    """Return what is to be decided as lines of text, of which a screen obeys and hides nothing."""
+    """Return the facts to decide on as lines. Nothing in them is hidden, or acts on the terminal."""
     lines = [visible(title)]
     for fact in facts:
         lines += _rows(fact)

@@ -1,9 +1,9 @@
-"""What a model is told about what it may do: short, in words that it can act on."""
+"""The permissions of a model, in short sentences that it can act on."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from batonpass.briefing.quotes import inline, is_inline
+from batonpass.briefing.quotes import on_one_line
 from batonpass.model.grants.effective_grant import EffectiveGrant, GrantStanding, GrantStep, LimitLeft, PermitLeft
 
 HEADING: Final = "What you may do"
@@ -12,21 +12,21 @@ ASK_AGAIN: Final = "show_grant"
 _OBSERVED: Final = "You are observed: what you do is recorded, and nothing is blocked but"
 _BLOCKED: Final = {False: "changes to the record.", True: "changes to the record and what the policy refuses."}
 _TRIED_OUT: Final = "What goes beyond this is flagged:"
-_UNGRANTED: Final = "You hold no grant. You are held to what must hold, to your budget and to the policy."
+_UNGRANTED: Final = "You hold no grant. You are bound by what must hold, by your budget and by the policy."
 _STOPPED: Final = {
     GrantStanding.REVOKED: "Your grant was revoked. Stop, and say what is done and what is not.",
     GrantStanding.ENDED: "Your grant has ended. Stop, and say what is done and what is not.",
 }
-_SHOWN: Final = 10  # of what was granted further up; what the reader may itself is told whole
+_SHOWN: Final = 10  # of the grants further up; the reader's own grant is listed in full
 
 
 def describe_grant(grant: EffectiveGrant, *, can_ask: bool = False) -> str:
-    """Return what somebody may do, as one section; with `can_ask`, also how they learn what is left later."""
+    """Return the grant as one section; with `can_ask`, also how to learn later how much is left."""
     return "\n".join((f"# {HEADING}", *_lines(grant, can_ask=can_ask)))
 
 
 def texts_of(grant: EffectiveGrant) -> Iterator[str]:
-    """Yield everything in a grant that others wrote: no marker may stand in it."""
+    """Yield everything in a grant that others wrote, so that no marker repeats any of it."""
     yield from (permit.text for permit in grant.may or ())
     yield from grant.may_delegate or ()
     for step in grant.chain:
@@ -42,7 +42,7 @@ def _lines(grant: EffectiveGrant, *, can_ask: bool) -> Iterator[str]:
         elif grant.standing is not GrantStanding.IN_FORCE:
             yield _STOPPED[grant.standing]
         yield f"You may: {_listed(map(_permit, grant.may)) or 'use nothing yourself'}"
-        yield f"You may hand on: {_listed(map(_safe, grant.may_delegate or ())) or 'nothing'}"
+        yield f"You may hand on: {_listed(map(on_one_line, grant.may_delegate or ())) or 'nothing'}"
         if grant.depth_left is not None:
             yield f"Hops that may follow you: {grant.depth_left}"
     if grant.limits:
@@ -70,7 +70,7 @@ def _listed(texts: Iterable[str], most: int | None = None) -> str:
 
 def _permit(permit: PermitLeft) -> str:
     left = ", ".join(f"{one.left} of {one.most} {one.unit} left" for one in permit.left)
-    return _safe(permit.text) + (f" ({left})" if left else "")
+    return on_one_line(permit.text) + (f" ({left})" if left else "")
 
 
 def _limit(one: LimitLeft) -> str:
@@ -79,12 +79,7 @@ def _limit(one: LimitLeft) -> str:
 
 
 def _step(step: GrantStep) -> str:
-    given = _listed(map(_safe, step.may), _SHOWN) or "nothing of its own"
-    on = f", to hand on {_listed(map(_safe, step.may_delegate), _SHOWN)}" if step.may_delegate else ""
+    given = _listed(map(on_one_line, step.may), _SHOWN) or "nothing of its own"
+    on = f", to hand on {_listed(map(on_one_line, step.may_delegate), _SHOWN)}" if step.may_delegate else ""
     ended = "" if step.standing is GrantStanding.IN_FORCE else f" ({step.standing})"
     return f"{step.by} to {step.to}: {given}{on}{ended}"
-
-
-def _safe(text: str) -> str:
-    """Return words that somebody wrote so that they stay on their line."""
-    return text if is_inline(text) else inline(text)

@@ -1,24 +1,21 @@
-"""A briefing for a person: the same baton as Markdown, with nothing in it that Markdown would act on."""
+"""A briefing for a person: the baton as Markdown, with all active characters escaped."""
 
 import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from batonpass.briefing.first_line import opening_of
-from batonpass.briefing.pieces import Piece
-from batonpass.briefing.sections import YOUR_TASK, describe_budget, pieces_of
-from batonpass.model.base.ids import ContentId
+from batonpass.briefing.sections import YOUR_TASK, Piece, describe_budget, opening_of, pieces_of
 from batonpass.model.baton.baton import Baton
 
-# What begins or ends something in Markdown or HTML, wherever it stands.
+# Characters that have a meaning in Markdown or HTML.
 _ACTIVE: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 
 
 def describe(baton: Baton) -> str:
-    """Return a baton as Markdown. Files are named, and what is in them is not shown."""
+    """Return a baton as Markdown. Files are named; their content is not shown."""
     parts = [f"**{escaped(opening_of(baton))}**"]
-    for heading, group in groupby(pieces_of(baton, _unread), key=lambda piece: piece.heading):
+    for heading, group in groupby(pieces_of(baton), key=lambda piece: piece.heading):
         lines = [f"## {heading}", "", *map(_entry, group)]
         if heading == YOUR_TASK:
             lines += _terms(baton)
@@ -32,7 +29,7 @@ def describe(baton: Baton) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text as Markdown shows it on one line: character for character, and unseen ones by their number."""
+    """Return a text as one line of Markdown, character by character; unprintable ones by their number."""
     shown = "".join(one if one.isprintable() else " ⏎ " if one == "\n" else f"⟨U+{ord(one):04X}⟩" for one in text)
     return _ACTIVE.sub(r"\\\1", shown)
 
@@ -61,7 +58,3 @@ def _terms(baton: Baton) -> Iterator[str]:
     ):
         if values:
             yield f"- {label}: {'; '.join(map(escaped, values))}"
-
-
-def _unread(_: ContentId) -> None:
-    return None

@@ -1,4 +1,4 @@
-"""What a briefing gives by reference, piece by piece: the other half of `read_artifact`."""
+"""The texts that a briefing gives by reference, for the tool `read_artifact`."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ AT_ONCE: Final = 16_000  # characters
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):
-    """A stretch of something that a baton carries, quoted as in the briefing."""
+    """A part of a text that a baton carries."""
 
     text: str
     start: int
@@ -22,21 +22,21 @@ class Excerpt(Struct, frozen=True, kw_only=True):
 
     @property
     def rest(self) -> int:
-        """Return how many characters come after it."""
+        """Return how many characters follow it."""
         return self.total - self.start - len(self.text)
 
 
 def read_reference(baton: Baton, ref: str, *, read: ReadBody, start: int = 0, at_once: int = AT_ONCE) -> Excerpt:
-    """Return what a reference of this baton's briefing leads to. Raises `InvalidValueError` for any other."""
+    """Return the text behind a reference of this briefing. Raises `InvalidValueError` if there is no such reference."""
     require_integer("start", start)
     for piece in pieces_of(baton, read):
         if piece.ref == ref:
             return Excerpt(text=piece.text[start : start + at_once], start=start, total=len(piece.text))
-    raise InvalidValueError("ref", f"{shorten(ref)} is nothing that this briefing refers to")
+    raise InvalidValueError("ref", f"{shorten(ref)} is not a reference of this briefing")
 
 
 def show_excerpt(ref: str, excerpt: Excerpt) -> str:
-    """Return an excerpt as a model reads it: quoted under a marker of its own, and saying what is left."""
+    """Return an excerpt for a model: quoted with its own marker, with the number of characters left."""
     end = excerpt.start + len(excerpt.text)
     told = quoted(
         new_marker([excerpt.text, ref]),

@@ -1,6 +1,6 @@
-"""A briefing for a model: one text to act on, one of data from outside, and what can be fetched.
+"""A briefing for a model: one text with instructions, one with data from outside, and references.
 
-Neither belongs into a system role: the words are a sender's, not the operator's.
+Neither belongs in a system prompt: the words are the sender's, not the operator's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,19 +9,20 @@ from typing import Final
 
 from msgspec import Struct
 
-from batonpass.briefing.first_line import counted, opening_of
 from batonpass.briefing.permissions import describe_grant, texts_of
-from batonpass.briefing.pieces import Piece, choose_deferred
-from batonpass.briefing.quotes import inline, is_inline, new_marker, quoted, require_marker
+from batonpass.briefing.quotes import inline, is_inline, new_marker, on_one_line, quoted, require_marker
 from batonpass.briefing.sections import (
     DATA,
     YOUR_TASK,
+    Piece,
     ReadBody,
+    choose_deferred,
+    counted,
     describe_budget,
+    opening_of,
     pieces_of,
     pieces_of_items,
 )
-from batonpass.model.base.ids import ContentId
 from batonpass.model.baton.baton import Baton
 from batonpass.model.baton.items import Artifact, Item
 from batonpass.model.grants.effective_grant import EffectiveGrant
@@ -36,7 +37,7 @@ _READING: Final = (
 
 
 class Earlier(Struct, frozen=True, kw_only=True):
-    """What earlier attempts at the same handoff left behind, in words."""
+    """What earlier attempts at the same handoff left, in words."""
 
     finished: tuple[str, ...] = ()
     in_doubt: tuple[str, ...] = ()
@@ -49,12 +50,12 @@ class Briefing(Struct, frozen=True, kw_only=True):
     marker: str
     opening: str
     instructions: str
-    data: str  # what came from outside; empty if nothing did
-    deferred: tuple[str, ...]  # what is not shown, by reference
+    data: str  # from outside; empty if there is none
+    deferred: tuple[str, ...]  # references of texts that are not shown
 
     @property
     def text(self) -> str:
-        """Return both parts, the data last."""
+        """Return both texts, the data last."""
         return f"{self.instructions}\n\n{self.data}" if self.data else self.instructions
 
 
@@ -68,15 +69,15 @@ def brief(
     limit: int = LIMIT,
     marker: str | None = None,
 ) -> Briefing:
-    """Return a briefing of a baton.
+    """Return the briefing of a baton.
 
-    `read` returns what is in a file. `grant` is what its reader may do, and with `can_ask` there is a tool that says
-    later what is left of it. What does not fit into `limit` characters is given by reference, the largest first, data
-    before state and state before the task; nothing is cut.
+    `read` returns the content of a file. `grant` is the reader's grant; `can_ask` says that the reader has a tool to
+    ask how much of it is left. Texts that do not fit into `limit` characters are given by reference: data first, then
+    state, then the task, the largest first. Nothing is truncated.
     """
-    pieces = tuple(pieces_of(baton, read or _nothing))
+    pieces = tuple(pieces_of(baton, read))
     before = earlier or Earlier()
-    # Everything that others wrote: in none of it may the marker stand.
+    # Everything that others wrote; the marker must not occur in it.
     texts = [*_texts(pieces), *before.finished, *before.in_doubt, *before.children, *_brief_texts(baton)]
     texts += [] if grant is None else texts_of(grant)
     marker = new_marker(texts) if marker is None else require_marker(marker, texts)
@@ -91,7 +92,10 @@ def brief(
     parts += [] if grant is None else [describe_grant(grant, can_ask=can_ask)]
     parts += _earlier(before)
     parts += _answers(baton, marker)
-    parts += _gaps(baton)
+    if baton.missing:
+        parts.append(
+            f"Nobody said anything about: {', '.join(baton.missing)}. Do not fill it in; ask, or report it as open."
+        )
     if deferred:
         parts.append(
             f"{counted(len(deferred), 'text')} did not fit here and can be read with read_artifact(ref). Read what you "
@@ -107,11 +111,11 @@ def brief(
 
 
 def attach(prompt: str, items: Iterable[Item]) -> str | None:
-    """Return a prompt that somebody else wrote, with what is known beyond it in a block of ours; None if nothing is.
+    """Return a prompt with a block of further known items; None if there are none.
 
-    Files, and what came from outside, are not among it: whoever reads a prompt takes it for instructions.
+    Files and content from outside are left out, since a prompt is read as instructions.
     """
-    pieces = tuple(pieces_of_items((item for item in items if not isinstance(item.value, Artifact)), _nothing))
+    pieces = tuple(pieces_of_items(item for item in items if not isinstance(item.value, Artifact)))
     if not pieces:
         return None
     marker = new_marker([prompt, *_texts(pieces)])
@@ -132,7 +136,7 @@ def _sections(
 
 
 def _shown(piece: Piece, marker: str) -> str:
-    around = "; ".join(one for one in (piece.lead, _safe(piece.note)) if one)
+    around = _around(piece)
     if piece.is_line:
         return f"- {piece.text}" + (f" [{around}]" if around else "")
     told = f"{around}:\n" if around else ""
@@ -140,10 +144,14 @@ def _shown(piece: Piece, marker: str) -> str:
 
 
 def _stub(piece: Piece) -> str:
-    around = "; ".join(one for one in (piece.lead, _safe(piece.note)) if one)
+    around = _around(piece)
     facts = "".join(f", {key} {inline(value)}" for key, value in piece.facts)
     told = f"- not shown: {piece.name}, {len(piece.text):,} characters{facts}; read_artifact({piece.ref!r}) gives it"
     return told + (f" [{around}]" if around else "")
+
+
+def _around(piece: Piece) -> str:
+    return "; ".join(one for one in (piece.lead, on_one_line(piece.note)) if one)
 
 
 def _task_lines(baton: Baton, *, granted: bool) -> Iterator[str]:
@@ -151,15 +159,15 @@ def _task_lines(baton: Baton, *, granted: bool) -> Iterator[str]:
     for label, values in (
         ("It serves", (said.serves,) if said.serves else ()),
         ("It is done well when", said.criteria),
-        ("It cannot be done without", said.inputs),
+        ("It needs", said.inputs),
         ("Afterwards these must have changed", said.expects),
         ("Stop when", said.stop_when),
-        ("You are asked to need", (*said.needs_tools, *said.needs_skills)),
-        # What was asked for it; where there is a grant, that is what counts, and it has a section of its own.
-        ("You are meant to be allowed", () if granted else said.may),
+        ("You will need", (*said.needs_tools, *said.needs_skills)),
+        # What the sender asked for. A grant decides, if there is one, and has its own section.
+        ("You should be allowed", () if granted else said.may),
     ):
         if values:
-            yield f"{label}: " + "; ".join(map(_safe, values))
+            yield f"{label}: " + "; ".join(map(on_one_line, values))
     if said.verify_by:
         yield f"It will be verified by: {' '.join(map(inline, said.verify_by))}"
     if baton.deadline is not None:
@@ -175,13 +183,13 @@ def _earlier(earlier: Earlier) -> Iterator[str]:
         ("Handed off by earlier attempts, and still going on", earlier.children),
     ):
         if values:
-            yield "\n".join((f"# {heading}", *(f"- {_safe(value)}" for value in values)))
+            yield "\n".join((f"# {heading}", *(f"- {on_one_line(value)}" for value in values)))
 
 
 def _answers(baton: Baton, marker: str) -> Iterator[str]:
     if baton.answers:
         told = (
-            f"- {_safe(one.question)}\n"
+            f"- {on_one_line(one.question)}\n"
             + (
                 f"  {one.by}: {one.answer}"
                 if is_inline(one.answer)
@@ -190,16 +198,6 @@ def _answers(baton: Baton, marker: str) -> Iterator[str]:
             for one in baton.answers
         )
         yield "\n".join(("# What you asked, and were told", *told))
-
-
-def _gaps(baton: Baton) -> Iterator[str]:
-    if baton.missing:
-        yield f"Nobody said anything about: {', '.join(baton.missing)}. Do not fill it in; ask, or report it as open."
-
-
-def _safe(text: str) -> str:
-    """Return words that somebody wrote so that they stay on their line."""
-    return text if not text or is_inline(text) else inline(text)
 
 
 def _texts(pieces: Iterable[Piece]) -> Iterator[str]:
@@ -217,7 +215,3 @@ def _brief_texts(baton: Baton) -> Iterator[str]:
     yield from (*said.needs_tools, *said.needs_skills)
     for one in baton.answers:
         yield from (one.question, one.answer)
-
-
-def _nothing(_: ContentId) -> None:
-    return None

@@ -1,4 +1,4 @@
-"""What comes back from a model: a report by its schema, or plain text with its gaps."""
+"""Reports of models: by the schema, or as plain text with gaps."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -44,7 +44,7 @@ def _objects(required: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# Who verified something is not among the fields: that comes only from a verification that was recorded.
+# There is no field for who verified something: only a recorded verification says that.
 SCHEMA: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "type": "object",
@@ -78,10 +78,12 @@ _KINDS: Final[Mapping[str, type[Any]]] = MappingProxyType(
 
 
 def read_report(arguments: Mapping[str, Any]) -> Report:
-    """Return the report that a model gave. Raises `InvalidValueError` with a sentence that it can act on."""
+    """Return a model's report. Raises `InvalidValueError` with a sentence the model can act on."""
     known = SCHEMA["properties"]
     if unknown := sorted(set(arguments) - set(known)):
-        raise InvalidValueError(NAME, f"{shorten(unknown[0])} is no field of a report; there are {', '.join(known)}")
+        raise InvalidValueError(
+            NAME, f"{shorten(unknown[0])} is not a field of a report; the fields are {', '.join(known)}"
+        )
     given: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
     for name in _KINDS:
         if name in given:
@@ -97,22 +99,24 @@ def read_report(arguments: Mapping[str, Any]) -> Report:
 
 
 def plain_report(text: str) -> Report:
-    """Return what a model said without reporting: a result, of which nothing else is known."""
+    """Return plain text as a report that has only a result."""
     return Report(result=text)
 
 
 def gaps_of(report: Report) -> tuple[str, ...]:
-    """Return the parts about which a report to a lead says nothing, not even that there are none."""
+    """Return the parts that a report to a lead does not mention, not even as none."""
     said = parts_of(report) if report.completed or report.result else parts_of(report) - {Part.COMPLETED}
     return tuple(str(part) for part in EXPECTED[Relation.WORKER_TO_LEAD] if part not in said)
 
 
 def _parts(given: object) -> Iterator[Part]:
     if not isinstance(given, list | tuple):
-        raise InvalidValueError("none", f"is a list, and not {shorten(given)}")
+        raise InvalidValueError("none", f"must be a list, not {shorten(given)}")
     for part in given:
         if part not in tuple(Part):
-            raise InvalidValueError("none", f"{shorten(part)} is no part of a report; there are {', '.join(Part)}")
+            raise InvalidValueError(
+                "none", f"{shorten(part)} is not a part of a report; the parts are {', '.join(Part)}"
+            )
         yield Part(part)
 
 
@@ -120,7 +124,7 @@ def _values(name: str, given: object) -> list[Any]:
     kind = _KINDS[name]
     fields = SCHEMA["properties"][name]["items"]["properties"]
     if not isinstance(given, list | tuple):
-        raise InvalidValueError(name, f"is a list, and not {shorten(given)}")
+        raise InvalidValueError(name, f"must be a list, not {shorten(given)}")
     return [_value(f"{name}.{number}", kind, fields, one) for number, one in enumerate(given, 1)]
 
 
@@ -128,9 +132,9 @@ def _value(name: str, kind: type[Any], fields: Mapping[str, Any], given: object)
     if isinstance(given, str):
         return _made(name, lambda: kind(given))
     if not isinstance(given, Mapping):
-        raise InvalidValueError(name, f"is a text or an object, and not {shorten(given)}")
+        raise InvalidValueError(name, f"must be a text or an object, not {shorten(given)}")
     if unknown := sorted(str(key) for key in given if key not in fields):
-        raise InvalidValueError(name, f"{shorten(unknown[0])} is no field of it; there are {', '.join(fields)}")
+        raise InvalidValueError(name, f"{shorten(unknown[0])} is not a field of it; the fields are {', '.join(fields)}")
     parts = {key: value for key, value in given.items() if value is not None}
     if "confidence" in parts:
         parts["confidence"] = _thousandths(f"{name}.confidence", parts["confidence"])
@@ -142,7 +146,7 @@ def _value(name: str, kind: type[Any], fields: Mapping[str, Any], given: object)
 
 def _thousandths(name: str, given: object) -> int:
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
-        raise InvalidValueError(name, f"is between 0 and 1, and not {shorten(given)}")
+        raise InvalidValueError(name, f"must be between 0 and 1, not {shorten(given)}")
     return round(given * SURE)
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from batonpass.accounts.blame.blame_text import render_blame
-from batonpass.accounts.blame.blame_values import Blame, Maker
+from batonpass.accounts.blame.blame_text import Blame, render_blame
+from batonpass.accounts.blame.blame_values import Maker
 from batonpass.accounts.blame.blame_words import approval_words
 from batonpass.accounts.blame.file_blame import Lines
 from batonpass.accounts.blame.other_blame import blame_text

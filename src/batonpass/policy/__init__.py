@@ -1,1 +1,1 @@
-"""The policy as people write it: `batonpass.toml`, read with the lines where everything stands."""
+"""The policy file `batonpass.toml`, read so that every error names its line."""

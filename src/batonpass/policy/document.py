@@ -1,4 +1,4 @@
-"""`batonpass.toml`: the one place that knows the file, its top-level tables, and on which lines things stand."""
+"""The file `batonpass.toml`: its top-level tables, its values, and their lines."""
 
 import tomllib
 from collections.abc import Collection, Mapping
@@ -32,7 +32,7 @@ Member = TypeVar("Member", bound=StrEnum)
 
 
 class DocumentPlace(Struct, frozen=True):
-    """A value in the file, and the keys that lead to it: whatever is wrong with it is said with its line."""
+    """A value in the file, with the keys that lead to it, so that errors can name its line."""
 
     document: "Document"
     keys: Keys
@@ -40,7 +40,7 @@ class DocumentPlace(Struct, frozen=True):
 
     @property
     def line(self) -> int:
-        """Return the line where it stands, or where the nearest thing around it does."""
+        """Return its line, or that of the nearest enclosing value."""
         keys = self.keys
         while keys and keys not in self.document.lines:
             keys = keys[:-1]
@@ -53,23 +53,23 @@ class DocumentPlace(Struct, frozen=True):
         return "".join(written).removeprefix(".")
 
     def error(self, problem: str) -> PolicyFileError:
-        """Return an error that says what is wrong here."""
+        """Return an error about this place."""
         return PolicyFileError(self.document.file, self.line, self.name, problem)
 
     def table(self, known: Collection[str] | None = None) -> Mapping[str, "DocumentPlace"]:
-        """Return the values of a table by key. Raises `PolicyFileError` for a key that nobody knows."""
+        """Return the values of a table by key. Raises `PolicyFileError` for an unknown key."""
         if not isinstance(self.value, dict):
-            raise self.error(f"is no table; write [{self.name}]")
+            raise self.error(f"is not a table; write [{self.name}]")
         places = {key: DocumentPlace(self.document, (*self.keys, key), value) for key, value in self.value.items()}
         for key, place in places.items():
             if known is not None and key not in known:
-                raise place.error(f"there is no such key; there are {', '.join(known)}")
+                raise place.error(f"there is no such key; the keys are {', '.join(known)}")
         return places
 
     def elements(self, what: str) -> list["DocumentPlace"]:
         """Return the values of an array."""
         if not isinstance(self.value, list):
-            raise self.error(f"is no list of {what}; put it in brackets")
+            raise self.error(f"is not a list of {what}; put it in brackets")
         return [DocumentPlace(self.document, (*self.keys, number), value) for number, value in enumerate(self.value)]
 
     def texts(self, what: str) -> tuple[str, ...]:
@@ -77,9 +77,9 @@ class DocumentPlace(Struct, frozen=True):
         return tuple(element.text() for element in self.elements(what))
 
     def text(self) -> str:
-        """Return a text that is not empty."""
+        """Return a non-empty text."""
         if not isinstance(self.value, str) or not self.value.strip():
-            raise self.error(f'{shorten(self.value)} is no text; write it in quotes, as "…"')
+            raise self.error(f'{shorten(self.value)} is not a text; write it in quotes, as "…"')
         return self.value
 
     def boolean(self) -> bool:
@@ -91,11 +91,11 @@ class DocumentPlace(Struct, frozen=True):
     def integer(self, least: int = 0) -> int:
         """Return a whole number."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or not least <= self.value < 2**31:
-            raise self.error(f"{shorten(self.value)} is no whole number from {least} on")
+            raise self.error(f"{shorten(self.value)} is not a whole number from {least} on")
         return self.value
 
     def member(self, members: type[Member]) -> Member:
-        """Return the member of an enumeration that is spelled here."""
+        """Return the enumeration member with this value."""
         try:
             return members(self.value)
         except ValueError:
@@ -103,7 +103,7 @@ class DocumentPlace(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """The file as it was read: parsed, with the lines of its keys and the digest of its bytes."""
+    """The parsed file, with the line of each key and the digest of its bytes."""
 
     file: str
     digest: Digest | None = None
@@ -111,23 +111,23 @@ class Document(Struct, frozen=True, kw_only=True):
     lines: Mapping[Keys, int] = field(default_factory=dict)
 
     def table(self, name: str) -> DocumentPlace:
-        """Return a top-level table; an empty one if the file does not have it."""
+        """Return a top-level table; an empty one if it is missing."""
         return DocumentPlace(self, (name,), self.content.get(name, {}))
 
 
 def find_document(path: Path) -> Document | None:
-    """Return what is in a file, None if there is no such file. Raises `PolicyFileError` as `read_document`."""
+    """Return the document in a file; None if there is no such file. Raises `PolicyFileError` like `read_document`."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
-        pass  # it may be there: reading it says why nobody knows
+        pass  # it may exist; reading it gives the reason
     return read_document(path)
 
 
 def read_document(path: Path) -> Document:
-    """Return what is in a file. Raises `PolicyFileError` if it cannot be read, or has a table that nobody knows."""
+    """Return the document in a file. Raises `PolicyFileError` if it cannot be read or has an unknown table."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -136,7 +136,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(data: bytes, file: str = FILE_NAME) -> Document:
-    """Return what is in the bytes of a file. Raises `PolicyFileError`."""
+    """Return the document in these bytes. Raises `PolicyFileError`."""
     if len(data) > _MOST_BYTES:
         raise PolicyFileError(file, 1, "", f"has {len(data):,} bytes; a policy has at most {_MOST_BYTES:,}")
     try:
@@ -155,9 +155,9 @@ def parse_document(data: bytes, file: str = FILE_NAME) -> Document:
 
 
 def require_fitting(place: DocumentPlace, error: InvalidValueError) -> PolicyFileError:
-    """Return what a value refused, with the line of the key that it is about."""
+    """Return an error about a value, with the line of its key."""
     if isinstance(error, PolicyFileError):
-        return error  # it knows its line already
+        return error  # it has its line already
     key = error.field.rpartition(".")[2]
     inside = isinstance(place.value, dict) and key in place.value
     named = DocumentPlace(place.document, (*place.keys, key), place.value[key]) if inside else place
@@ -165,7 +165,7 @@ def require_fitting(place: DocumentPlace, error: InvalidValueError) -> PolicyFil
 
 
 def _line_of(error: Exception, text: str) -> int:
-    # The parser says "(at line 3, column 7)" or "(at end of document)", in its message only.
+    # The parser gives the position only in its message: "(at line 3, column 7)" or "(at end of document)".
     _, _, rest = str(error).rpartition("(at line ")
     number = rest.partition(",")[0]
     if number.isdecimal():

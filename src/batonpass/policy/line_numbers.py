@@ -1,8 +1,8 @@
-"""On which line each key of a TOML document stands.
+"""The line of each key in a TOML document.
 
-The parser of the standard library tells lines only of what is not TOML. A person who wrote a value that cannot be right
-needs its line as well, so this walks through a text that was parsed already and notes where each key and each element
-begins. It decides nothing: what it does not understand, it passes over.
+The parser of the standard library gives a line only for syntax errors. A wrong value needs its line as well. So this
+walks through the parsed text again and notes where each key and element begins. It makes no decisions, and skips what
+it does not understand.
 """
 
 import re
@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-Path: TypeAlias = tuple[str | int, ...]  # keys, and numbers of elements from 0
+Path: TypeAlias = tuple[str | int, ...]  # keys, and element numbers from 0
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -26,7 +26,7 @@ _SCALAR: Final = re.compile(r"[^,\]}\n#]*")
 
 
 def find_lines(text: str) -> Mapping[Path, int]:
-    """Return the line of every key, table and element of a document, the first being 1."""
+    """Return the line of every key, table and element, counted from 1."""
     return _Walk(text).walk()
 
 
@@ -37,7 +37,7 @@ class _Walk:
         self._counted = 0
         self._line = 1
         self._lines: dict[Path, int] = {}
-        self._elements: dict[Path, int] = {}  # how many tables an array of tables has so far
+        self._elements: dict[Path, int] = {}  # number of tables so far in an array of tables
 
     def walk(self) -> Mapping[Path, int]:
         table: Path = ()
@@ -50,7 +50,7 @@ class _Walk:
                 self._pair(table)
             self._skip(_BLANK)
             if self._at == before:
-                self._at += 1  # not TOML: whoever parsed it says so
+                self._at += 1  # not TOML; the parser reports it
         return self._lines
 
     def _header(self) -> Path:
@@ -124,7 +124,7 @@ class _Walk:
             self._pair(path)
 
     def _goes_on(self, end: str, before: int) -> bool:
-        """Step over what separates elements; return whether there is another one after the one that began before."""
+        """Skip separators, and return whether another element follows the one that began at `before`."""
         self._skip(_BLANK)
         if self._text.startswith(",", self._at):
             self._at += 1
@@ -132,7 +132,7 @@ class _Walk:
         if self._text.startswith(end, self._at):
             self._at += 1
             return False
-        # What does not move on is not TOML, and would never end.
+        # No progress means it is not TOML; stop, or this would never end.
         return before < self._at < len(self._text)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:

@@ -1,4 +1,4 @@
-"""From `batonpass.toml` to a policy: every value is checked, and what is wrong is said with its line."""
+"""From `batonpass.toml` to a policy. Every value is checked, and errors name their line."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -30,7 +30,6 @@ from batonpass.model.policy.policy_rules import (
     Subject,
     Tier,
 )
-from batonpass.policy.approver_tables import approvers_of
 from batonpass.policy.document import (
     HANDOFFS,
     POLICY,
@@ -41,14 +40,13 @@ from batonpass.policy.document import (
     read_document,
     require_fitting,
 )
-from batonpass.policy.file_place import find_file
-from batonpass.policy.grant_tables import grants_of, lines_of
+from batonpass.policy.grant_tables import approvers_of, grants_of, lines_of
 
 AnyPolicy: TypeAlias = HandoffPolicy | Policy | Path
 
 
 def given_policy(given: AnyPolicy | None) -> Policy:
-    """Return a policy that was given as a value or as a file; none is the shipped one. Raises `PolicyFileError`."""
+    """Return a policy given as a value or a file; without one, the shipped policy. Raises `PolicyFileError`."""
     match given:
         case Path():
             return read_policy(given)
@@ -63,14 +61,8 @@ def read_policy(path: Path) -> Policy:
     return policy_of(read_document(path))
 
 
-def find_policy(directory: Path) -> Policy:
-    """Return the policy of the nearest file, here or in a parent; the shipped one if there is none."""
-    found = find_file(directory)
-    return Policy() if found is None else read_policy(found)
-
-
 def policy_of(document: Document) -> Policy:
-    """Return the policy that a document says; what it leaves out is as shipped. Raises `PolicyFileError`."""
+    """Return the policy in a document; what it leaves out is as shipped. Raises `PolicyFileError`."""
     lines = lines_of(document)
     requirements = _requirements(document.table(HANDOFFS), lines)
     own, shared = _settings(document.table(POLICY), lines)
@@ -100,7 +92,7 @@ def _duration(place: DocumentPlace) -> timedelta:
         raise place.error(error.problem) from None
 
 
-# What `[policy]` may say: of the gates, and of the handoffs that a relay carries.
+# The keys of `[policy]`: for the gates, and for the handoffs that a relay carries.
 _OWN: Final[Mapping[str, Callable[[DocumentPlace], Any]]] = {
     "enforce": DocumentPlace.boolean,
     "hold_for": _duration,

@@ -1,1 +1,1 @@
-"""Records: what receipts say, read back once. Every answer selects and renders these values; none reads a receipt."""
+"""Receipts read back as typed values, in one place, so that no command has to read a receipt itself."""

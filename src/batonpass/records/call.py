@@ -1,10 +1,10 @@
-"""A call: what was asked, what became of it, and what was decided about it, from all receipts that tell of it."""
+"""One call, put together from every receipt about it: the request, the outcome, and later decisions."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -29,86 +29,125 @@ from batonpass.model.bodies.body import (
     ToolRequested,
 )
 from batonpass.model.ledger.content import ContentRef
-from batonpass.model.ledger.receipt import Receipt, StoredReceipt
+from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.receipt_taint import is_made_of_outside
 from batonpass.model.ledger.run import Run, RunState
 from batonpass.records.text import read_contents, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
-# What is told of a call that was made although its grant, were it enforced, would have stopped it.
+# Flags of a call that was made but exceeded its grant. An enforced grant would have stopped it.
 BEYOND: Final = frozenset({"would_deny.grant", "would_deny.limit", "would_deny.guard", "effect.outside-grant"})
 
 Asked: TypeAlias = ToolRequested | ToolDenied | ToolHeld | ToolCached
 Ended: TypeAlias = ToolCompleted | ToolFailed
 Settled: TypeAlias = HandoffSettled | RunSettled
+Value = TypeVar("Value")
 
 
 class CallOutcome(StrEnum):
-    """What became of a call."""
+    """How a call ended."""
 
     COMPLETED = "completed"
     FAILED = "failed"
     DENIED = "denied"  # never made
-    HELD = "held"  # not made: it waits, or waited, for somebody
-    CACHED = "cached"  # not made: the result of an earlier one was fresh enough
+    HELD = "held"  # not made: it is, or was, waiting for an approval
+    CACHED = "cached"  # not made: an earlier result was still fresh
+
+
+class _Field(Generic[Value]):
+    """A value that only some receipts about a call have, taken from its request or its outcome."""
+
+    def __init__(self, of: str, default: Value, *, name: str = "") -> None:
+        self._of, self._default, self._name = of, default, name
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = self._name or name
+
+    def __get__(self, call: object, _: type) -> Value:
+        found: Value = getattr(getattr(call, self._of, None), self._name, self._default)
+        return found
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
-    """One call. It begins with what was asked, and knows how it ended, if anybody does."""
+    """One call: its request and, if known, its outcome."""
 
-    receipt: Receipt  # of what was asked: the request, the denial, the hold, or the answer from the cache
+    receipt: Receipt  # the request, the denial, the hold, or the answer from the cache
     asked: Asked
-    ending: Receipt | None = None  # of the outcome
+    ending: Receipt | None = None  # the outcome
     ended: Ended | None = None
-    settled: Settled | None = None  # what somebody decided about it when it was in doubt
-    late: HandoffLate | None = None  # its outcome came after its attempt was over
-    given: ContentRef | None = None  # of one from the cache: the result of the call that was made
-    again: CallId | None = None  # another call with its key that completed: it was repeated
-    is_over: bool = True  # nobody waits for its outcome any more: its run, or the process that made it, has ended
+    settled: Settled | None = None  # the decision about it, if it was in doubt
+    late: HandoffLate | None = None  # its outcome arrived after its attempt was over
+    given: ContentRef | None = None  # the cached result, if the call was answered from the cache
+    again: CallId | None = None  # another completed call with the same key: this one was repeated
+    is_over: bool = True  # no outcome can arrive any more: its run, or the process that made it, has ended
+
+    # From the request.
+    rule = _Field[str | None]("asked", None)  # that denied or held it
+    gate = _Field[Gate | None]("asked", None)  # who has to approve it, if it was held
+    takes_proof = _Field[bool]("asked", default=False, name="proven")  # held until a signed approval
+    takes_people = _Field[int]("asked", 0, name="approvals")  # how many approvals it needs; 0 if it was not held
+    key = _Field[Digest | None]("asked", None)  # the same for the same tool, arguments, and number among such calls
+    target = _Field[Digest | None]("asked", None)  # keyed digest of its target
+    idempotent = _Field[bool]("asked", default=False)  # repeating it with the same key has a single effect
+    reversible = _Field[bool]("asked", default=False)  # as its tool declares
+    tiers = _Field[tuple[str, ...]]("asked", ())  # as its tool declares
+    label = _Field[Label | None]("asked", None)  # of everything its run knew when it was requested
+    untrusted = _Field[tuple[Source, ...]]("asked", ())  # sources whose words appear in its arguments
+    credential = _Field[Digest | None]("asked", None)  # keyed digest of the secret it used
+    asked_flags = _Field[tuple[str, ...]]("asked", (), name="flags")
+    # From the outcome.
+    error = _Field[str | None]("ended", None)  # the code, if it failed
+    changes = _Field[tuple[Changed, ...]]("ended", ())  # the files it changed
+    effects = _Field[tuple[Effect, ...]]("ended", ())  # its other effects, as its tool reported them
+    commits = _Field[tuple[str, ...]]("ended", ())  # that it created, or brought into the work tree's history
+    cost = _Field[int]("ended", 0)  # in millionths
+    fresh_until = _Field[datetime | None]("ended", None)  # until when its result may be reused
+    took_us = _Field[int | None]("ended", None)  # microseconds
+    exit_code = _Field[int | None]("ended", None)  # of a command
 
     @property
     def id(self) -> CallId:
-        """Return what names it."""
+        """Return the id of the call."""
         return self.asked.call
 
     @property
     def run(self) -> RunId:
-        """Return whose call it is."""
+        """Return the run that asked for it."""
         return self.asked.run
 
     @property
     def tool(self) -> str:
-        """Return what was to be called."""
+        """Return the name of its tool."""
         return self.asked.tool
 
     @property
     def mode(self) -> Mode:
-        """Return whether its run was held to a grant."""
+        """Return whether its run was observed or enforced."""
         return self.receipt.mode
 
     @property
     def at(self) -> datetime:
-        """Return when it was asked for."""
+        """Return when it was requested."""
         return self.receipt.at
 
     @property
     def content(self) -> Mapping[str, ContentRef]:
-        """Return the contents of what was asked."""
+        """Return the contents of its request."""
         return self.receipt.content
 
     @property
     def arguments(self) -> ContentRef | None:
-        """Return what it was called with."""
+        """Return its arguments."""
         return self.content.get(ARGUMENTS)
 
     @property
     def result(self) -> ContentRef | None:
-        """Return what it gave back."""
+        """Return its result."""
         return self.given if self.ending is None else self.ending.content.get(RESULT)
 
     @property
     def outcome(self) -> CallOutcome | None:
-        """Return what became of it; None while nobody knows."""
+        """Return how it ended; None while that is unknown."""
         match self.asked:
             case ToolDenied():
                 return CallOutcome.DENIED
@@ -123,7 +162,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Return whether whoever asks for the very same call again is given its result."""
+        """Return whether its result is used again when the same call is requested."""
         return self.outcome in {CallOutcome.COMPLETED, CallOutcome.CACHED}
 
     @property
@@ -133,171 +172,61 @@ class CallRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def ended_at(self) -> datetime | None:
-        """Return when it was over; what was never made was over at once."""
+        """Return when it ended. A call that was never made ended when it was requested."""
         if not self.is_made:
             return self.at
         return None if self.ending is None else self.ending.at
 
     @property
-    def error(self) -> str | None:
-        """Return the code of what went wrong with one that failed."""
-        return self.ended.error if isinstance(self.ended, ToolFailed) else None
-
-    @property
-    def rule(self) -> str | None:
-        """Return by which rule it was denied or held."""
-        return self.asked.rule if isinstance(self.asked, ToolDenied | ToolHeld) else None
-
-    @property
-    def gate(self) -> Gate | None:
-        """Return who has to let it be made, if it was held."""
-        return self.asked.gate if isinstance(self.asked, ToolHeld) else None
-
-    @property
-    def takes_proof(self) -> bool:
-        """Return whether letting it be made takes a decision that an approver's key signed, if it was held."""
-        return isinstance(self.asked, ToolHeld) and self.asked.proven
-
-    @property
-    def takes_people(self) -> int:
-        """Return how many have to let it be made, if it was held."""
-        return self.asked.approvals if isinstance(self.asked, ToolHeld) else 0
-
-    @property
-    def waits_until(self) -> datetime | None:
-        """Return when it is refused if nobody has let it be made by then, if it was held."""
-        return self.asked.until if isinstance(self.asked, ToolHeld) else None
-
-    @property
     def why(self) -> str | None:
-        """Return the error of a failed one, the rule of one that was denied or held."""
+        """Return the error of a failed call, or the rule that denied or held it."""
         return self.error or self.rule
 
     @property
     def made(self) -> CallId:
-        """Return the call whose result it has: of one from the cache an earlier one, else itself."""
+        """Return the call that produced its result: an earlier one if it came from the cache, else itself."""
         return self.asked.made if isinstance(self.asked, ToolCached) else self.id
 
     @property
-    def key(self) -> Digest | None:
-        """Return what tells whether another is the same call: tool, arguments, and which of several such it is."""
-        return None if isinstance(self.asked, ToolDenied) else self.asked.key
-
-    @property
-    def target(self) -> Digest | None:
-        """Return what it changes, keyed; None if it names nothing."""
-        return self.asked.target if isinstance(self.asked, ToolRequested | ToolHeld) else None
-
-    @property
     def reads(self) -> bool:
-        """Return whether it is declared to change nothing."""
+        """Return whether its tool is declared to change nothing."""
         return isinstance(self.asked, ToolCached) or (not isinstance(self.asked, ToolDenied) and self.asked.reads)
 
     @property
-    def idempotent(self) -> bool:
-        """Return whether making it twice under its key has one effect."""
-        return isinstance(self.asked, ToolRequested) and self.asked.idempotent
-
-    @property
-    def reversible(self) -> bool:
-        """Return whether it can be undone, as its tool declares."""
-        return isinstance(self.asked, ToolRequested) and self.asked.reversible
-
-    @property
-    def tiers(self) -> tuple[str, ...]:
-        """Return how much depends on it, as its tool declares."""
-        return self.asked.tiers if isinstance(self.asked, ToolRequested | ToolHeld) else ()
-
-    @property
-    def label(self) -> Label | None:
-        """Return the label of all that its run knew when it was asked for."""
-        return self.asked.label if isinstance(self.asked, ToolRequested | ToolHeld) else None
-
-    @property
-    def untrusted(self) -> tuple[Source, ...]:
-        """Return whose words stand in its arguments, of those that came from outside."""
-        return self.asked.untrusted if isinstance(self.asked, ToolRequested | ToolHeld) else ()
-
-    @property
-    def credential(self) -> Digest | None:
-        """Return the secret that it acted with, keyed; None if it acted with none."""
-        return self.asked.credential if isinstance(self.asked, ToolRequested) else None
-
-    @property
-    def asked_flags(self) -> tuple[str, ...]:
-        """Return what was remarkable about it before it was made."""
-        return self.asked.flags if isinstance(self.asked, ToolRequested | ToolCached) else ()
-
-    @property
     def flags(self) -> tuple[str, ...]:
-        """Return what is remarkable about the request, and then about the outcome."""
+        """Return the flags of the request, then those of the outcome."""
         return self.asked_flags if self.ended is None else (*self.asked_flags, *self.ended.flags)
 
     @property
     def would(self) -> tuple[tuple[str, str], ...]:
-        """Return what a grant or a policy would have done, had it been enforced: what, and by which rule."""
+        """Return each action that enforcement would have taken, with its rule."""
         told = (flag.partition(".") for flag in self.flags)
         return tuple((what, rule) for what, _, rule in told if what.startswith("would_"))
 
     @property
     def is_beyond(self) -> bool:
-        """Return whether it did more than its run was granted: its grant stopped nobody, or a command wrote more."""
+        """Return whether it exceeded its grant: the grant was not enforced, or a command wrote more than it may."""
         return not BEYOND.isdisjoint(self.flags)
 
     @property
-    def changes(self) -> tuple[Changed, ...]:
-        """Return the files that it changed."""
-        return () if self.ended is None else self.ended.changes
-
-    @property
-    def effects(self) -> tuple[Effect, ...]:
-        """Return what else it changed, as its tool says."""
-        return () if self.ended is None else self.ended.effects
-
-    @property
-    def commits(self) -> tuple[str, ...]:
-        """Return the commits that it made, or brought into the history of the work tree."""
-        return () if self.ended is None else self.ended.commits
-
-    @property
-    def cost(self) -> int:
-        """Return what it cost, in millionths."""
-        return self.ended.cost if isinstance(self.ended, ToolCompleted) else 0
-
-    @property
-    def fresh_until(self) -> datetime | None:
-        """Return until when its result may be given again instead of making it; None if it may not."""
-        return self.ended.fresh_until if isinstance(self.ended, ToolCompleted) else None
-
-    @property
-    def took_us(self) -> int | None:
-        """Return how long it took, in microseconds."""
-        return None if self.ended is None else self.ended.took_us
-
-    @property
-    def exit_code(self) -> int | None:
-        """Return how a command ended."""
-        return None if self.ended is None else self.ended.exit_code
-
-    @property
     def is_external(self) -> bool:
-        """Return whether what it gave back came from outside."""
+        """Return whether its result came from outside."""
         return self.ending is not None and is_made_of_outside(self.ending)
 
     @property
     def settlement(self) -> Settlement | None:
-        """Return what somebody decided when it was in doubt."""
+        """Return the decision about it, if it was in doubt."""
         return None if self.settled is None else self.settled.settlement
 
     @property
     def in_doubt(self) -> bool:
-        """Return whether nobody knows if it happened, nobody will say so any more, and nobody has decided about it."""
+        """Return whether its outcome is unknown, can no longer arrive, and nobody has decided what to do about it."""
         open_ended = self.outcome is None and self.is_over and not self.reads
         return open_ended and self.settled is None and self.again is None
 
 
 class Calls:
-    """Calls as their receipts come, in whatever order streams are read."""
+    """Collects calls from receipts, whatever the order of the streams."""
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
         self._open = {run.id for run in runs if run.state is RunState.OPEN}
@@ -308,7 +237,7 @@ class Calls:
         self._epochs: dict[RunId, int] = {}
 
     def take(self, receipt: Receipt) -> None:
-        """Take in what a receipt says of a call; one that speaks of something else says nothing here."""
+        """Add what a receipt says about a call; other receipts are ignored."""
         match receipt.body:
             case ToolRequested() | ToolDenied() | ToolHeld() | ToolCached() as body:
                 self._asked[body.call] = receipt, body
@@ -324,7 +253,7 @@ class Calls:
             self._epochs[RunId(receipt.stream)] = receipt.epoch
 
     def all(self) -> dict[CallId, CallRecord]:
-        """Return the calls so far, in the order in which they were asked for."""
+        """Return the calls so far, in the order of their requests."""
         completed = {
             key: call
             for call, (_, body) in self._ended.items()
@@ -340,7 +269,7 @@ class Calls:
         receipt, asked = self._asked[call]
         ending, ended = self._ended.get(call, (None, None))
         key = self._key(call)
-        # In a process that is lost, as in a run that is over, nobody waits for an outcome any more.
+        # Once a process is lost or a run has ended, no outcome can arrive any more.
         is_over = asked.run not in self._open or receipt.epoch < self._epochs.get(asked.run, receipt.epoch)
         return CallRecord(
             receipt=receipt,
@@ -355,22 +284,22 @@ class Calls:
 
 
 def outcome_in(receipt: Receipt) -> Ended | None:
-    """Return how a call ended, if a receipt tells of that."""
+    """Return the outcome of a call, if the receipt has one."""
     return receipt.body if isinstance(receipt.body, ToolCompleted | ToolFailed) else None
 
 
 def call_of(receipt: Receipt) -> CallId | None:
-    """Return the call that a receipt of a run asks for, or says the outcome of; None if it is about something else."""
+    """Return the call that a receipt requests or ends; None for other receipts."""
     return receipt.body.call if isinstance(receipt.body, Asked | Ended) else None
 
 
 def call_asked(receipt: Receipt) -> CallRecord | None:
-    """Return a call as far as the receipt tells that asks for it, holds, denies or answers it; None of any other."""
+    """Return a call as its first receipt describes it; None for other receipts."""
     return CallRecord(receipt=receipt, asked=receipt.body) if isinstance(receipt.body, Asked) else None
 
 
 def find_calls(receipts: Iterable[Receipt], runs: Iterable[Run] = ()) -> dict[CallId, CallRecord]:
-    """Return the calls that receipts tell of; of runs that are not given, as if they were over."""
+    """Return the calls in these receipts. Runs that are not given count as ended."""
     calls = Calls(runs)
     for receipt in receipts:
         calls.take(receipt)
@@ -378,16 +307,17 @@ def find_calls(receipts: Iterable[Receipt], runs: Iterable[Run] = ()) -> dict[Ca
 
 
 def read_calls(view: LedgerView, run: Run) -> dict[CallId, CallRecord]:
-    """Return the calls of a run, with what was decided about those in doubt."""
+    """Return the calls of a run, with the decisions about those in doubt."""
     streams = [StreamId(run.id), *([] if run.handoff is None else [StreamId(run.handoff)])]
-    found = find_calls((read_receipt(stored) for one in streams for stored in _about_calls(view, one)), [run])
+    stored = (each for stream in streams for each in view.find_receipts(ReceiptQuery(stream=stream)))
+    found = find_calls(map(read_receipt, stored), [run])
     return {call: record for call, record in found.items() if record.run == run.id}
 
 
 def read_call(view: LedgerView, receipt: Receipt) -> CallRecord | None:
-    """Return the call that a receipt of a run is about; None if it is about none, or nothing says what was asked.
+    """Return the call that a receipt is about; None if there is none, or its request is missing.
 
-    It costs what stands between request and outcome, and not what its run did besides.
+    The cost depends on the distance between request and outcome, not on the length of the run.
     """
     if not isinstance(receipt.body, Asked | Ended):
         return None
@@ -399,20 +329,12 @@ def read_call(view: LedgerView, receipt: Receipt) -> CallRecord | None:
         return CallRecord(receipt=asked, asked=asked.body, ending=ending, ended=ending.body)
     if not isinstance(asked.body, ToolRequested):
         return CallRecord(receipt=asked, asked=asked.body)
-    # Whether one without an outcome is in doubt depends on what its run, and others, did since.
+    # Without an outcome, later receipts of this run and of others decide whether it is in doubt.
     return read_calls(view, view.get_run(asked.body.run)).get(asked.body.call)
 
 
-def get_call(view: LedgerView, stored: StoredReceipt) -> CallRecord:
-    """Return the call that a stored receipt is about. Raises `NotFoundError`."""
-    found = read_call(view, read_receipt(stored))
-    if found is None:
-        raise NotFoundError("call of receipt", stored.id)
-    return found
-
-
 def find_call(view: LedgerView, call: CallId) -> CallRecord | None:
-    """Return a call by its whole id; None if nothing is recorded of it."""
+    """Return a call by its full id; None if it is not recorded."""
     for stored in view.find_call_receipts(call):
         receipt = read_receipt(stored)
         if call_of(receipt) == call:
@@ -421,14 +343,14 @@ def find_call(view: LedgerView, call: CallId) -> CallRecord | None:
 
 
 def read_arguments(view: LedgerView, call: CallRecord) -> dict[str, Any] | None:
-    """Return what a call was made with, by name; None if that is gone or cannot be read."""
+    """Return the arguments of a call by name; None if they are gone or unreadable."""
     if call.arguments is None:
         return None
     return arguments_in(read_contents(view, {ARGUMENTS: call.arguments})[ARGUMENTS].body)
 
 
 def arguments_in(body: bytes | None) -> dict[str, Any] | None:
-    """Return what a call was made with, by the content that says so: alone, or beside how they were given."""
+    """Return the arguments in a content, which may hold more than these; None if they are gone or unreadable."""
     try:
         read = None if body is None else json.loads(body)
     except (ValueError, RecursionError):
@@ -437,25 +359,21 @@ def arguments_in(body: bytes | None) -> dict[str, Any] | None:
     return given if isinstance(given, dict) else None
 
 
-def _about_calls(view: LedgerView, stream: StreamId) -> Iterator[StoredReceipt]:
-    return view.find_receipts(ReceiptQuery(stream=stream))
-
-
 def _find_asked(view: LedgerView, outcome: Receipt, call: CallId) -> Receipt | None:
-    """Return the receipt of a call's request, most often the one before that of its outcome."""
+    """Return the request of a call; usually the receipt before the outcome."""
     for seq in range(outcome.seq - 1, 0, -1):
         try:
             before = view.get_receipt_at(outcome.stream, seq)
         except NotFoundError:
-            continue  # somebody deleted it; the check of the receipts says so
-        # Its bytes are read only if they could be the request: a run may have made many calls at once.
+            continue  # deleted; verification reports it
+        # Decode only what can be the request: a run may have made many calls at once.
         if call.encode() in before.payload and isinstance((found := read_receipt(before)).body, ToolRequested):
             return found
     return None
 
 
 def _find_ended(view: LedgerView, asked: Receipt, call: CallId) -> Receipt | None:
-    """Return the receipt of a call's outcome, most often the one after that of its request."""
+    """Return the outcome of a call; usually the receipt after the request."""
     if not isinstance(asked.body, ToolRequested):
         return None
     last = view.get_stream(asked.stream).seq

@@ -1,4 +1,4 @@
-"""A handoff: its offer, all that others did to it, how each attempt was judged, and what became of kept calls."""
+"""One handoff: its offer, the acts of others on it, the verdicts on its attempts, and the calls that were kept."""
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -26,14 +26,14 @@ from batonpass.records.lineage import get_offer
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
-# Those that are not over: somebody has to do something yet.
+# States in which somebody still has to act.
 OPEN: Final = frozenset({State.HELD, State.OFFERED, State.READY, State.CLAIMED, State.ASKED, State.RUNNING})
 
 Judged: TypeAlias = VerificationPassed | VerificationFailed | VerificationRepeated | VerificationWaived
 
 
 class Standing(StrEnum):
-    """What became of a result."""
+    """Whether a result was verified."""
 
     VERIFIED = "verified"
     REFUTED = "refuted"
@@ -41,14 +41,14 @@ class Standing(StrEnum):
 
 
 class ResultVerdict(Struct, frozen=True, kw_only=True):
-    """How somebody judged the result of one attempt."""
+    """A verdict on the result of one attempt."""
 
     receipt: Receipt
     body: Judged
 
     @property
     def standing(self) -> Standing:
-        """Return what it makes of the result; one who accepts it unverified verifies nothing."""
+        """Return the standing it gives the result. Accepting a result unverified does not verify it."""
         match self.body:
             case VerificationRepeated():
                 return Standing.VERIFIED if self.body.passed else Standing.REFUTED
@@ -61,35 +61,35 @@ class ResultVerdict(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Return it in a word or two."""
+        """Return the verdict in one or two words."""
         if isinstance(self.body, VerificationWaived):
             return "accepted"
         return f"{'again ' * isinstance(self.body, VerificationRepeated)}{self.standing}"
 
     @property
     def words(self) -> str:
-        """Return who judged, and how."""
+        """Return who gave the verdict, and how."""
         how = "unverified" if isinstance(self.body, VerificationWaived) else self.body.method
         return f"by {self.body.by}, {how}"
 
 
 class HandoffRecord(Struct, frozen=True, kw_only=True):
-    """One handoff as its receipts tell of it."""
+    """One handoff as its receipts describe it."""
 
     handoff: Handoff
     offer: Receipt
     initiated: HandoffInitiated
-    acts: tuple[Receipt, ...]  # what others than its runs did to it
+    acts: tuple[Receipt, ...]  # done by others than its own runs
     holds: tuple[HoldRecord, ...]
-    stored: tuple[StoredReceipt, ...]  # what this rests on: the offer, and the acts
+    stored: tuple[StoredReceipt, ...]  # the stored receipts behind this: the offer and the acts
 
     @property
     def id(self) -> HandoffId:
-        """Return what names it."""
+        """Return the id of the handoff."""
         return self.handoff.id
 
     def verdicts(self, attempt: int) -> tuple[ResultVerdict, ...]:
-        """Return how the result of an attempt was judged, and judged again."""
+        """Return the verdicts on an attempt, in order."""
         return tuple(
             ResultVerdict(receipt=receipt, body=receipt.body)
             for receipt in self.acts
@@ -97,18 +97,18 @@ class HandoffRecord(Struct, frozen=True, kw_only=True):
         )
 
     def standing(self, attempt: int) -> Standing:
-        """Return what became of the result of an attempt."""
+        """Return the standing of an attempt's result."""
         return standing_of(self.verdicts(attempt))
 
 
 def standing_of(verdicts: Iterable[ResultVerdict]) -> Standing:
-    """Return what verdicts make of a result: the first that says something decides; a later look stands beside it."""
+    """Return the standing that verdicts give: the first that verifies or refutes decides."""
     said = (verdict.standing for verdict in verdicts)
     return next((standing for standing in said if standing is not Standing.UNVERIFIED), Standing.UNVERIFIED)
 
 
 def read_handoff(view: LedgerView, handoff: Handoff) -> HandoffRecord:
-    """Return a handoff with its offer and all that others did to it."""
+    """Return a handoff with its offer and all acts on it."""
     offer, initiated = get_offer(view, handoff)
     acts = tuple(view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id))))
     return HandoffRecord(
@@ -122,10 +122,9 @@ def read_handoff(view: LedgerView, handoff: Handoff) -> HandoffRecord:
 
 
 def find_answering(view: LedgerView, record: HandoffRecord, call: CallRecord) -> int:
-    """Return the attempt whose verdict is about a call: the last one that kept its result, else its own.
+    """Return the attempt whose verdict covers a call: the last one that kept its result, else its own.
 
-    What an older relay closed says how many finished calls it kept, and not which: only one that kept as many as there
-    were has surely kept each.
+    Older relays recorded only how many calls they kept. Then we can be sure only if they kept all there were.
     """
     answering = own = view.get_run(call.run).attempt
     finished = 0
@@ -142,7 +141,7 @@ def _closings(view: LedgerView, run: RunId) -> Iterator[HandoffCompleted | Hando
     for kind in (HandoffCompleted.kind, HandoffFailed.kind):
         for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run), kind=kind)):
             body = read_receipt(stored).body
-            # An offer that was refused is a failed handoff of this run's own: it closed nothing.
+            # A refused offer is recorded as a failed handoff of this run; it did not close the run.
             if isinstance(body, HandoffCompleted | HandoffFailed) and body.attempt:
                 yield body
 

@@ -1,7 +1,7 @@
-"""Holds and approvals: what waited for somebody, and exactly who let exactly that go on.
+"""Holds and approvals: what waited, and who approved exactly that.
 
-An approval answers one hold, and a hold of a call is known by the key of that call. So a call was approved by those
-who let the hold with its own key go on, and by nobody else, whatever else they approved in the same handoff.
+An approval answers one hold, and the hold of a call has the key of that call. So a call was approved only by those who
+approved the hold with its own key, whatever else they approved in the same handoff.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,8 @@ from enum import StrEnum
 from itertools import chain
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batonpass.errors import NotFoundError
 from batonpass.model.base.content_names import REASON
@@ -39,16 +40,16 @@ from batonpass.wire.canonical import digest
 
 
 class Approval(Struct, frozen=True, kw_only=True):
-    """What one person decided about one hold."""
+    """One person's ruling on one hold."""
 
     receipt: Receipt
     body: Decided
-    hold: Digest  # the receipt of what it answers
+    hold: Digest  # digest of the receipt that it answers
     reason: Text | None = None
 
     @property
     def by(self) -> PrincipalId:
-        """Return who decided."""
+        """Return who ruled."""
         return self.body.by
 
     @property
@@ -58,27 +59,27 @@ class Approval(Struct, frozen=True, kw_only=True):
 
     @property
     def is_for(self) -> bool:
-        """Return whether they were for letting it go on."""
+        """Return whether they approved."""
         return is_approval(self.body)
 
     @property
     def is_partial(self) -> bool:
-        """Return whether it takes somebody else as well."""
+        """Return whether further approvals are needed."""
         return isinstance(self.body, HandoffBacked | ToolBacked)
 
     @property
     def is_proven(self) -> bool:
-        """Return whether an approver's key signed it; whether that signature is good is for the verifier to say."""
+        """Return whether an approver's key signed it. The verifier checks the signature."""
         return self.body.proven
 
     @property
     def shown(self) -> Digest | None:
-        """Return the digest of what was on the screen; None if nothing was shown."""
+        """Return the digest of what they were shown; None if they were shown nothing."""
         return self.body.shown
 
     @property
     def looked(self) -> timedelta | None:
-        """Return how long they looked: as the relay measured it, else as it was claimed; None if nobody says."""
+        """Return how long they looked: as the relay measured it, else as claimed; None if unknown."""
         known = self.body.looked_ms if self.body.measured_ms is None else self.body.measured_ms
         return None if known is None else timedelta(milliseconds=known)
 
@@ -89,85 +90,75 @@ class Approval(Struct, frozen=True, kw_only=True):
 
 
 class HoldRecord(Struct, frozen=True, kw_only=True):
-    """Something that waited, and all that was decided about it."""
+    """A hold, and all rulings on it."""
 
     hold: Hold
-    receipt: Receipt  # which says that it waits
+    receipt: Receipt  # of the hold
     approvals: tuple[Approval, ...] = ()
 
     @property
     def key(self) -> Digest | None:
-        """Return the key of the call that waited; None of a handoff that waited at its offer."""
+        """Return the key of the held call; None for a handoff that was held at its offer."""
         return self.hold.key
 
     @property
     def is_open(self) -> bool:
-        """Return whether it still waits."""
+        """Return whether it is still waiting."""
         return not self.approvals or self.approvals[-1].is_partial
 
     @property
     def is_let(self) -> bool:
-        """Return whether it was let go on."""
+        """Return whether it was approved."""
         return bool(self.approvals) and self.approvals[-1].is_for and not self.is_open
 
 
-# They end no hold and answer none, and a handoff that is tried again and again has one for each attempt.
+# They neither end nor answer a hold, and a handoff that is often retried has many of them.
 _OF_ATTEMPTS: Final = (Kind.HANDOFF_RETRIED, Kind.HANDOFF_REPLACED, Kind.HANDOFF_LAPSED)
 
 
 class Leave(StrEnum):
-    """Whether somebody had to approve a call, and did."""
+    """Whether a call needed an approval, and got it."""
 
     GIVEN = "given"
     NOT_NEEDED = "not needed"
-    MISSING = "missing"  # a rule asks for it, and nobody enforced that
+    MISSING = "missing"  # a rule asks for one, but was not enforced
     WAITING = "waiting"
     REFUSED = "refused"
 
 
 class CallLeave(Struct, frozen=True, kw_only=True):
-    """By whose leave a call was made, or was not: of this call and of no other."""
+    """Whether this call was approved, and by whom. Approvals of other calls do not count."""
 
     leave: Leave
     hold: HoldRecord | None = None
-    rules: tuple[str, ...] = ()  # which ask for an approval that nobody gave
+    rules: tuple[str, ...] = ()  # the rules that ask for an approval which nobody gave
 
     @property
     def approvals(self) -> tuple[Approval, ...]:
-        """Return what people decided."""
+        """Return the rulings."""
         return () if self.hold is None else self.hold.approvals
 
 
-class _Waiting(Struct):
-    """A hold on its way through a stream: what is decided from here on is about it."""
-
-    hold: Hold
-    receipt: Receipt
-    approvals: list[Approval] = field(default_factory=list)
-
-    def done(self) -> HoldRecord:
-        return HoldRecord(hold=self.hold, receipt=self.receipt, approvals=tuple(self.approvals))
-
-
 def find_handoff_holds(view: LedgerView, handoff: Handoff) -> Iterator[HoldRecord]:
-    """Yield each time that a handoff waited, at its offer or before a call of an attempt, the first first."""
+    """Yield each hold of a handoff in order, at its offer or before a call."""
     offer = view.get_receipt_at(StreamId(handoff.parent), handoff.seq)
-    waiting: _Waiting | None = None
+    waiting: HoldRecord | None = None  # rulings that follow are about it
     for stored in chain([offer], view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id), but=_OF_ATTEMPTS))):
         receipt = read_receipt(stored)
         if isinstance(receipt.body, HandoffInitiated | HandoffHeld):
             if waiting is not None:
-                yield waiting.done()
+                yield waiting
             found = hold_at(view, handoff, stored)
-            waiting = None if found is None else _Waiting(found, receipt)
+            waiting = None if found is None else HoldRecord(hold=found, receipt=receipt)
         elif waiting is not None and isinstance(receipt.body, HandoffBacked | HandoffApproved | HandoffDenied):
-            waiting.approvals.append(_approval(view, waiting.hold, receipt, receipt.body))
+            approval = _approval(view, waiting.hold, receipt, receipt.body)
+            waiting = replace(waiting, approvals=(*waiting.approvals, approval))
     if waiting is not None:
-        yield waiting.done()
+        yield waiting
 
 
 def find_call_hold(view: LedgerView, call: CallId) -> HoldRecord | None:
-    """Return how a call of a run that went on waited; None if it did not, or its handoff waited for it."""
+    """Return the hold of a call whose run stayed open; None if it was not held, or its handoff was held instead."""
     try:
         hold, receipt = get_held_call(view, call)
     except NotFoundError:
@@ -180,7 +171,7 @@ def find_call_hold(view: LedgerView, call: CallId) -> HoldRecord | None:
 
 
 def find_leave(view: LedgerView, call: CallRecord) -> CallLeave:
-    """Return by whose leave a call was made: by those who let the hold with its very key go on."""
+    """Return the approval of a call: the rulings on the hold with the same key."""
     if (hold := _find_hold(view, call)) is not None:
         if hold.is_open:
             return CallLeave(leave=Leave.WAITING, hold=hold)
@@ -199,7 +190,7 @@ def find_hold(view: LedgerView, handoff: Handoff) -> Hold | None:
 
 
 def hold_at(view: LedgerView, handoff: Handoff, stored: StoredReceipt) -> Hold | None:
-    """Return what a handoff waited for by this receipt; None if it did not."""
+    """Return the hold that a receipt of a handoff starts; None if it starts none."""
     body = read_receipt(stored).body
     principal = view.get_run(handoff.parent).principal
     match body:
@@ -220,9 +211,9 @@ def hold_at(view: LedgerView, handoff: Handoff, stored: StoredReceipt) -> Hold |
 
 
 def get_held_call(view: LedgerView, call: CallId) -> tuple[Hold, Receipt]:
-    """Return what a held call waits for, or waited, and the receipt of it: of a root, or of an attempt that stays open.
+    """Return the hold of a held call, and its receipt, where the run stays open while the call waits.
 
-    Raises `NotFoundError`; also for a call whose attempt is suspended, since its handoff waits for it.
+    Raises `NotFoundError`, also if the attempt was suspended: then the handoff is held instead.
     """
     found = next((held for held in view.find_held_calls() if held.call == call), None)
     if found is None:
@@ -236,7 +227,7 @@ def get_held_call(view: LedgerView, call: CallId) -> tuple[Hold, Receipt]:
 
 
 def find_decision(view: LedgerView, call: CallId) -> tuple[Receipt, ToolApproved | ToolRefused] | None:
-    """Return what somebody decided about a held call, and the receipt of it; None if nobody has."""
+    """Return the ruling on a held call, and its receipt; None if there is none yet."""
     for decided in view.find_decided_calls(call):
         receipt = read_receipt(view.get_receipt(decided.receipt))
         if isinstance(receipt.body, ToolApproved | ToolRefused):
@@ -245,7 +236,7 @@ def find_decision(view: LedgerView, call: CallId) -> tuple[Receipt, ToolApproved
 
 
 def find_backed(view: LedgerView, call: CallId) -> Iterator[tuple[Receipt, ToolBacked]]:
-    """Yield who is for letting a held call be made, where it takes more than one."""
+    """Yield the partial approvals of a held call that needs several."""
     for stored in view.find_receipts(ReceiptQuery(kind=Kind.TOOL_BACKED)):
         receipt = read_receipt(stored)
         if isinstance(receipt.body, ToolBacked) and receipt.body.call == call:
@@ -253,20 +244,20 @@ def find_backed(view: LedgerView, call: CallId) -> Iterator[tuple[Receipt, ToolB
 
 
 def find_backers(view: LedgerView, hold: Hold) -> Iterator[Decided]:
-    """Yield who is for letting this hold go on, so far, where it takes more than one."""
+    """Yield the partial approvals of a hold that needs several."""
     if hold.approvals == 1:
         return
     if hold.handoff is None:
         yield from () if hold.call is None else (body for _, body in find_backed(view, hold.call))
         return
     for record in find_handoff_holds(view, view.get_handoff(hold.handoff)):
-        # A handoff may be held many times, and what was said about one hold is not about the next.
+        # A handoff may be held many times; a ruling on one hold says nothing about the next.
         if record.hold.receipt == hold.receipt:
             yield from (approval.body for approval in record.approvals if approval.is_partial)
 
 
 def find_held_receipt(view: LedgerView, hold: Hold) -> Receipt | None:
-    """Return the receipt of the call that a hold is about; None if it is about none."""
+    """Return the receipt of the held call; None if the hold is not about a call."""
     return None if hold.run is None or hold.call is None else _held_receipt(view, hold.run, hold.call)
 
 
@@ -277,7 +268,7 @@ def _held_receipt(view: LedgerView, run: RunId, call: CallId) -> Receipt | None:
 
 
 def _find_hold(view: LedgerView, call: CallRecord) -> HoldRecord | None:
-    """Return the last hold of this very call before it was made; of one that was only held, its own."""
+    """Return the last hold of this call before it was made; its own hold if it was not made."""
     run = view.get_run(call.run)
     if isinstance(call.asked, ToolHeld):
         own = find_call_hold(view, call.id)
@@ -288,12 +279,13 @@ def _find_hold(view: LedgerView, call: CallRecord) -> HoldRecord | None:
     if call.key is None:
         return None
     if (held := _last_held(view, call)) is not None:
-        return None if _is_used_up(view, run.id, call, since=held.seq) else find_call_hold(view, held.call)
+        seq, last = held
+        return None if _is_used_up(view, run.id, call, since=seq) else find_call_hold(view, last)
     return None if run.handoff is None else _last_hold(view, view.get_handoff(run.handoff), run, call)
 
 
 def _last_hold(view: LedgerView, handoff: Handoff, run: Run, call: CallRecord) -> HoldRecord | None:
-    """Return the last hold with the key of a call in an earlier attempt, unless another call used its approval up."""
+    """Return the last hold with the same key in an earlier attempt, unless another call used its approval."""
     before = [
         record
         for record in find_handoff_holds(view, handoff)
@@ -307,7 +299,7 @@ def _last_hold(view: LedgerView, handoff: Handoff, run: Run, call: CallRecord) -
 
 
 def _is_used_up(view: LedgerView, run: RunId, call: CallRecord, *, since: int = 0) -> bool:
-    """Return whether an approval was used before this call: it lets one call be made, unless twice has one effect."""
+    """Return whether the approval was used already: it covers a single call, unless the call is idempotent."""
     if call.idempotent:
         return False
     for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run), kind=Kind.TOOL_REQUESTED)):
@@ -318,19 +310,14 @@ def _is_used_up(view: LedgerView, run: RunId, call: CallRecord, *, since: int = 
     return False
 
 
-class _Held(Struct, frozen=True):
-    seq: int
-    call: CallId
-
-
-def _last_held(view: LedgerView, call: CallRecord) -> _Held | None:
-    """Return the last hold with the key of a call, in its own run and before it."""
-    found: _Held | None = None
+def _last_held(view: LedgerView, call: CallRecord) -> tuple[int, CallId] | None:
+    """Return the last hold with the same key, earlier in the same run."""
+    found: tuple[int, CallId] | None = None
     for stored in view.find_receipts(ReceiptQuery(stream=StreamId(call.run), kind=Kind.TOOL_HELD)):
         if stored.seq > call.receipt.seq:
             break
         body = read_receipt(stored).body
-        found = _Held(stored.seq, body.call) if isinstance(body, ToolHeld) and body.key == call.key else found
+        found = (stored.seq, body.call) if isinstance(body, ToolHeld) and body.key == call.key else found
     return found
 
 

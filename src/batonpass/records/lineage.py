@@ -1,4 +1,4 @@
-"""From a run up to the human: its task, whoever handed it on, and every run above."""
+"""The way from a run up to the human: its task, its offer, and every run above it."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from batonpass.store.port import LedgerView
 
 
 def find_ancestors(view: LedgerView, run: Run) -> Iterator[Run]:
-    """Yield the parent of a run, its parent, and so on up to the root. Raises `EditedError` if they go in a circle."""
+    """Yield the runs above a run, up to the root. Raises `EditedError` if they form a cycle."""
     seen = {run.id}
     while run.parent is not None:
         if run.parent in seen:
@@ -24,7 +24,7 @@ def find_ancestors(view: LedgerView, run: Run) -> Iterator[Run]:
 
 
 def get_offer(view: LedgerView, handoff: Handoff) -> tuple[Receipt, HandoffInitiated]:
-    """Return the receipt of an offer. Raises `EditedError` if there is another in its place."""
+    """Return the receipt of an offer. Raises `EditedError` if another receipt is in its place."""
     receipt = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
     if not isinstance(receipt.body, HandoffInitiated):
         raise EditedError("the handoff does not begin with an offer", stream=handoff.parent, seq=handoff.seq)
@@ -32,7 +32,7 @@ def get_offer(view: LedgerView, handoff: Handoff) -> tuple[Receipt, HandoffIniti
 
 
 def read_task(view: LedgerView, handoff: Handoff) -> Text | None:
-    """Return the task that was handed off; None if the receipt that says so is not there."""
+    """Return the task of a handoff; None if its offer is missing."""
     try:
         offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
     except NotFoundError:
@@ -41,24 +41,24 @@ def read_task(view: LedgerView, handoff: Handoff) -> Text | None:
 
 
 class Tasks:
-    """What runs were asked to do: the intent of a root, the task of any other. One receipt is read for each."""
+    """Reads the tasks of runs: the intent of a root, the task of any other. Each costs one receipt."""
 
     def __init__(self, view: LedgerView) -> None:
         self._view = view
 
     def find(self, run: Run) -> Text | None:
-        """Return what a run was asked to do; None if the receipt that says so is not there."""
+        """Return the task of a run; None if the receipt that has it is missing."""
         try:
             if run.parent is not None and run.handoff is not None:
                 handoff = self._view.get_handoff(run.handoff)
                 return read_task(self._view, handoff) if handoff.parent == run.parent else None
-            # A root begins with what was wanted: that is its first receipt.
+            # The first receipt of a root has the intent.
             opening = read_receipt(self._view.get_receipt_at(StreamId(run.id), 1))
         except NotFoundError:
             return None
         return read_texts(self._view, opening).get(INTENT)
 
     def first_line(self, run: Run) -> str:
-        """Return what a run was asked to do as it fits into a list."""
+        """Return the task of a run, short enough for a list."""
         text = self.find(run)
         return "unknown" if text is None else text.first_line

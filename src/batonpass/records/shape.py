@@ -1,6 +1,6 @@
-"""The JSON of records: one shape for a call, an approval, a run, a handoff and words, whichever command prints them.
+"""The JSON shapes of calls, approvals, runs, handoffs and texts, the same for every command.
 
-docs/reference/json.md describes it. Fields are added and never renamed; what is not known is null and not absent.
+docs/reference/json.md describes them. Fields are added and never renamed; an unknown value is null, not absent.
 """
 
 from base64 import b64encode
@@ -24,7 +24,7 @@ def exact(at: datetime | None) -> str | None:
 
 
 def text_shape(text: Text | None) -> Shape | None:
-    """Return a content: its words, or its bytes if they are not text."""
+    """Return a content: its text, or its bytes if it is not text."""
     if text is None:
         return None
     facts: Shape = {
@@ -59,7 +59,7 @@ def run_shape(run: Run, task: Text | None) -> Shape:
 
 
 def handoff_shape(handoff: Handoff, task: Text | None, offered_at: datetime | None = None) -> Shape:
-    """Return a handoff as lists have it; `offered_at` if that is not when it was recorded."""
+    """Return a handoff as in lists; `offered_at` if it was imported with another time."""
     return {
         "id": handoff.id,
         "to": handoff.to,
@@ -76,14 +76,14 @@ def handoff_shape(handoff: Handoff, task: Text | None, offered_at: datetime | No
 
 
 def label_shape(label: Label | None) -> Shape | None:
-    """Return how far something is trusted, and who may read it."""
+    """Return a label: how far it is trusted, and who may read it."""
     if label is None:
         return None
     return {"integrity": label.integrity, "readers": None if label.readers is None else list(label.readers)}
 
 
 def call_shape(call: CallRecord, words: Mapping[str, object] | None = None) -> Shape:
-    """Return a call; `words` has what was read of its target, arguments, message, scope, permit and effects."""
+    """Return a call; `words` are the texts that were read for it, such as its target and arguments."""
     said = words or {}
     return {
         "id": call.id,
@@ -124,7 +124,7 @@ def call_shape(call: CallRecord, words: Mapping[str, object] | None = None) -> S
 
 
 def approval_shape(approval: Approval) -> Shape:
-    """Return what one person decided about one hold."""
+    """Return one ruling on one hold."""
     return {
         "receipt": approval.receipt.id,
         "hold": approval.hold,
@@ -142,7 +142,7 @@ def approval_shape(approval: Approval) -> Shape:
 
 
 def hold_shape(record: HoldRecord) -> Shape:
-    """Return what waited, and what was decided about it."""
+    """Return a hold, and the rulings on it."""
     hold = record.hold
     return {
         "receipt": record.receipt.id,
@@ -159,7 +159,7 @@ def hold_shape(record: HoldRecord) -> Shape:
 
 
 def leave_shape(leave: CallLeave) -> Shape:
-    """Return by whose leave a call was made."""
+    """Return whether a call was approved, and by whom."""
     return {
         "leave": leave.leave,
         "rules": list(leave.rules),
@@ -168,7 +168,7 @@ def leave_shape(leave: CallLeave) -> Shape:
 
 
 def verdict_shape(verdict: ResultVerdict) -> Shape:
-    """Return how somebody judged a result."""
+    """Return a verdict on a result."""
     return {
         "receipt": verdict.receipt.id,
         "at": exact(verdict.receipt.at),

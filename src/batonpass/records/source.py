@@ -1,4 +1,4 @@
-"""Where receipts come from if the act itself did not record them, and when it happened as their source says."""
+"""Imported receipts: which program they come from, and when things happened according to it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,54 +14,49 @@ from batonpass.model.base.ids import ContentId, StreamId
 from batonpass.model.ledger.content import StoredContent
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
-from batonpass.records.text import read_receipt
+from batonpass.records.text import find_in_chunks, read_receipt
 from batonpass.store.port import LedgerView
 
 IMPORTED: Final = "imported, unsigned"
 PARTLY: Final = "partly imported, unsigned"
 
-_CHUNK: Final = 500
-_NEAR: Final = 8  # receipts at either end of a stream, among which there is one with a time
+_NEAR: Final = 8  # receipts at either end of a stream; one of them has a time
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Where a receipt comes from, if not from the act itself."""
+    """The origin of a receipt that was not recorded by the act itself."""
 
     program: str | None = None
     session: str | None = None
-    key: str | None = None  # what names it there
-    at: datetime | None = None  # when the source says that it happened
+    key: str | None = None  # its id there
+    at: datetime | None = None  # when it happened, according to the source
     imported: bool = False  # from a transcript, which nobody signed
     link: str | None = None
     subagent: str | None = None
 
 
 class Timed(Struct, frozen=True, kw_only=True):
-    """Receipts with the times at which things happened, and how much of it somebody only told afterwards."""
+    """Receipts with the times at which things happened, and how many of them were imported."""
 
     receipts: tuple[Receipt, ...]
     imported: int
 
     @property
     def mark(self) -> str | None:
-        """Return how to mark what was imported; None if nothing was."""
+        """Return the mark for imported receipts; None if none were imported."""
         if not self.imported:
             return None
         return IMPORTED if self.imported == len(self.receipts) else PARTLY
 
 
 def timed(view: LedgerView, receipts: Sequence[Receipt]) -> Timed:
-    """Return receipts with the times that their sources say; when they were recorded tells only of an import."""
+    """Return receipts with the times from their sources; the recorded time is only that of the import."""
     wanted = [receipt.content[SOURCE].id for receipt in receipts if SOURCE in receipt.content]
-    contents = {
-        content.id: content
-        for start in range(0, len(wanted), _CHUNK)
-        for content in view.find_contents(wanted[start : start + _CHUNK])
-    }
+    contents = {content.id: content for content in find_in_chunks(view, wanted)}
     sources = [source_of(receipt, contents) for receipt in receipts]
     times = [None if source is None or not source.imported else source.at for source in sources]
     for order in (range(len(receipts)), reversed(range(len(receipts)))):
-        # What is imported without a time, like an end that nobody wrote down, happened beside what stands next to it.
+        # An imported receipt without a time gets that of its neighbour in the stream.
         latest: dict[StreamId, datetime] = {}
         for number in order:
             source, stream = sources[number], receipts[number].stream
@@ -78,7 +73,7 @@ def timed(view: LedgerView, receipts: Sequence[Receipt]) -> Timed:
 
 
 def timed_run(view: LedgerView, run: Run) -> tuple[Run, str | None]:
-    """Return a run with the times that its sources say, and how to mark it if its beginning was imported."""
+    """Return a run with the times from its sources, and a mark if its beginning was imported."""
     stream = StreamId(run.id)
     try:
         if SOURCE not in read_receipt(view.get_receipt_at(stream, 1)).content:
@@ -87,36 +82,36 @@ def timed_run(view: LedgerView, run: Run) -> tuple[Run, str | None]:
         seqs = sorted({*range(1, min(last, _NEAR) + 1), *range(max(1, last - _NEAR), last + 1)})
         found = timed(view, [read_receipt(view.get_receipt_at(stream, seq)) for seq in seqs])
     except NotFoundError:
-        return run, None  # somebody deleted a receipt; the verifier tells
+        return run, None  # a receipt was deleted; verification reports it
     return run_between(run, found.receipts[0], found.receipts[-1]), found.mark and IMPORTED
 
 
 def run_between(run: Run, first: Receipt, last: Receipt) -> Run:
-    """Return a run that began and ended when its first and last receipt say, if others than the act recorded them."""
+    """Return a run with the times of its first and last receipt, if it was imported."""
     if SOURCE not in first.content:
         return run
     return replace(run, started_at=first.at, ended_at=None if run.ended_at is None else max(first.at, last.at))
 
 
 def read_source(view: LedgerView, receipt: Receipt) -> Source | None:
-    """Return where a receipt says that it comes from; None if it was recorded by the act itself."""
+    """Return the source of a receipt; None if the act itself recorded it."""
     if SOURCE not in receipt.content:
         return None
     return source_of(receipt, {content.id: content for content in view.find_contents([receipt.content[SOURCE].id])})
 
 
 def when(view: LedgerView, receipt: Receipt) -> datetime:
-    """Return when something happened: as its source says, else when it was recorded."""
+    """Return when something happened: according to its source, else when it was recorded."""
     return happened_at(receipt, read_source(view, receipt))
 
 
 def happened_at(receipt: Receipt, source: Source | None) -> datetime:
-    """Return when something happened, by its source if it has one."""
+    """Return when something happened, given its source."""
     return receipt.at if source is None or source.at is None else source.at
 
 
 def source_of(receipt: Receipt, contents: Mapping[ContentId, StoredContent]) -> Source | None:
-    """Return where a receipt says that it comes from, by contents that were read already."""
+    """Return the source of a receipt, from contents that were read already."""
     if SOURCE not in receipt.content:
         return None
     held = contents.get(receipt.content[SOURCE].id)
@@ -125,7 +120,7 @@ def source_of(receipt: Receipt, contents: Mapping[ContentId, StoredContent]) -> 
     except (msgspec.DecodeError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        # It has a source, and that is gone: what is left is that the act itself did not record it.
+        # The source was erased. We still know that the act itself did not record this.
         return Source(imported=True)
     words = {name: value for name, value in document.items() if isinstance(value, str)}
     return Source(

@@ -1,30 +1,32 @@
-"""What somebody wrote, read back: a receipt's contents by their names, as far as they are still there."""
+"""Texts behind receipts: the contents that a receipt names, as far as they still exist."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from batonpass.errors import EditedError, InvalidValueError
-from batonpass.model.ledger.content import ContentRef, Place
+from batonpass.model.base.ids import ContentId, StreamId
+from batonpass.model.ledger.content import ContentRef, Place, StoredContent
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
-from batonpass.store.port import LedgerView
+from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.codec import decode_receipt
 
 _WORDS: Final = 60
+_CHUNK: Final = 500
 
 
 class Found(StrEnum):
-    """What became of a content that a receipt names."""
+    """Whether a content still exists."""
 
     KEPT = "kept"
     ERASED = "erased"
-    MISSING = "missing"  # no receipt says that it was erased: `verify` will say so
+    MISSING = "missing"  # gone, though no receipt says it was erased: verification reports it
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """A content under the name by which its receipt refers to it, as far as it is still there."""
+    """A content that a receipt names, as far as it still exists."""
 
     name: str
     ref: ContentRef
@@ -33,7 +35,7 @@ class Text(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str | None:
-        """Return the body as text; None if it is gone, or is not text."""
+        """Return the body as text; None if it is gone or is not text."""
         try:
             return None if self.body is None else self.body.decode()
         except UnicodeDecodeError:
@@ -41,7 +43,7 @@ class Text(Struct, frozen=True, kw_only=True):
 
     @property
     def first_line(self) -> str:
-        """Return what fits into a list: the first line with something in it, quoted, or what became of it."""
+        """Return its first non-empty line, quoted and short enough for a list; or why it is not available."""
         if self.found is not Found.KEPT:
             return str(self.found)
         if self.words is None:
@@ -51,25 +53,42 @@ class Text(Struct, frozen=True, kw_only=True):
 
 
 def read_receipt(stored: StoredReceipt) -> Receipt:
-    """Return what a stored receipt says. Raises `EditedError` if its bytes cannot be read."""
+    """Return a stored receipt, decoded. Raises `EditedError` if its bytes cannot be read."""
     try:
         return decode_receipt(stored.payload)
     except InvalidValueError as error:
         raise EditedError(
-            f"the stored bytes cannot be read: {error.problem}",
-            stream=stored.stream,
-            seq=stored.seq,
-            field=error.field,
+            f"the stored bytes cannot be read: {error.problem}", stream=stored.stream, seq=stored.seq, field=error.field
         ) from None
 
 
+def read_stream(view: LedgerView, stream: StreamId) -> list[Receipt]:
+    """Return all receipts of a stream, in order."""
+    return [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=stream))]
+
+
+def find_in_chunks(view: LedgerView, contents: Sequence[ContentId]) -> Iterator[StoredContent]:
+    """Yield contents that may be many, so that never all of them are in memory at once."""
+    for start in range(0, len(contents), _CHUNK):
+        yield from view.find_contents(contents[start : start + _CHUNK])
+
+
+def texts_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
+    """Yield all texts in a JSON document, without its names."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(inner)
+
+
 def read_texts(view: LedgerView, receipt: Receipt) -> dict[str, Text]:
-    """Return the contents of a receipt, by name; erased and missing ones too."""
+    """Return the contents of a receipt by name, including erased and missing ones."""
     return read_contents(view, receipt.content)
 
 
 def read_contents(view: LedgerView, refs: Mapping[str, ContentRef]) -> dict[str, Text]:
-    """Return contents that receipts name, in one go; erased and missing ones too."""
+    """Return contents by name, read at once, including erased and missing ones."""
     stored = {content.id: content for content in view.find_contents([ref.id for ref in refs.values()])}
     texts = {}
     for name, ref in refs.items():

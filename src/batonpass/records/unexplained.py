@@ -1,4 +1,4 @@
-"""Files that changed while a run was open and that no recorded call changed so, as its close lists them."""
+"""Unexplained files: they changed while a run was open, and no recorded call changed them."""
 
 import json
 from typing import Any, Final
@@ -12,15 +12,15 @@ LISTED: Final = "unexplained"
 
 
 class Unexplained(Struct, frozen=True, kw_only=True):
-    """A file that changed while a run was open, and that no recorded call changed so."""
+    """A file that changed while a run was open, without a recorded call that did it."""
 
     path: str  # from the root of the work tree
-    before: Digest | None  # sha256 of its bytes; None: there was no file
+    before: Digest | None  # sha256 of its bytes; None if there was no file
     after: Digest | None
 
 
 def read_unexplained(body: bytes) -> tuple[int, tuple[Unexplained, ...]]:
-    """Return how many files a list names, and which. Raises `InvalidValueError`."""
+    """Return the number of files in a list, and the listed ones. Raises `InvalidValueError`."""
     try:
         document: Any = json.loads(body)
         return int(document["count"]), tuple(
@@ -28,4 +28,4 @@ def read_unexplained(body: bytes) -> tuple[int, tuple[Unexplained, ...]]:
             for one in document["changes"]
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InvalidValueError(LISTED, "is no list of changed files") from None
+        raise InvalidValueError(LISTED, "is not a list of changed files") from None

@@ -138,7 +138,7 @@ def test_a_report_that_does_not_fit_is_corrected() -> None:
     )
 
     assert ("answered", 1) == (said, kinds.count("handoff.completed"))
-    assert "is no field of a report" in str(api.of("You are billing")[1].results[0]["content"])
+    assert "is not a field of a report" in str(api.of("You are billing")[1].results[0]["content"])
 
 
 def test_a_model_that_never_stops_is_stopped() -> None:

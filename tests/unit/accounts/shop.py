@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, Maker
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import BlamedLine, Maker
 from batonpass.accounts.blame.file_blame import AskedFile, Lines, blame_file, read_file
 from batonpass.accounts.blame.file_changes import place_of
 from batonpass.handoff.live.faces import LiveRun

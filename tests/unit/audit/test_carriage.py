@@ -357,5 +357,5 @@ def test_a_row_that_points_elsewhere_is_an_edit(relay: Relay) -> None:
     """A derived row says only where to look; if no offer of this handoff stands there, it was edited."""
     handoff = a_lead(relay).hand_off("planner", "plan")
 
-    with relay.store.view() as view, pytest.raises(EditedError, match="here should stand the offer"):
+    with relay.store.view() as view, pytest.raises(EditedError, match="the offer of handoff_"):
         prove_carriage(view, replace(view.get_handoff(handoff.id), seq=1))

@@ -80,7 +80,7 @@ def test_a_grant_in_words() -> None:
         ),
         pytest.param(
             a_grant(may=None, may_delegate=None),
-            "You hold no grant. You are held to what must hold, to your budget and to the policy.",
+            "You hold no grant. You are bound by what must hold, by your budget and by the policy.",
             id="enforced, without a grant",
         ),
         pytest.param(
@@ -121,5 +121,5 @@ def test_what_was_asked_for_is_not_told_beside_what_was_granted() -> None:
     baton = a_baton(brief=a_brief(may=("write:**",)))
     asked, granted = (brief(baton, grant=grant, marker=MARKER).instructions for grant in (None, a_grant()))
 
-    assert (True, False) == tuple("You are meant to be allowed" in text for text in (asked, granted))
+    assert (True, False) == tuple("You should be allowed" in text for text in (asked, granted))
     assert ("# What you may do" in asked, "You may: write:src/**" in granted) == (False, True)

@@ -35,7 +35,7 @@ def test_everything_deferred_can_be_read() -> None:
 
 def test_other_contents_are_not_given() -> None:
     """A reference that the briefing does not have is refused, even if there is such a content."""
-    with pytest.raises(InvalidValueError, match="is nothing that this briefing refers to"):
+    with pytest.raises(InvalidValueError, match="is not a reference of this briefing"):
         read_reference(a_baton(), body_id(7), read=_read)
 
 

@@ -96,9 +96,9 @@ def test_everything_that_travels_reaches_the_reader() -> None:
     assert [
         (
             "# Your task\n- Make total() round half-even\nIt serves: correct books\n"
-            "It is done well when: total(0.125) is 0.12\nIt cannot be done without: rows.csv\n"
+            "It is done well when: total(0.125) is 0.12\nIt needs: rows.csv\n"
             "Afterwards these must have changed: src/invoice.py\nStop when: a test fails twice\n"
-            "You are asked to need: edit\nYou are meant to be allowed: write:src/**\n"
+            "You will need: edit\nYou should be allowed: write:src/**\n"
             'It will be verified by: pytest -q "tests and more"\n'
             "Deadline: 2026-01-02 12:00:00 UTC\nBudget: 20 calls, 600 seconds"
         ),
@@ -106,11 +106,11 @@ def test_everything_that_travels_reaches_the_reader() -> None:
         "# What must hold\n- no new dependencies\n- digits <= 2 [checked at call:round.digits]",
         "# What is out of scope\n- the archive",
         "# What was decided\n- round half-even (because: tax office); as long as: the law of 2026",
-        "# What is not known\n- negative totals? [blocking: to be answered before anything is done]",
+        "# What is not known\n- negative totals? [blocking: to be answered first]",
         "# What is not to be tried again\n- floats (because: they drift)",
         "# What was done so far\n- read the code; output: notes.md [unverified]",
-        "# What is taken to be so, unchecked\n- all totals are in euros [confidence 90 %]",
-        "# What is said to be so\n- 12 invoices (count:invoices = 12, as of 2026-01-01 00:00 UTC)",
+        "# Assumptions, not checked\n- all totals are in euros [confidence 90 %]",
+        "# Claims\n- 12 invoices (count:invoices = 12, as of 2026-01-01 00:00 UTC)",
         "# What you asked, and were told\n- Which law?\n  user:ana: the one of 2026",
         "Nobody said anything about: rationale. Do not fill it in; ask, or report it as open.",
     ] == told.instructions.split("\n\n")[2:]
@@ -155,8 +155,8 @@ def test_a_report_is_told_part_by_part() -> None:
         "- 2024? [not known, as reported]",
         "- scraping [not to be tried again, as reported]",
         "- use the bank's list [decided, as reported]",
-        "- euros [taken to be so, as reported]",
-        "- 12 [said to be so, as reported]",
+        "- euros [assumed, as reported]",
+        "- 12 [claimed, as reported]",
     ] == section.splitlines()
 
 
@@ -225,7 +225,7 @@ def test_ten_megabytes_stay_bounded() -> None:
 
 def test_a_marker_that_is_in_the_text_is_refused() -> None:
     """A marker of the caller's choice must be one that nobody wrote."""
-    with pytest.raises(InvalidValueError, match="stands in what is to be quoted"):
+    with pytest.raises(InvalidValueError, match="occurs in the quoted text"):
         brief(a_baton(task=f"see {MARKER}"), marker=MARKER)
     with pytest.raises(InvalidValueError, match="too short"):
         brief(a_baton(), marker="abc")

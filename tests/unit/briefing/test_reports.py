@@ -48,16 +48,16 @@ def test_a_whole_report_is_read() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"result": "x", "verified": True}, "'verified' is no field of a report; there are result,"),
-        ({"result": "x", "completed": "all"}, "completed: is a list, and not 'all'"),
-        ({"result": "x", "completed": [3]}, "completed.1: is a text or an object, and not 3"),
-        ({"result": "x", "completed": [{"what": "a", "verified_by": "me"}]}, "'verified_by' is no field of it"),
+        ({"result": "x", "verified": True}, "'verified' is not a field of a report; the fields are result,"),
+        ({"result": "x", "completed": "all"}, "completed: must be a list, not 'all'"),
+        ({"result": "x", "completed": [3]}, "completed.1: must be a text or an object, not 3"),
+        ({"result": "x", "completed": [{"what": "a", "verified_by": "me"}]}, "'verified_by' is not a field of it"),
         ({"result": "x", "decisions": [{"why": "because"}]}, "Missing required argument 'what'"),
-        ({"result": "x", "confidence": 85}, "is between 0 and 1, and not 85"),
+        ({"result": "x", "confidence": 85}, "must be between 0 and 1, not 85"),
         ({"result": "x", "assumptions": [{"what": "a", "confidence": True}]}, "assumptions.1.confidence"),
         ({"result": 3}, "result"),
-        ({"result": "x", "none": 3}, "none: is a list, and not 3"),
-        ({"result": "x", "none": ["doubts"]}, "'doubts' is no part of a report; there are intent,"),
+        ({"result": "x", "none": 3}, "none: must be a list, not 3"),
+        ({"result": "x", "none": ["doubts"]}, "'doubts' is not a part of a report; the parts are intent,"),
     ],
 )
 def test_a_report_that_is_wrong_is_refused_in_words(arguments: dict[str, object], says: str) -> None:

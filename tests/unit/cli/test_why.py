@@ -83,7 +83,7 @@ def test_a_relay_receipt_has_no_hops(desk: Desk, relay: Relay) -> None:
     lines = desk.words("why", receipt).splitlines()
 
     assert (True, False) == (
-        lines[0].startswith("recorded: relay.enrolled; nothing was asked for"),
+        lines[0].startswith("recorded: relay.enrolled; nothing was requested"),
         "hop by hop" in lines,
     )
 

@@ -37,12 +37,12 @@ def test_what_is_suggested_can_be_pasted(tmp_path: Path) -> None:
         pytest.param('[grant.a]\nmay = [\n  "read:**",\n  "write",\n]', 4, "write", id="the very permit that is wrong"),
         pytest.param('[grant.a]\nmay = []\nmai = ["read:**"]', 3, "there is no such key", id="a key that nobody knows"),
         pytest.param('[grant.a]\nmay = "read:**"', 2, "may", id="a permit where a list is wanted"),
-        pytest.param("[grant.a]\nmay = [1]", 2, "1 is no text", id="a number among permits"),
+        pytest.param("[grant.a]\nmay = [1]", 2, "1 is not a text", id="a number among permits"),
         pytest.param('[grant.a]\nlimits = "3 calls"', 2, "limits", id="limits that are none"),
         pytest.param("[grant.a]\n\nuntil = 2026-12-01", 3, "until", id="a day without a time"),
         pytest.param('[policy]\n[grant."a b"]\nmay = []', 2, "grant", id="no name of an agent"),
-        pytest.param("grant = 3", 1, "is no table", id="no tables at all"),
-        pytest.param("[grant]\neditor = 3", 2, "is no table", id="no table for an agent"),
+        pytest.param("grant = 3", 1, "is not a table", id="no tables at all"),
+        pytest.param("[grant]\neditor = 3", 2, "is not a table", id="no table for an agent"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text: str, line: int, words: str) -> None:

@@ -17,7 +17,7 @@ from batonpass.model.policy.approver_scope import ApproverScope
 from batonpass.model.policy.policy_rules import Demand, Policy, Rule, Subject, Tier
 from batonpass.policy.document import TABLES, find_document, parse_document
 from batonpass.policy.file_place import find_file
-from batonpass.policy.policy_table import find_policy, policy_of, read_policy
+from batonpass.policy.policy_table import policy_of, read_policy
 
 WHOLE = """
 [policy]
@@ -91,14 +91,14 @@ def test_who_may_approve_what() -> None:
             ":3: approvers.user:ana.amount: there is no such key",
         ),
         ('[approvers."user:ana"]\nmay = ["pay:*",\n"pay"]\n', ":3: approvers.user:ana.may[2]"),
-        ('[approvers."user:ana"]\nmay = "pay:*"\n', ":2: approvers.user:ana.may: is no list of permits"),
+        ('[approvers."user:ana"]\nmay = "pay:*"\n', ":2: approvers.user:ana.may: is not a list of permits"),
         ('[approvers."user:ana"]\nmay = ["pay:*; at most 3 calls"]\n', ":2: approvers.user:ana.may: "),
         ('[approvers."user:ana"]\nagents = [7]\n', ":2: approvers.user:ana.agents[1]"),
-        ('[approvers."service:ci"]\n', ":1: approvers.service:ci: service:ci is no person"),
-        ('[approvers."bot:ci"]\n', ":1: approvers.bot:ci: bot:ci is no person"),
+        ('[approvers."service:ci"]\n', ":1: approvers.service:ci: service:ci is not a person"),
+        ('[approvers."bot:ci"]\n', ":1: approvers.bot:ci: bot:ci is not a person"),
         ('[approvers."User:ana"]\n', ":1: approvers.User:ana"),
         ("[approvers.ana]\n", ":1: approvers.ana"),
-        ('[approvers]\n"user:ana" = true\n', ":2: approvers.user:ana: is no table"),
+        ('[approvers]\n"user:ana" = true\n', ":2: approvers.user:ana: is not a table"),
         (
             '[[rules]]\nname = "two"\non = "call"\ngate = "confirm"\napprovals = 2\n',
             ":5: rules[1].approvals: several people approve",
@@ -204,23 +204,23 @@ def test_the_shipped_file_says_what_the_code_does() -> None:
     [
         ("[policy", 1, "is not TOML"),
         ("a = 1\n[policy]\nenforce = \n", 3, "is not TOML"),
-        ("\n[polcy]\n", 2, "polcy: there is no such key; there are policy, handoffs, tiers, rules, claude-code"),
-        ("policy = 1", 1, "policy: is no table; write [policy]"),
+        ("\n[polcy]\n", 2, "polcy: there is no such key; the keys are policy, handoffs, tiers, rules, claude-code"),
+        ("policy = 1", 1, "policy: is not a table; write [policy]"),
         ("[policy]\n\nenforced = true", 3, "policy.enforced: there is no such key"),
         ("[policy]\nenforce = 1", 2, "policy.enforce: 1 is neither true nor false"),
         ("[policy]\nhold_for = 24", 2, "is no duration; write one like"),
         ('[policy]\nhold_for = "0h"', 2, "is no duration"),
-        ("[policy]\nrenew_every = 0", 2, "0 is no whole number from 1 on"),
-        ("[policy]\nmax_depth = true", 2, "True is no whole number"),
+        ("[policy]\nrenew_every = 0", 2, "0 is not a whole number from 1 on"),
+        ("[policy]\nmax_depth = true", 2, "True is not a whole number"),
         ('[policy]\nrenewal = "confirm"', 2, "policy.renewal"),
-        ('[policy]\nallowed_agents = "editor"', 2, "is no list of agents; put it in brackets"),
-        ('[policy]\nallowed_agents = [\n"editor",\n1]', 4, "policy.allowed_agents[2]: 1 is no text"),
-        ("[handoffs.boss-to-worker]", 1, "there is no such key; there are lead-to-worker"),
+        ('[policy]\nallowed_agents = "editor"', 2, "is not a list of agents; put it in brackets"),
+        ('[policy]\nallowed_agents = [\n"editor",\n1]', 4, "policy.allowed_agents[2]: 1 is not a text"),
+        ("[handoffs.boss-to-worker]", 1, "there is no such key; the keys are lead-to-worker"),
         ("[handoffs.lead-to-worker]\nmethod = 'must'", 2, "'must' is not one of none, report, refuse"),
         ("[handoffs.lead-to-worker]\n\nrequire = ['summary']", 3, "summary is no part of a baton"),
         ("[tiers]\ncheap = 'none'", 2, "tiers.cheap: there is no such key"),
         ("[tiers]\ncostly = 'ask'", 2, "'ask' is not one of none, confirm, approve, deny"),
-        ("[rules]\nname = 'a'", 1, "is no list of rules; begin each with [[rules]]"),
+        ("[rules]\nname = 'a'", 1, "is not a list of rules; begin each with [[rules]]"),
         ("[[rules]]\nname = 'a'\n", 1, "rules[1]: has no on; a rule has name, on, gate, and patterns"),
         ("[[rules]]\nname = 'A'\non = 'call'\ngate = 'deny'", 2, "rules[1].name: 'A' is not a code"),
         ("[[rules]]\nname = 'a'\non = 'call'\ngate = 'deny'\nwho = 'x'", 5, "rules[1].who: there is no such key"),
@@ -261,12 +261,12 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     (tmp_path / "batonpass.toml").write_text("[policy]\nenforce = true\n", encoding="utf-8")
 
-    assert (tmp_path / "batonpass.toml", True) == (find_file(inner), find_policy(inner).enforce)
+    assert (tmp_path / "batonpass.toml", True) == (find_file(inner), read_policy(tmp_path / "batonpass.toml").enforce)
 
 
 def test_without_a_file_the_shipped_policy_holds(tmp_path: Path) -> None:
     """Nothing has to be written before the first run."""
-    assert (None, Policy()) == (find_document(tmp_path / "batonpass.toml"), find_policy(tmp_path))
+    assert (None, None) == (find_document(tmp_path / "batonpass.toml"), find_file(tmp_path))
 
 
 def test_a_file_that_is_there_and_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Who wrote it: lines of a file, hunks, effects, artifacts and words."""
+"""Blame: who wrote the lines of a file, a hunk, an effect, an artifact or some words."""

@@ -1,10 +1,11 @@
-"""Whether single receipts are what was signed: enough for an answer that rests on ten of a million.
+"""Proof for single receipts: enough for an answer that uses ten receipts of a million.
 
-The whole ledger is for `verify`. Here, each receipt is held against its own bytes and signatures, the keys that may
-give them, the receipts before and after it, and the words that it commits to. A tree that was deleted does not show.
+`ledger verify` checks the whole ledger. Here each receipt is checked by itself: its bytes and signatures, the keys that
+gave them, its neighbours in the stream, and its contents. This cannot notice a deleted tree.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 
 from batonpass.accounts.blame.blame_values import BlameProof
@@ -20,7 +21,7 @@ from batonpass.errors import (
     UnlinkedError,
     VerificationError,
 )
-from batonpass.model.base.ids import ContentId, KeyId, PublicKey, ReceiptId, RelayId, StreamId
+from batonpass.model.base.ids import KeyId, PublicKey, ReceiptId, RelayId, StreamId
 from batonpass.model.bodies.body import (
     HandoffAccepted,
     Kind,
@@ -40,16 +41,16 @@ from batonpass.wire.codec import signing_bytes
 
 
 class Witness:
-    """Checks receipts of one view, each once."""
+    """Checks receipts of one view, each only once."""
 
     def __init__(self, view: LedgerView) -> None:
         self._view = view
         self._info = view.info()
         self._checked: dict[ReceiptId, VerificationError | None] = {}
-        self._relays: dict[KeyId, tuple[PublicKey, int | None]] = {}
+        self._relay_key = cache(self._read_relay_key)
 
     def prove(self, receipts: Iterable[StoredReceipt]) -> BlameProof:
-        """Return whether these receipts hold, or the first thing that is wrong with them."""
+        """Return whether these receipts are correct, or the first problem."""
         count = 0
         for stored in receipts:
             count += 1
@@ -80,7 +81,7 @@ class Witness:
 
     def _require_signatures(self, stored: StoredReceipt, receipt: Receipt) -> None:
         message = signing_bytes(stored.payload)
-        public_key, ended_at = self._relay_key(receipt)
+        public_key, ended_at = self._relay_key(receipt.relay, receipt.relay_key)
         if ended_at is not None and stored.position is not None and stored.position > ended_at:
             raise RevokedKeyError(f"key {receipt.relay_key[:16]} had ended before this was recorded")
         if not is_signed(bytes.fromhex(public_key), message, stored.relay_signature):
@@ -96,7 +97,7 @@ class Witness:
             raise SignatureError("a signature does not match the signed bytes")
 
     def _cosigner(self, receipt: Receipt) -> PublicKey:
-        """Return the key that has to sign beside the relay: the root's, or the run's of that epoch."""
+        """Return the key that must sign besides the relay: the root key, or the run's key of that epoch."""
         if receipt.kind in SIGNED_BY_ROOT:
             return self._info.root_key
         if isinstance(receipt.body, RunStarted | HandoffAccepted | RunRekeyed):
@@ -112,15 +113,9 @@ class Witness:
                     key = body.run_key
         return key
 
-    def _relay_key(self, receipt: Receipt) -> tuple[PublicKey, int | None]:
-        """Return the key of whoever recorded it, which the root must have let in, and the position of its end."""
-        known = self._relays.get(receipt.relay_key)
-        if known is None:
-            known = self._relays[receipt.relay_key] = self._enrolled(receipt.relay, receipt.relay_key)
-        return known
-
-    def _enrolled(self, relay: RelayId, wanted: KeyId) -> tuple[PublicKey, int | None]:
-        # The stream of the relay itself first: that is where most enrol, and there are few others.
+    def _read_relay_key(self, relay: RelayId, wanted: KeyId) -> tuple[PublicKey, int | None]:
+        """Return the recording relay's key, which the root must have enrolled, and the position where it ended."""
+        # The relay's own stream first: most keys are enrolled there.
         relays = dict.fromkeys((relay, *(key.relay for key in self._view.find_keys() if key.relay is not None)))
         found: PublicKey | None = None
         ended: int | None = None
@@ -159,7 +154,7 @@ class Witness:
             raise ChainError("it is not the head of its stream")
 
     def _require_words(self, receipt: Receipt) -> None:
-        stored = {content.id: content for content in self._view.find_contents([*_ids(receipt)])}
+        stored = {one.id: one for one in self._view.find_contents([ref.id for ref in receipt.content.values()])}
         for name, ref in receipt.content.items():
             content = stored.get(ref.id)
             if content is not None and content.place is Place.ERASED:
@@ -170,12 +165,8 @@ class Witness:
                 raise ContentMismatchError(f"the {name} is not what the receipt committed to")
 
 
-def _ids(receipt: Receipt) -> Iterator[ContentId]:
-    return (ref.id for ref in receipt.content.values())
-
-
 def _ends(body: RelayEnrolled | RelayRotated | RelayRevoked, wanted: KeyId) -> bool:
-    """Return whether a receipt ends a key: it was revoked, or another took its place."""
+    """Return whether a receipt revokes or replaces a key."""
     if isinstance(body, RelayRevoked):
         return key_id(body.public_key) == wanted
     return isinstance(body, RelayRotated) and key_id(body.old_key) == wanted

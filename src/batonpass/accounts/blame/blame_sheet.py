@@ -1,7 +1,7 @@
-"""The four questions on one screen.
+"""Blame in full: four questions on one screen.
 
-Which sub-agent and task; which credential; whose grant and whose approval covered it; and where a text from outside
-came in, with the shortest way from there.
+Which agent and task; which credential; whose grant and approval; and where content from outside came in, with the
+shortest way from there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,21 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from batonpass.accounts.blame.blame_command import shown_command, told_change
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, BlameHop, HowKnown, Maker, RunWork, TaskLink
+from msgspec import Struct
+
+from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, HowKnown, Maker, RunWork, TaskLink
 from batonpass.accounts.blame.blame_words import (
+    STANDING_TONES,
     BlameRow,
     approval_notes,
     approval_words,
     called,
     header_of,
     hunks_of,
+    proof_notes,
+    shown_command,
     spelled,
+    told_change,
     who,
 )
 from batonpass.accounts.taint.taint_values import TaintHop as WayHop
@@ -26,12 +31,11 @@ from batonpass.accounts.taint.taint_values import Way, marked_parts
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
 from batonpass.accounts.why.why_hops import GONE
 from batonpass.audit.short_ids import ending
-from batonpass.records.grant import PermittedHop
-from batonpass.records.handoff import Standing
+from batonpass.records.grant import PermittedHop, UsedCredential
 from batonpass.records.hold import Leave
 from batonpass.records.text import Found, Text
 
-# How many lines each part may take, so that a whole answer fits on a screen of forty.
+# Lines for each part, so that a whole answer fits on forty.
 _TASK: Final = 4
 _SAID: Final = 3
 _HOPS: Final = 3
@@ -44,36 +48,29 @@ _WIDE: Final = 160
 _SCREEN: Final = 40
 
 _LABEL: Final = 13
-_STANDING: Final = {Standing.VERIFIED: Tone.GOOD, Standing.REFUTED: Tone.BAD, Standing.UNVERIFIED: Tone.WARN}
 
 
-def sheet_rows(
-    blame: Blame, maker: Maker, ways: Sequence[Way] | None, group: Sequence[BlamedLine], now: datetime
-) -> Iterator[BlameRow]:
-    """Yield the four questions about one call, or one run, each with its answer; at most forty lines."""
-    sheet = _Sheet(blame, maker, ways, group, now)
-    before = [*sheet.who(), *sheet.credential(), *sheet.authority()]
-    after = [*sheet.change(), sheet.ids()]
-    yield from before
-    yield from sheet.outside(_SCREEN - len(before) - len(after))
-    yield from after
+class BlameSheet(Struct, frozen=True, kw_only=True):
+    """The four questions about one call or run."""
 
+    maker: Maker
+    ways: Sequence[Way] | None  # None if not searched
+    group: Sequence[BlamedLine]  # the lines in question, if there are any
+    heard: bool  # from transcripts
+    now: datetime
 
-class _Sheet:
-    def __init__(
-        self, blame: Blame, maker: Maker, ways: Sequence[Way] | None, group: Sequence[BlamedLine], now: datetime
-    ) -> None:
-        self._blame = blame
-        self._maker = maker
-        self._ways = ways
-        self._group = group
-        self._now = now
+    def rows(self) -> Iterator[BlameRow]:
+        """Yield the questions with their answers; at most forty lines."""
+        before = [*self._who(), *self._credential(), *self._authority()]
+        after = [*self._change(), self._ids()]
+        yield from before
+        yield from self._outside(_SCREEN - len(before) - len(after))
+        yield from after
 
-    def who(self) -> Iterator[BlameRow]:
-        """Yield which sub-agent and task, and the chain up to the human's words."""
-        maker, heard = self._maker, self._blame.is_heard
-        own = maker.hops[0]
-        parts = [who(maker, transcripts=heard), spelled(maker.at, self._now)]
+    def _who(self) -> Iterator[BlameRow]:
+        """Yield the agent and task, and the chain up to the human's words."""
+        maker, own = self.maker, self.maker.hops[0]
+        parts = [who(maker, transcripts=self.heard), spelled(maker.at, self.now)]
         parts += [f"attempt {maker.run.attempt}"] if maker.run.attempt > 1 else []
         parts += [f"sub-agent {own.subagent}"] if own.subagent else []
         yield _row("1 who", TrailNote(" · ".join(parts), Tone.GOOD))
@@ -83,44 +80,38 @@ class _Sheet:
             yield from self._handed(hop, above)
         if len(maker.hops) - 1 > _HOPS:
             yield _row("", TrailNote(f"… and {len(maker.hops) - 1 - _HOPS} more handoffs up to the root"))
-        said_at = "" if maker.said_at is None else f" · {spelled(maker.said_at, self._now)}"
+        said_at = "" if maker.said_at is None else f" · {spelled(maker.said_at, self.now)}"
         yield _row("for", TrailNote(f"{maker.principal}{said_at}", Tone.PLAIN))
         yield from _words("", maker.said, _SAID)
 
     def _handed(self, hop: BlameHop, above: BlameHop) -> Iterator[BlameRow]:
-        name = above.agent if self._blame.is_heard else f"{above.agent} {ending(above.run)}"
+        name = above.agent if self.heard else f"{above.agent} {ending(above.run)}"
         certain = "" if hop.link in {None, TaskLink.CERTAIN} else f" ({hop.link})"
         yield _row("", TrailNote(f"← handed on by {name}{certain}", Tone.PLAIN))
         if hop.reasoning is not None:
             yield _row("", TrailNote(f"  which thought: {hop.reasoning.sentence}"))
 
-    def credential(self) -> Iterator[BlameRow]:
-        """Yield with whose secret it acted."""
-        work = self._maker.work
+    def _credential(self) -> Iterator[BlameRow]:
+        """Yield the credential that it used."""
+        work, used = self.maker.work, self.maker.credential
         if work is not None:
-            acted = [
-                f"{_identity(one.name, one.identity)} in {count} call{'s' * (count != 1)}"
-                for one, count in work.credentials
-            ]
-            yield _row("2 credential", TrailNote("; ".join(acted) or _UNARMED, Tone.PLAIN))
-            return
-        acted_as = self._maker.credential
-        if self._maker.is_hearsay:
-            yield _row("2 credential", TrailNote("not recorded: a transcript does not say", Tone.PLAIN))
-        elif acted_as is None:
-            yield _row("2 credential", TrailNote(_UNARMED, Tone.PLAIN))
+            counted = (f"{_identity(one)} in {count} call{'s' * (count != 1)}" for one, count in work.credentials)
+            told = "; ".join(counted) or _UNARMED
+        elif self.maker.is_hearsay:
+            told = "not recorded: a transcript does not say"
         else:
-            yield _row("2 credential", TrailNote(_identity(acted_as.name, acted_as.identity), Tone.PLAIN))
+            told = _UNARMED if used is None else _identity(used)
+        yield _row("2 credential", TrailNote(told, Tone.PLAIN))
 
-    def authority(self) -> Iterator[BlameRow]:
-        """Yield whose grant and whose approval covered it, and what became of the result."""
-        maker = self._maker
+    def _authority(self) -> Iterator[BlameRow]:
+        """Yield the grant and the approval, and the standing of the result."""
+        maker = self.maker
         if maker.may is None:
             grant = GONE
         elif maker.may:
             grant = f"may {_cut(', '.join(maker.may))} (granted by {maker.granted_by})"
         else:
-            grant = "none: nobody granted anything, so nothing was held against it"
+            grant = "none, so no grant was enforced"
         yield _row("3 grant", TrailNote(f"{grant} · {maker.mode}", Tone.PLAIN))
         for permitted in _ends(maker.permits, _ABOVE):
             told = "… and more between them" if permitted is None else f"{permitted.agent} by {permitted.permit}"
@@ -130,11 +121,11 @@ class _Sheet:
         yield from self._decided()
         judged = "; ".join(f"{fact.label} {fact.text}" for fact in maker.judgements)
         told = f"{maker.standing} ({judged})" if judged else str(maker.standing)
-        yield _row("result", TrailNote(told, _STANDING[maker.standing]))
+        yield _row("result", TrailNote(told, STANDING_TONES[maker.standing]))
 
     def _decided(self) -> Iterator[BlameRow]:
-        """Yield by whose leave the calls of a run were made."""
-        work = self._maker.work
+        """Yield the approvals of a run's calls."""
+        work = self.maker.work
         for call, leave in () if work is None else work.leaves[:_CALLS]:
             said = "; ".join(map(approval_words, leave.approvals)) or str(leave.leave)
             tone = Tone.WARN if leave.leave in {Leave.MISSING, Leave.WAITING} else Tone.PLAIN
@@ -143,49 +134,43 @@ class _Sheet:
         if work is not None and len(work.leaves) > _CALLS:
             yield _row("", TrailNote(f"… and {len(work.leaves) - _CALLS} more"))
 
-    def outside(self, room: int) -> Iterator[BlameRow]:
-        """Yield where a text from outside came in, and the shortest way from there, with its words marked."""
-        if self._ways is None:
-            yield _row("4 outside", TrailNote("not looked for: no ledger", Tone.PLAIN))
-            return
-        if not self._ways:
-            yield _row("4 outside", TrailNote("nothing from outside had reached it", Tone.PLAIN))
+    def _outside(self, room: int) -> Iterator[BlameRow]:
+        """Yield where content from outside came in, and the shortest way from there, with copied words marked."""
+        if not self.ways:
+            told = "not searched: there is no ledger" if self.ways is None else "nothing from outside had reached it"
+            yield _row("4 outside", TrailNote(told, Tone.PLAIN))
             return
         shown = 0
-        for way in self._ways[:_WAYS]:
-            space = room - 1 - (len(self._ways) > shown + 1)
+        for way in self.ways[:_WAYS]:
+            space = room - 1 - (len(self.ways) > shown + 1)
             if shown and space < _WAY:
                 break
             entry = way.entry
             said = "" if entry.words is None else f": {_cut(str(entry.words))}"
-            came = f"{entry.name} · {entry.by} · {spelled(entry.at, self._now)}{said}"
-            rows = list(_way_rows(way, max(_WAY, space if shown else space // min(len(self._ways), _WAYS))))
+            came = f"{entry.name} · {entry.by} · {spelled(entry.at, self.now)}{said}"
+            rows = list(_way_rows(way, max(_WAY, space if shown else space // min(len(self.ways), _WAYS))))
             yield _row("" if shown else "4 outside", TrailNote(came, Tone.WARN))
             yield from rows
             room -= 1 + len(rows)
             shown += 1
-        if len(self._ways) > shown:
-            more = len(self._ways) - shown
-            yield _row(
-                "", TrailNote(f"… and {more} more from outside: `batonpass taint {ending(self._asked_id(), 6)}`")
-            )
+        if len(self.ways) > shown:
+            more = len(self.ways) - shown
+            asked = ending(str(self.maker.call or self.maker.run.id), 6)
+            yield _row("", TrailNote(f"… and {more} more from outside: `batonpass taint {asked}`"))
 
-    def _asked_id(self) -> str:
-        return str(self._maker.call or self._maker.run.id)
-
-    def change(self) -> Iterator[BlameRow]:
+    def _change(self) -> Iterator[BlameRow]:
         """Yield the call, the lines that it changed, and how that is known."""
-        maker, heard = self._maker, self._blame.is_heard
+        maker = self.maker
         if maker.work is not None:
             yield from _work_rows(maker.work)
             return
-        parts = [called(maker, transcripts=heard)]
+        parts = [called(maker, transcripts=self.heard)]
         parts += [] if maker.command is None else [shown_command(maker.command)]
-        edits = list(hunks_of(maker, self._group))
+        edits = list(hunks_of(maker, self.group))
         parts += [f"{change.path} {header_of(edit)}" for change, edit in edits[:1]]
         if not edits:
             parts += [told_change(change) for change in maker.changes[:_HOPS]]
-        parts += [self._group[0].known] if self._group else []
+        parts += [self.group[0].known] if self.group else []
         yield _row("by", TrailNote(" · ".join(parts), Tone.PLAIN), *self._warnings())
         lines = [
             *(TrailNote(f"- {line}", Tone.BAD) for _, edit in edits for line in edit.removed),
@@ -196,23 +181,19 @@ class _Sheet:
             yield _row("", TrailNote(f"… and {len(lines) - _CHANGE} more lines"))
 
     def _warnings(self) -> Iterator[TrailNote]:
-        maker = self._maker
+        maker = self.maker
         if maker.in_doubt:
             yield TrailNote(" · no outcome: nobody knows whether it happened", Tone.WARN)
-        if self._group and self._group[0].known is HowKnown.MATCHED:
+        if self.group and self.group[0].known is HowKnown.MATCHED:
             yield TrailNote(" by its text and its place", Tone.WARN)
-        if maker.is_hearsay:
-            yield TrailNote(" · unsigned: a transcript says so", Tone.WARN)
-        if maker.proof.problem is not None:
-            yield TrailNote(f" · NOT TO BE TRUSTED: {maker.proof.problem}", Tone.BAD)
-        elif not self._blame.is_heard:
-            yield TrailNote(f" · {maker.proof.receipts} receipts verified")
+        for note in proof_notes(maker, heard=self.heard):
+            yield TrailNote(" · ")
+            yield note
 
-    def ids(self) -> BlameRow:
-        """Return whole ids, for whoever goes on from here."""
-        maker, source = self._maker, self._maker.source
-        known: list[str | None] = [] if self._blame.is_heard else [maker.call, maker.receipt, maker.run.id]
-        known += [] if self._blame.is_heard else [maker.run.handoff]
+    def _ids(self) -> BlameRow:
+        """Return the full ids, for further commands."""
+        maker, source = self.maker, self.maker.source
+        known: list[str | None] = [] if self.heard else [maker.call, maker.receipt, maker.run.id, maker.run.handoff]
         if source is not None:
             known += [source.program, f"session {source.session}", f"line {source.key}"]
         return _row("ids", TrailNote(" · ".join(one for one in known if one)))
@@ -231,7 +212,7 @@ def _work_rows(work: RunWork) -> Iterator[BlameRow]:
 
 
 def _way_rows(way: Way, most: int) -> Iterator[BlameRow]:
-    """Yield the hops after the first; of too many, the end and those in which its words stand go before others."""
+    """Yield the hops after the first. If there are too many, keep the last one and those with copied words."""
     hops = way.hops[1:]
     groups = [list(_hop_rows(hop)) for hop in hops]
     if sum(map(len, groups)) <= most:
@@ -262,14 +243,14 @@ def _hop_rows(hop: WayHop) -> Iterator[BlameRow]:
 
 
 def _ends(permits: Sequence[PermittedHop], most: int) -> list[PermittedHop | None]:
-    """Return permits, its own first; where there are too many, None for those in the middle: who began it is told."""
+    """Return the permits, its own first; if there are too many, None in place of those in the middle."""
     return [*permits] if len(permits) <= most + 1 else [*permits[: most - 1], None, permits[-1]]
 
 
 def _words(label: str, text: Text | None, most: int) -> Iterator[BlameRow]:
-    """Yield somebody's words, as many lines as have room; none of them can pose as ours."""
+    """Yield somebody's words, as many lines as fit, each marked as quoted."""
     if text is None or text.found is not Found.KEPT or text.words is None:
-        yield _row(label, TrailNote(_first(text), Tone.PLAIN))
+        yield _row(label, TrailNote("unknown" if text is None else text.first_line, Tone.PLAIN))
         return
     lines = text.words.strip().split("\n")
     shown = lines if len(lines) <= most else lines[: most - 1]
@@ -279,12 +260,8 @@ def _words(label: str, text: Text | None, most: int) -> Iterator[BlameRow]:
         yield _row("", TrailNote(f"│ … {len(lines) - len(shown)} more lines"))
 
 
-def _first(text: Text | None) -> str:
-    return "unknown" if text is None else text.first_line
-
-
-def _identity(name: str | None, identity: str | None) -> str:
-    return GONE if name is None else f"{name} of {identity}"
+def _identity(used: UsedCredential) -> str:
+    return GONE if used.name is None else f"{used.name} of {used.identity}"
 
 
 def _cut(text: str) -> str:

@@ -1,41 +1,91 @@
-"""Blame in a few lines: who, when, on which task, for whom; by whose leave; by which call, and how we know."""
+"""The answer of blame, and its text in a few lines: agent, task and human; grant and approval; call and proof."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from batonpass.accounts.blame.blame_command import is_meanwhile, shown_command, told_change
-from batonpass.accounts.blame.blame_sheet import sheet_rows
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, BlameHop, HowKnown, Maker, TaskLink
+from msgspec import Struct, field
+
+from batonpass.accounts.blame.blame_sheet import BlameSheet
+from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, HowKnown, LedgerPlace, Maker, TaskLink
 from batonpass.accounts.blame.blame_words import (
+    STANDING_TONES,
     BlameRow,
     approval_notes,
     called,
     header_of,
     hunks_of,
+    is_meanwhile,
+    proof_notes,
     quoted,
+    shown_command,
     spelled,
+    told_change,
     who,
 )
+from batonpass.accounts.taint.taint_values import Way
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
 from batonpass.accounts.why.why_hops import GONE
 from batonpass.attribution.changes.mark import UNRECORDED
 from batonpass.audit.short_ids import ending
-from batonpass.model.base.ids import CallId
-from batonpass.records.handoff import Standing
+from batonpass.model.base.ids import CallId, ReceiptId
 
 _HUMAN: Final = "user:"
-_BAR: Final = "  │ "
 _MOST: Final = 5
-_MOST_IN_FULL: Final = 12  # of three lines each: a screen
-_STANDING: Final = {Standing.VERIFIED: Tone.GOOD, Standing.REFUTED: Tone.BAD, Standing.UNVERIFIED: Tone.WARN}
-_HEARSAY: Final = "unsigned: a transcript says so"
+_MOST_IN_FULL: Final = 12  # of three lines each, which fills a screen
+
+
+class Blame(Struct, frozen=True, kw_only=True):
+    """Who wrote something: the requested lines of a file; for anything else, the places where it is."""
+
+    asked: str
+    path: str | None = None
+    total: int = 0  # lines of the file
+    recorded: int = 0  # recorded changes of the file
+    lines: tuple[BlamedLine, ...] = ()
+    places: tuple[LedgerPlace, ...] = ()
+    calls: tuple[CallId | ReceiptId, ...] = ()  # what made something without lines
+    makers: Mapping[CallId | ReceiptId, Maker] = field(default_factory=dict)
+    gone: bool = False  # the file no longer exists
+    notes: tuple[str, ...] = ()  # what could not be read, and other remarks
+    ways: Mapping[CallId | ReceiptId, tuple[Way, ...]] | None = None  # from outside to each maker; None if not searched
+    transcripts: int | None = None  # sessions read because there was no ledger; None if a ledger answered
+
+    @property
+    def is_heard(self) -> bool:
+        """Return whether transcripts were read, for want of a ledger."""
+        return self.transcripts is not None
+
+    @property
+    def is_explained(self) -> bool:
+        """Return whether there is anybody or anything to name."""
+        return bool(self.calls or self.places) or any(line.known is not HowKnown.UNEXPLAINED for line in self.lines)
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the receipts behind it are correct."""
+        return all(maker.proof.holds for maker in self.makers.values())
+
+    def groups(self) -> Iterator[tuple[BlamedLine, ...]]:
+        """Yield adjacent lines with the same verdict."""
+        group: list[BlamedLine] = []
+        for line in self.lines:
+            if group and (line.verdict != group[-1].verdict or line.number != group[-1].number + 1):
+                yield tuple(group)
+                group = []
+            group.append(line)
+        if group:
+            yield tuple(group)
+
+    def __str__(self) -> str:
+        """Return the short answer for people."""
+        return "\n".join(str(row) for row in render_blame(self))
 
 
 def render_blame(blame: Blame, *, full: bool = False, now: datetime | None = None) -> Iterator[BlameRow]:
-    """Yield the answer as people read it; in full, with whole words, every hop and the lines of the change."""
-    teller = _Teller(blame, full=full, now=now or datetime.now().astimezone())
+    """Yield the answer for people; in full, with all words, every hop and the changed lines."""
+    teller = _Teller(blame=blame, full=full, now=now or datetime.now().astimezone())
     groups = list(blame.groups())
     for group in groups:
         yield from teller.group(group, alone=len(groups) == 1)
@@ -50,17 +100,16 @@ def render_blame(blame: Blame, *, full: bool = False, now: datetime | None = Non
         yield BlameRow((TrailNote(note),))
 
 
-class _Teller:
-    def __init__(self, blame: Blame, *, full: bool, now: datetime) -> None:
-        self._blame = blame
-        self._full = full
-        self._now = now
+class _Teller(Struct, frozen=True, kw_only=True):
+    blame: Blame
+    full: bool
+    now: datetime
 
     def group(self, group: Sequence[BlamedLine], *, alone: bool) -> Iterator[BlameRow]:
-        """Yield what is to be said about lines with one verdict."""
+        """Yield the answer for lines with the same verdict."""
         first, last = group[0], group[-1]
         number = f"{first.number}" if len(group) == 1 else f"{first.number}-{last.number}"
-        listed = alone or self._full
+        listed = alone or self.full
         rows = list(self._rows(first, group, listed=listed))
         for index, row in enumerate(rows if listed else rows[:1]):
             if alone:
@@ -71,7 +120,7 @@ class _Teller:
                 yield BlameRow(row.parts, " " * 10 + row.indent)
 
     def _rows(self, line: BlamedLine, group: Sequence[BlamedLine], *, listed: bool) -> Iterator[BlameRow]:
-        makers = [self._blame.makers[call] for call in line.calls if call in self._blame.makers]
+        makers = [self.blame.makers[call] for call in line.calls if call in self.blame.makers]
         if line.known is HowKnown.UNEXPLAINED or (line.calls and not makers):
             yield self._unexplained(line)
         elif len(makers) == 1 and len(line.calls) == 1 and line.run is not None:
@@ -80,13 +129,13 @@ class _Teller:
             yield from self._several(line, group, makers, listed=listed)
 
     def _unexplained(self, line: BlamedLine) -> BlameRow:
-        if self._blame.recorded == 0:
+        if self.blame.recorded == 0:
             why = "no change of this file is recorded"
         elif line.since is None:
-            why = "older than anything that is recorded of this file"
+            why = "older than any record of this file"
         else:
             why = "no recorded change wrote it"
-        since = "" if line.since is None else f" since {spelled(line.since, self._now)}"
+        since = self._since(line)
         commit = tuple(TrailNote(f" · {note.text}") for note in self._commit(line))
         return BlameRow((TrailNote(f"unexplained{since}", Tone.WARN), TrailNote(f": {why}", Tone.PLAIN), *commit))
 
@@ -103,35 +152,38 @@ class _Teller:
             meanwhile = f"changed while {', '.join(dict.fromkeys(ran))} ran: " if ran else ""
             parts = [TrailNote(f"{meanwhile}{'one of ' * (len(names) > 1) or 'perhaps '}{named}", Tone.WARN)]
         if line.or_nobody:
-            since = "" if line.since is None else f" since {spelled(line.since, self._now)}"
-            parts.append(TrailNote(f", or somebody who is not recorded{since}", Tone.PLAIN))
+            parts.append(TrailNote(f", or somebody who is not recorded{self._since(line)}", Tone.PLAIN))
         if unknown:
-            parts.append(TrailNote(f"; of {unknown} only the id is known"))
+            parts.append(TrailNote(f"; for {unknown} only the id is known"))
         yield BlameRow((*parts, TrailNote(":" * listed)))
-        shown = makers[: _MOST_IN_FULL if self._full else _MOST]
+        shown = makers[: _MOST_IN_FULL if self.full else _MOST]
         for maker in shown:
-            # Whoever only may have done it is not worth a screen.
+            # A mere candidate is not worth a whole screen.
             rows = list(self.maker(maker, group) if len(makers) == 1 else self._in_short(maker, group))
-            yield from (BlameRow(row.parts, f"  {row.indent}") for row in (rows if self._full else (rows[0], rows[2])))
+            yield from (BlameRow(row.parts, f"  {row.indent}") for row in (rows if self.full else (rows[0], rows[2])))
         if len(shown) < len(makers):
-            lists = "--json" if self._full else "--full"
+            lists = "--json" if self.full else "--full"
             yield BlameRow((TrailNote(f"… and {len(makers) - len(shown)} more; {lists} lists them"),), "  ")
 
     def ran(self, maker: Maker) -> str:
-        """Return what ran, as it was told to a shell; of another call, its name."""
+        """Return the command of a shell call; for other calls, their name."""
         if maker.command is None:
-            return called(maker, transcripts=self._blame.is_heard, full=self._full)
-        return shown_command(maker.command, full=self._full)
+            return called(maker, transcripts=self.blame.is_heard, full=self.full)
+        return shown_command(maker.command, full=self.full)
+
+    def _since(self, line: BlamedLine) -> str:
+        return "" if line.since is None else f" since {spelled(line.since, self.now)}"
 
     def _candidate(self, maker: Maker) -> str:
-        name = who(maker, transcripts=self._blame.is_heard)
+        name = who(maker, transcripts=self.blame.is_heard)
         return f"{name} ({maker.tool}, no outcome)" if maker.in_doubt else name
 
     def maker(self, maker: Maker, group: Sequence[BlamedLine] = ()) -> Iterator[BlameRow]:
-        """Yield who made something: the chain, the leave, and the call; in full, the four questions."""
-        if self._full:
-            ways = None if self._blame.ways is None else self._blame.ways.get(maker.call or maker.receipt, ())
-            yield from sheet_rows(self._blame, maker, ways, group, self._now)
+        """Yield the answer for one call or run: chain, authority and call; in full, the four questions."""
+        if self.full:
+            ways = None if self.blame.ways is None else self.blame.ways.get(maker.call or maker.receipt, ())
+            sheet = BlameSheet(maker=maker, ways=ways, group=group, heard=self.blame.is_heard, now=self.now)
+            yield from sheet.rows()
         else:
             yield from self._in_short(maker, group)
 
@@ -142,8 +194,8 @@ class _Teller:
 
     def _chain(self, maker: Maker) -> BlameRow:
         human = maker.principal.removeprefix(_HUMAN)
-        parts = [TrailNote(who(maker, transcripts=self._blame.is_heard), Tone.GOOD)]
-        parts.append(TrailNote(f" · {spelled(maker.at, self._now)}", Tone.PLAIN))
+        parts = [TrailNote(who(maker, transcripts=self.blame.is_heard), Tone.GOOD)]
+        parts.append(TrailNote(f" · {spelled(maker.at, self.now)}", Tone.PLAIN))
         if maker.run.handoff is not None:
             parts.append(TrailNote(f" · {quoted(maker.hops[0].task)}", Tone.PLAIN))
         parts += [
@@ -156,18 +208,18 @@ class _Teller:
         if maker.may is None:
             grant = f"may: {GONE}"
         elif maker.may:
-            more = " …" * (len(maker.may) > _MOST and not self._full)
-            scopes = ", ".join(maker.may if self._full else maker.may[:_MOST])
+            more = " …" * (len(maker.may) > _MOST and not self.full)
+            scopes = ", ".join(maker.may if self.full else maker.may[:_MOST])
             grant = f"may {scopes}{more} (granted by {maker.granted_by})"
         else:
             grant = "grant: none set"
-        standing = TrailNote(f"{maker.standing}{judged}", _STANDING[maker.standing])
+        standing = TrailNote(f"{maker.standing}{judged}", STANDING_TONES[maker.standing])
         return BlameRow((standing, TrailNote(f" · {grant} · ", Tone.PLAIN), *approval_notes(maker)))
 
     def _call(self, maker: Maker, group: Sequence[BlamedLine]) -> BlameRow:
-        notes = [TrailNote(called(maker, transcripts=self._blame.is_heard))]
+        notes = [TrailNote(called(maker, transcripts=self.blame.is_heard))]
         if maker.command is not None:
-            notes.append(TrailNote(shown_command(maker.command, full=self._full)))
+            notes.append(TrailNote(shown_command(maker.command, full=self.full)))
         if group:
             notes += [TrailNote(header_of(edit)) for _, edit in islice(hunks_of(maker, group), 1)]
         else:
@@ -177,30 +229,22 @@ class _Teller:
         if group and group[0].known is HowKnown.MATCHED:
             notes.append(TrailNote("matched by its text and its place", Tone.WARN))
         notes += self._besides(group[0]) if group else ()
-        notes += self._proof(maker)
+        notes += proof_notes(maker, heard=self.blame.is_heard)
         return BlameRow(tuple(part for note in notes for part in (TrailNote(" · "), note))[1:])
 
     def _besides(self, line: BlamedLine) -> Iterator[TrailNote]:
         yield from self._commit(line)
         if line.reformatted_by == UNRECORDED:
-            yield TrailNote("reformatted since, by nobody who is recorded", Tone.WARN)
+            yield TrailNote("reformatted since by somebody who is not recorded", Tone.WARN)
         elif line.reformatted_by is not None:
-            known = self._blame.makers.get(CallId(line.reformatted_by))
-            by = ending(line.reformatted_by) if known is None else who(known, transcripts=self._blame.is_heard)
+            known = self.blame.makers.get(CallId(line.reformatted_by))
+            by = ending(line.reformatted_by) if known is None else who(known, transcripts=self.blame.is_heard)
             yield TrailNote(f"reformatted since by {by}", Tone.WARN)
 
     def _commit(self, line: BlamedLine) -> Iterator[TrailNote]:
         if line.commit is not None:
-            author = f" by {line.commit.author}" if line.known is HowKnown.UNEXPLAINED or self._full else ""
+            author = f" by {line.commit.author}" if line.known is HowKnown.UNEXPLAINED or self.full else ""
             yield TrailNote(f"commit {line.commit.id[:8]}{author}")
-
-    def _proof(self, maker: Maker) -> Iterator[TrailNote]:
-        if maker.is_hearsay:
-            yield TrailNote(_HEARSAY, Tone.WARN)
-        if maker.proof.problem is not None:
-            yield TrailNote(f"NOT TO BE TRUSTED: {maker.proof.problem}", Tone.BAD)
-        elif not self._blame.is_heard:
-            yield TrailNote(f"{maker.proof.receipts} receipts verified")
 
 
 def _is_candidate(maker: Maker, group: Sequence[BlamedLine]) -> bool:

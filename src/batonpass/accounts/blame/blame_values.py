@@ -1,13 +1,12 @@
-"""The answer to who wrote it: lines, the calls that made them, and everything above each call up to the human."""
+"""The values of a blame answer: lines, the calls that wrote them, and the way up to the human."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct, field
 
 from batonpass.accounts.handoff.reasoning import Reasoning
-from batonpass.accounts.taint.taint_values import Way
 from batonpass.accounts.why.why_values import Fact
 from batonpass.attribution.changes.change import FileChange
 from batonpass.attribution.git.git_history import Commit
@@ -23,39 +22,39 @@ from batonpass.records.text import Text
 
 
 class HowKnown(StrEnum):
-    """How it is known who wrote a line."""
+    """How we know who wrote a line."""
 
-    RECORDED = "recorded"  # by recorded changes, one after the other
-    MATCHED = "matched"  # it was away in between, and was known again by its text and its place
-    CANDIDATES = "candidates"  # several may have written it, and they are listed
+    RECORDED = "recorded"  # by following recorded changes
+    MATCHED = "matched"  # it was gone in between, and recognised by its text and place
+    CANDIDATES = "candidates"  # several may have written it; they are listed
     UNEXPLAINED = "unexplained"  # no recorded change wrote it
 
 
 class TaskLink(StrEnum):
-    """How it is known who handed a task on."""
+    """How we know who handed on a task."""
 
     CERTAIN = "certain"  # recorded when it happened, and signed
-    IMPORTED = "imported"  # a transcript says so; nobody signed it
-    INFERRED = "inferred"  # the words are the same, and nothing else says so
-    UNKNOWN = "unknown"  # nothing says who started it: it hangs from the root
+    IMPORTED = "imported"  # from a transcript, unsigned
+    INFERRED = "inferred"  # only because the words are the same
+    UNKNOWN = "unknown"  # unknown; it is attached to the root
 
 
 class BlameHop(Struct, frozen=True, kw_only=True):
-    """One run on the way up to the human, and how its task reached it."""
+    """One run on the way up to the human, and how it got its task."""
 
     run: RunId
     agent: AgentId
-    handoff: HandoffId | None = None  # None for a root, like all that follows
+    handoff: HandoffId | None = None  # None for a root, as are all fields below
     sender: AgentId | None = None
     offer: ReceiptId | None = None
     task: Text | None = None
     link: TaskLink | None = None
-    subagent: str | None = None  # what the program that ran it calls it
-    reasoning: Reasoning | None = None  # where it can be read what its sender thought
+    subagent: str | None = None  # its name in the program that ran it
+    reasoning: Reasoning | None = None  # where the sender's reasoning can be read
 
 
 class BlameProof(Struct, frozen=True, kw_only=True):
-    """Whether the receipts that an answer rests on are what was signed, in their places, with their words."""
+    """Whether the receipts behind an answer are correct: signatures, places and contents."""
 
     receipts: int
     problem: str | None = None
@@ -63,23 +62,23 @@ class BlameProof(Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Return whether nothing is wrong with them."""
+        """Return whether no problem was found."""
         return self.problem is None
 
 
 class RunWork(Struct, frozen=True, kw_only=True):
-    """What a run did in all: its calls by outcome, the files that they changed, whose secrets, and by whose leave."""
+    """All work of a run: calls by outcome, changed files, credentials and approvals."""
 
     outcomes: Mapping[str, int] = field(default_factory=dict)
     files: Mapping[str, int] = field(default_factory=dict)
     credentials: tuple[tuple[UsedCredential, int], ...] = ()
-    leaves: tuple[tuple[CallRecord, CallLeave], ...] = ()  # of the calls that a rule asks somebody about
+    leaves: tuple[tuple[CallRecord, CallLeave], ...] = ()  # of the calls for which a rule asks for approval
 
 
 class Maker(Struct, frozen=True, kw_only=True):
     """What made something, and under whose authority."""
 
-    call: CallId | None  # None if it was no call: something that was attached
+    call: CallId | None  # None if it was not a call, but an attachment
     tool: str
     at: datetime
     receipt: ReceiptId
@@ -88,63 +87,63 @@ class Maker(Struct, frozen=True, kw_only=True):
     source: Source | None
     changes: tuple[FileChange, ...]
     hops: tuple[BlameHop, ...]  # its own run first, the root last
-    said: Text | None  # what the human had said last by then
+    said: Text | None  # the human's latest words at that time
     said_at: datetime | None
-    may: tuple[str, ...] | None  # what it was granted, or its sender asked for; None if those words are gone
+    may: tuple[str, ...] | None  # its grant, or what its sender asked for; None if that is gone
     standing: Standing
     judgements: tuple[Fact, ...]
     proof: BlameProof
-    record: CallRecord | None = None  # the call itself; None if it was none, or nothing says what was asked
-    leave: CallLeave | None = None  # by whose leave exactly this call was made
-    handed: tuple[HoldRecord, ...] = ()  # handoffs above it that waited at their offer, its own first
-    permits: tuple[PermittedHop, ...] = ()  # by which permit of each hop it was made
-    credential: UsedCredential | None = None  # with whose secret
-    work: RunWork | None = None  # of a run as a whole: all that it did
-    in_doubt: bool = False  # a call that has no outcome: nobody knows whether it happened
-    command: str | None = None  # what a shell was told, if it was one
+    record: CallRecord | None = None  # the call itself; None if it is not one, or its request is missing
+    leave: CallLeave | None = None  # the approval of exactly this call
+    handed: tuple[HoldRecord, ...] = ()  # handoffs above it that were held at their offer, its own first
+    permits: tuple[PermittedHop, ...] = ()  # the permit of each hop that covered it
+    credential: UsedCredential | None = None  # the secret that it used
+    work: RunWork | None = None  # for a whole run: everything it did
+    in_doubt: bool = False  # a call without an outcome: it may not have happened
+    command: str | None = None  # the command, if it was a shell
 
     @property
     def principal(self) -> PrincipalId:
-        """Return for whom it was."""
+        """Return the principal."""
         return self.run.principal
 
     @property
     def granted_by(self) -> str:
-        """Return who gave it what it may: whoever handed it the work, and to a root whoever it works for."""
+        """Return who granted it: its sender, or for a root its principal."""
         return self.hops[0].sender or self.principal
 
     @property
     def task(self) -> Text | None:
-        """Return the exact task; of a root, what the human said."""
+        """Return the exact task; for a root, the human's words."""
         return self.said if self.run.handoff is None else self.hops[0].task
 
     @property
     def is_hearsay(self) -> bool:
-        """Return whether it was told by somebody afterwards, and not recorded when it happened."""
+        """Return whether it was imported, and not recorded when it happened."""
         return self.source is not None and self.source.imported
 
 
 class BlamedLine(Struct, frozen=True, kw_only=True):
-    """One line of the file as it is now. With a run and several calls, only the run is certain."""
+    """One line of the current file. If it has a run and several calls, only the run is certain."""
 
     number: int
     text: str
     known: HowKnown
     run: RunId | None = None
     calls: tuple[CallId, ...] = ()  # who wrote it, or may have
-    since: datetime | None = None  # if unexplained: it was not there yet at this time; None: before anything recorded
-    or_nobody: bool = False  # somebody who is not recorded may have written it as well
+    since: datetime | None = None  # if unexplained: it did not exist yet at this time; None: older than all records
+    or_nobody: bool = False  # or written by somebody who is not recorded
     commit: Commit | None = None
-    reformatted_by: str | None = None  # a call, or "unrecorded"
+    reformatted_by: str | None = None  # a call id, or "unrecorded"
 
     @property
     def verdict(self) -> tuple[object, ...]:
-        """Return all but the line itself: lines with the same verdict are told together."""
+        """Return everything but the line itself: lines with equal verdicts are grouped."""
         return self.known, self.run, self.calls, self.since, self.or_nobody, self.commit, self.reformatted_by
 
 
 class LedgerPlace(Struct, frozen=True, kw_only=True):
-    """Somewhere in the ledger: what holds what was asked for, and whose it is."""
+    """A place in the ledger that contains what was asked for, and who wrote it."""
 
     what: str  # a task, a statement, a change, an artifact, and so on
     receipt: ReceiptId
@@ -153,55 +152,6 @@ class LedgerPlace(Struct, frozen=True, kw_only=True):
     run: RunId | None = None
     handoff: HandoffId | None = None
     call: CallId | None = None
-    theirs: str | None = None  # how the program that it was imported from calls that run
-    key: str | None = None  # what names it there
-    detail: str = ""  # the words around it, a path, or a digest
-
-
-class Blame(Struct, frozen=True, kw_only=True):
-    """Who wrote something: of a file, each line that was asked about; of all else, where it is."""
-
-    asked: str
-    path: str | None = None
-    total: int = 0  # lines of the file
-    recorded: int = 0  # changes of the file that were found
-    lines: tuple[BlamedLine, ...] = ()
-    places: tuple[LedgerPlace, ...] = ()
-    calls: tuple[CallId | ReceiptId, ...] = ()  # what made a thing that has no lines
-    makers: Mapping[CallId | ReceiptId, Maker] = field(default_factory=dict)
-    gone: bool = False  # the file is not there any more
-    notes: tuple[str, ...] = ()  # what could not be read
-    ways: Mapping[CallId | ReceiptId, tuple[Way, ...]] | None = None  # from outside to each maker; None: not looked for
-    transcripts: int | None = None  # sessions that were read for want of a ledger; None: a ledger answered
-
-    @property
-    def is_heard(self) -> bool:
-        """Return whether transcripts answered, because there was no ledger."""
-        return self.transcripts is not None
-
-    @property
-    def is_explained(self) -> bool:
-        """Return whether there is anything or anybody to name."""
-        return bool(self.calls or self.places) or any(line.known is not HowKnown.UNEXPLAINED for line in self.lines)
-
-    @property
-    def holds(self) -> bool:
-        """Return whether nothing is wrong with the receipts behind it."""
-        return all(maker.proof.holds for maker in self.makers.values())
-
-    def groups(self) -> Iterator[tuple[BlamedLine, ...]]:
-        """Yield lines that stand together and have the same verdict."""
-        group: list[BlamedLine] = []
-        for line in self.lines:
-            if group and (line.verdict != group[-1].verdict or line.number != group[-1].number + 1):
-                yield tuple(group)
-                group = []
-            group.append(line)
-        if group:
-            yield tuple(group)
-
-    def __str__(self) -> str:
-        """Return it as people read it."""
-        from batonpass.accounts.blame.blame_text import render_blame  # noqa: PLC0415 - how it is told depends on what it is
-
-        return "\n".join(str(row) for row in render_blame(self))
+    theirs: str | None = None  # name of that run in the program it was imported from
+    key: str | None = None  # its id there
+    detail: str = ""  # the surrounding words, a path, or a digest

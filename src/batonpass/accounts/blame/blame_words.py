@@ -1,34 +1,42 @@
-"""What answers about who wrote something are put together from: names, times, quotes, approvals and hunks."""
+"""The building blocks of blame answers: names, times, quotes, approvals and hunks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
 from batonpass.accounts.blame.blame_values import BlamedLine, Maker
-from batonpass.accounts.trail.first_lines import looked_for, shortened
+from batonpass.accounts.trail.first_lines import looked_for, proven, shortened
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
-from batonpass.attribution.changes.change import FileChange, Hunk
+from batonpass.attribution.changes.change import Certainty, FileChange, Hunk
 from batonpass.attribution.changes.mark import squeezed
 from batonpass.audit.short_ids import ending
 from batonpass.model.base.visible import visible
+from batonpass.records.call import CallRecord, read_arguments
+from batonpass.records.handoff import Standing
 from batonpass.records.hold import Approval, Leave
 from batonpass.records.text import Found, Text
+from batonpass.store.port import LedgerView
+
+STANDING_TONES: Final = {Standing.VERIFIED: Tone.GOOD, Standing.REFUTED: Tone.BAD, Standing.UNVERIFIED: Tone.WARN}
+_LONGEST: Final = 60
+_COMMANDS: Final = ("command", "line")  # the argument's name in Claude Code's shells and in `run.shell`
 
 
 class BlameRow(Struct, frozen=True):
-    """One line, in parts that are each meant in some way; whoever prints them makes their words harmless."""
+    """One line of output, in parts with a tone. Whoever prints the parts must make them safe."""
 
     parts: tuple[TrailNote, ...]
     indent: str = ""
 
     def __str__(self) -> str:
-        """Return it without colours, and harmless."""
+        """Return it without colours, made safe for a terminal."""
         return visible(f"{self.indent}{''.join(part.text for part in self.parts)}").rstrip()
 
 
 class LineEdit(Struct, frozen=True):
-    """Lines that became others, and how many stood before them then and afterwards."""
+    """Replaced lines, and how many lines came before them, then and afterwards."""
 
     old: int
     new: int
@@ -37,13 +45,13 @@ class LineEdit(Struct, frozen=True):
 
 
 def spelled(at: datetime, now: datetime) -> str:
-    """Return a time as people say it: of today, only the hour."""
+    """Return a local time; without the date if it is today."""
     local = at.astimezone()
     return local.strftime("%H:%M" if local.date() == now.astimezone().date() else "%Y-%m-%d %H:%M")
 
 
 def quoted(text: Text | None, *, full: bool = False) -> str:
-    """Return somebody's words, quoted so that they cannot pose as ours: the first line, and how much more there is."""
+    """Return somebody's words in quotes: the first line, and how much more there is."""
     if text is None:
         return "unknown"
     if text.found is not Found.KEPT:
@@ -60,7 +68,7 @@ def quoted(text: Text | None, *, full: bool = False) -> str:
 
 
 def who(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
-    """Return a run as people say it; of a transcript, by what the program calls it, since no ledger keeps our id."""
+    """Return the name of a run; from a transcript, with the program's own id, since our id is not kept."""
     if not transcripts:
         return f"{maker.run.agent} {maker.run.id if full else ending(maker.run.id)}"
     theirs = maker.hops[0].subagent or (maker.source.session if maker.source is not None else None) or ""
@@ -68,26 +76,36 @@ def who(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
 
 
 def called(maker: Maker, *, transcripts: bool, full: bool = False) -> str:
-    """Return a call as people say it; of a transcript, by the id that it has there."""
+    """Return the name of a call; from a transcript, with its id there."""
     key = maker.source.key if transcripts and maker.source is not None else maker.call
     name = (key or "").rpartition("/")[2]
     return f"{maker.tool} {name if full else ending(name)}".rstrip()
 
 
+def proof_notes(maker: Maker, *, heard: bool) -> Iterator[TrailNote]:
+    """Yield whether the receipts behind an answer are correct; `heard` if transcripts were read instead."""
+    if maker.is_hearsay:
+        yield TrailNote("unsigned: a transcript says so", Tone.WARN)
+    if maker.proof.problem is not None:
+        yield TrailNote(f"NOT TO BE TRUSTED: {maker.proof.problem}", Tone.BAD)
+    elif not heard:
+        yield TrailNote(f"{maker.proof.receipts} receipts verified")
+
+
 def approval_notes(maker: Maker) -> Iterator[TrailNote]:
-    """Yield by whose leave exactly this call was made, and who let the handoffs above it go on."""
+    """Yield the approval of exactly this call, and those of the handoffs above it."""
     leave = maker.leave
     if maker.is_hearsay:
         yield TrailNote("approval: none recorded", Tone.PLAIN)
     elif maker.work is not None and maker.work.leaves:
         count = len(maker.work.leaves)
-        yield TrailNote(f"approval: a rule asks for it before {count} of its calls", Tone.PLAIN)
+        yield TrailNote(f"approval: a rule asks for it for {count} of its calls", Tone.PLAIN)
     elif leave is None or leave.leave is Leave.NOT_NEEDED:
         yield TrailNote("approval: none needed", Tone.PLAIN)
     elif leave.leave is Leave.MISSING:
         yield TrailNote(f"approval: none, though rule {', '.join(leave.rules)} asks for one", Tone.WARN)
     elif leave.leave is Leave.WAITING:
-        yield TrailNote("approval: it waits for one", Tone.WARN)
+        yield TrailNote("approval: still waiting", Tone.WARN)
     else:
         tone = Tone.PLAIN if leave.leave is Leave.GIVEN else Tone.BAD
         yield TrailNote(f"approval: {'; '.join(map(approval_words, leave.approvals))}", tone)
@@ -97,10 +115,8 @@ def approval_notes(maker: Maker) -> Iterator[TrailNote]:
 
 
 def approval_words(approval: Approval) -> str:
-    """Return what somebody decided: who, how far that is proven, what they were shown and for how long."""
-    verb = "approved" if approval.is_for else "denied"
-    proof = "proven" if approval.is_proven else "unproven"
-    parts = [f"{verb} by {approval.by} ({proof})"]
+    """Return a ruling in words: by whom, how far proven, what they were shown and for how long."""
+    parts = [f"{'approved' if approval.is_for else 'denied'} by {approval.by} ({proven(approval.body)})"]
     if approval.is_for:
         parts.append("was shown nothing" if approval.shown is None else f"was shown {approval.shown[:12]}")
     if (looked := looked_for(approval.body)) is not None:
@@ -109,7 +125,7 @@ def approval_words(approval: Approval) -> str:
 
 
 def hunks_of(maker: Maker, group: Sequence[BlamedLine]) -> Iterator[tuple[FileChange, LineEdit]]:
-    """Yield what a call changed, without what its hunks only show; of lines, the hunks that wrote them."""
+    """Yield the edits of a call, without context lines; with lines given, only the edits that wrote them."""
     wanted = {squeezed(line.text) for line in group}
     for change in maker.changes:
         for edit in map(_trimmed, change.hunks or ()):
@@ -118,28 +134,60 @@ def hunks_of(maker: Maker, group: Sequence[BlamedLine]) -> Iterator[tuple[FileCh
 
 
 def _trimmed(hunk: Hunk) -> LineEdit:
-    """Return what a hunk changes: lines that begin or end both sides alike are only shown."""
+    """Return what a hunk really changes, without equal lines at its ends."""
     head = _alike(hunk.removed, hunk.added)
     removed, added = hunk.removed[head:], hunk.added[head:]
     tail = _alike(removed[::-1], added[::-1])
     return LineEdit(
-        hunk.old_index + head,
-        hunk.new_index + head,
-        removed[: len(removed) - tail],
-        added[: len(added) - tail],
+        hunk.old_index + head, hunk.new_index + head, removed[: len(removed) - tail], added[: len(added) - tail]
     )
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return how many lines two texts begin with alike."""
+    """Return how many first lines two texts share."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
 def header_of(edit: LineEdit) -> str:
-    """Return where a change was made and how large it was, as a unified diff says it."""
+    """Return the place and size of an edit, like the header of a unified diff."""
     return f"@@ -{_span(edit.old, len(edit.removed))} +{_span(edit.new, len(edit.added))} @@"
 
 
 def _span(before: int, count: int) -> str:
     return f"{before + 1}" if count == 1 else f"{before + bool(count)},{count}"
+
+
+def read_command(view: LedgerView, call: CallRecord) -> str | None:
+    """Return the command of a shell call; None if it is not one, or the command is gone."""
+    given = read_arguments(view, call) or {}
+    known = (given.get(name) for name in _COMMANDS)
+    return next((one for one in known if isinstance(one, str) and one.strip()), None)
+
+
+def shown_command(command: str, *, full: bool = False) -> str:
+    """Return a command as answers show it: its first line, shortened."""
+    words = command.strip()
+    if full:
+        return f"`{words}`"
+    line = words.partition("\n")[0]
+    short = line if len(line) <= _LONGEST else f"{line[:_LONGEST].rstrip()}"
+    return f"`{short}{'…' * (short != words)}`"
+
+
+def is_meanwhile(changes: Iterable[FileChange]) -> bool:
+    """Return whether a call is only a candidate for all of these changes; False if there are none."""
+    certainties = {change.certainty for change in changes}
+    return Certainty.CANDIDATE in certainties and Certainty.CERTAIN not in certainties
+
+
+def told_change(change: FileChange) -> str:
+    """Return how a call relates to a change, in words."""
+    done = "deleted" if change.is_deletion else "changed"
+    match change.certainty:
+        case Certainty.CANDIDATE:
+            return f"{change.path} was {done} while it ran"
+        case Certainty.BROUGHT:
+            return f"git brought {change.path}" if not change.is_deletion else f"git took away {change.path}"
+        case Certainty.CERTAIN:
+            return f"{done} {change.path}"

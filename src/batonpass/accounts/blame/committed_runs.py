@@ -1,10 +1,9 @@
-"""Whose recorded changes a commit holds: the runs that led from what its parent has to what it has itself.
+"""The runs whose recorded changes a commit contains.
 
-A file's changes are followed back by their digests, from the bytes that are committed to those of the parent: each of
-them is in the commit, however long ago it was made, and none that came after the bytes were staged. Where the digests
-have a gap, because a person or a program that nobody watched wrote in between, a change counts if it was made after
-the parent was committed. Whatever left the file as the parent has it ended the story before: it is committed already,
-or was taken back.
+A file's changes are followed back by digests, from the committed bytes to those of the parent. Each change on the way
+is in the commit, however old it is; changes after the bytes were staged are not. Where the digests have a gap, because
+somebody unrecorded wrote in between, a change counts if it was made after the parent was committed. A change that left
+the file as the parent has it ends the search: it was committed before, or undone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,12 +22,12 @@ from batonpass.records.source import when
 from batonpass.records.text import read_receipt
 from batonpass.store.port import LedgerView, Touched
 
-# Of one path, the latest: what a commit costs must not grow with what is recorded.
+# The latest of one path: the cost of a commit must not grow with the ledger.
 _MOST_TOUCHES: Final = 256
 
 
 class Sides(Struct, frozen=True):
-    """A file as the parent has it, and as the commit has it; None: it has no such file."""
+    """A file in the parent and in the commit; None if it does not exist there."""
 
     before: Digest | None
     after: Digest | None
@@ -42,14 +41,14 @@ class _Step(Struct, frozen=True, kw_only=True):
 
 
 def find_touched(view: LedgerView, root: Path, paths: Iterable[str]) -> Iterator[str]:
-    """Yield those paths under which anything is recorded."""
+    """Yield the paths that have recorded changes."""
     return (path for path in paths if next(_touches(view, root, path), None) is not None)
 
 
 def find_committed_runs(
     view: LedgerView, root: Path, files: Mapping[str, Sides], *, since: datetime | None
 ) -> list[RunId]:
-    """Return the runs that made what is committed, the latest first; `since` is when the parent was committed."""
+    """Return the runs behind a commit, the latest first; `since` is when its parent was committed."""
     latest: dict[RunId, datetime] = {}
     for path, sides in files.items():
         steps = sorted(_steps(view, root, path), key=lambda step: step.at, reverse=True)
@@ -59,7 +58,7 @@ def find_committed_runs(
 
 
 def _within(steps: Iterable[_Step], sides: Sides, since: datetime | None) -> list[_Step]:
-    """Return which steps, given from the last to the first, lie between the two sides."""
+    """Return the steps between the two sides; they are given from last to first."""
     found: list[_Step] = []
     wanted = sides.after
     is_linked = False
@@ -68,7 +67,7 @@ def _within(steps: Iterable[_Step], sides: Sides, since: datetime | None) -> lis
             break
         if _is_looked_at(step) and step.after == wanted:
             if not is_linked:
-                found.clear()  # they came after the bytes that are committed
+                found.clear()  # these came after the committed bytes
             is_linked = True
         elif since is not None and step.at <= since:
             break
@@ -88,7 +87,7 @@ def _steps(view: LedgerView, root: Path, path: str) -> Iterator[_Step]:
         try:
             receipt = read_receipt(view.get_receipt(touched.receipt))
         except NotFoundError:
-            continue  # the verifier tells; here, nobody waits for more than the names of runs
+            continue  # deleted; verification reports it, and here we need only the names of runs
         if (ended := outcome_in(receipt)) is not None:
             at = when(view, receipt)
             for changed in ended.changes:

@@ -1,4 +1,4 @@
-"""Blame: who wrote the lines of a file, from what is recorded and from what git knows; and never a guess."""
+"""Blame for a file: who wrote its lines, according to records and git. Nothing is guessed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -7,12 +7,19 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, HowKnown, Maker
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown, Maker
 from batonpass.accounts.blame.file_changes import FilePlace, RecordedChange, RecordedChanges, read_changes
+from batonpass.accounts.blame.line_candidates import (
+    OpenCall,
+    as_matched,
+    find_open_calls,
+    find_unplaced,
+    replay,
+    with_candidates,
+    with_open_calls,
+)
 from batonpass.accounts.blame.makers import Makers
-from batonpass.accounts.blame.open_calls import OpenCall, find_open_calls, with_open_calls
-from batonpass.accounts.blame.replayed_edits import as_matched, replay
-from batonpass.accounts.blame.unplaced_changes import find_unplaced, with_candidates
 from batonpass.attribution.changes.change import Certainty, digest_of, lines_of
 from batonpass.attribution.changes.sides import find_repository
 from batonpass.attribution.git.file_git import Repository
@@ -24,23 +31,23 @@ from batonpass.model.base.checks import shorten
 from batonpass.model.base.ids import CallId, ReceiptId, RunId
 from batonpass.store.port import LedgerView
 
-LARGEST: Final = 16 * 1024 * 1024  # bytes of a file whose lines are told apart
+LARGEST: Final = 16 * 1024 * 1024  # bytes of the largest file that is split into lines
 
 
 class Lines(Struct, frozen=True, kw_only=True):
-    """Which lines are asked about: from one to another, both included."""
+    """The requested lines, first to last, both included."""
 
     first: int
     last: int
 
     def __str__(self) -> str:
-        """Return them as people write them."""
+        """Return the range as people write it."""
         return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
 
     def within(self, total: int, path: str) -> range:
-        """Return them as numbers. Raises `InvalidValueError` if the file does not have them."""
+        """Return the line numbers. Raises `InvalidValueError` if the file does not have them."""
         if not 1 <= self.first <= self.last:
-            raise InvalidValueError("line", f"{self} is no line and no range; lines count from 1")
+            raise InvalidValueError("line", f"{self} is not a line or a range; lines count from 1")
         if self.last > total:
             has = "1 line" if total == 1 else f"{total:,} lines"
             raise InvalidValueError("line", f"{shorten(path)} has {has}; there is no line {self.last:,}")
@@ -48,16 +55,16 @@ class Lines(Struct, frozen=True, kw_only=True):
 
 
 class AskedFile(Struct, frozen=True, kw_only=True):
-    """A file as it is now, or was in a commit, where it lies, and how to ask git about it."""
+    """A file in the work tree or in a commit, and how to ask git about it."""
 
     place: FilePlace
-    data: bytes | None  # None: it is not there any more
+    data: bytes | None  # None if it no longer exists
     environment: Mapping[str, str]  # for git
-    at: str | None = None  # the commit that has it so; None: it is what the work tree has
+    at: str | None = None  # the commit that it is read from; None for the work tree
 
     @property
     def repository(self) -> Repository | None:
-        """Return its repository; None if it lies in none."""
+        """Return its repository; None if it is in none."""
         if find_repository(self.place.root) is None:
             return None
         repository = Repository(self.place.root, self.environment)
@@ -65,16 +72,16 @@ class AskedFile(Struct, frozen=True, kw_only=True):
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return the bytes of a file; None if there is none. Raises `InvalidValueError` for what is no file to read."""
+    """Return the bytes of a file; None if it does not exist. Raises `InvalidValueError` if it cannot be read."""
     if "\0" in str(path):
-        raise InvalidValueError("path", "has a zero byte in it, which no path can")
+        raise InvalidValueError("path", "contains a zero byte")
     try:
         if path.is_dir():
             raise InvalidValueError("path", f"{shorten(str(path))} is a directory; name a file")
         if not path.exists():
             return None
         if not path.is_file():
-            raise InvalidValueError("path", f"{shorten(str(path))} is no regular file")
+            raise InvalidValueError("path", f"{shorten(str(path))} is not a regular file")
         if path.stat().st_size > LARGEST:
             raise InvalidValueError("path", f"{shorten(str(path))} is larger than {LARGEST >> 20} MiB")
         return path.read_bytes()
@@ -83,7 +90,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def find_names(asked: AskedFile, lines: Lines | None = None) -> History:
-    """Return what git knows about a file by itself: what it was called, and which commits brought its lines."""
+    """Return what git alone knows about a file: its earlier names, and the commits of its lines."""
     repository = asked.repository
     if repository is None:
         return History(paths=(asked.place.path,))
@@ -94,9 +101,9 @@ def find_names(asked: AskedFile, lines: Lines | None = None) -> History:
 def blame_file(
     view: LedgerView, asked: AskedFile, lines: Lines | None = None, *, names: History | None = None
 ) -> Blame:
-    """Return who wrote lines of a file, or all of them.
+    """Return who wrote all lines of a file, or those requested.
 
-    Raises `InvalidValueError` if there is neither such a file nor a record of one, or no such line.
+    Raises `InvalidValueError` if the file neither exists nor is recorded, or does not have such a line.
     """
     place = asked.place
     known = names or find_names(asked, lines)
@@ -112,6 +119,9 @@ def blame_file(
         history = read_history(
             asked.repository, place.path, asked.data, changes.changes, names=changes.names, known=known
         )
+    # Certain evidence first, and doubt only where it leaves a gap: recorded hunks explain a line for certain; edits
+    # without a place do if replaying them gives this very file; otherwise whoever was given its words to write, and
+    # last any call without an outcome, is a candidate. A candidate never replaces an explanation.
     told_so = changes.found
     if asked.repository is not None and any(one.change.hunks is None for one in changes.found):
         changes.found = replay(view, told_so, find_committed(asked.repository, place.path), asked.data)
@@ -137,16 +147,16 @@ def blame_file(
 
 
 def _blame_whole(view: LedgerView, asked: AskedFile, changes: RecordedChanges, lines: Lines | None) -> Blame:
-    """Return who made a file that has no lines: it is gone, is empty, or is no text."""
+    """Return who made a file without lines: it is gone, empty, or binary."""
     place = asked.place
     if asked.data is None:
         made, note = _gone(asked, changes)
     else:
         digest = digest_of(asked.data)
         made = [one for one in changes.found if one.change.after == digest and not _is_brought(one)][-1:]
-        note = f"{place.path} is no text, and is told as a whole" if asked.data else f"{place.path} is empty"
+        note = f"{place.path} is not text; it is shown as a whole" if asked.data else f"{place.path} is empty"
         if not made:
-            note += "; no recorded change made it what it is now"
+            note += "; no recorded change produced its current content"
     calls = tuple(CallId(recorded.change.call) for recorded in made)
     return Blame(
         asked=place.path if lines is None else f"{place.path}:{lines}",
@@ -160,21 +170,21 @@ def _blame_whole(view: LedgerView, asked: AskedFile, changes: RecordedChanges, l
 
 
 def _gone(asked: AskedFile, changes: RecordedChanges) -> tuple[list[RecordedChange], str]:
-    """Return who deleted a file, and what is to be said about it. Raises `InvalidValueError` if nothing is known."""
+    """Return who deleted a file, and a note about it. Raises `InvalidValueError` if nothing is known."""
     path = asked.place.path
     renamed = None if asked.repository is None else find_new_name(asked.repository, path)
     if not changes.found:
-        known = "and no change of one is recorded" if renamed is None else f"it was renamed to {shorten(renamed)}"
+        known = "and no change of it is recorded" if renamed is None else f"it was renamed to {shorten(renamed)}"
         raise InvalidValueError("path", f"there is no {shorten(path)}{',' if renamed is None else ';'} {known}")
     if changes.found[-1].change.is_deletion and not _is_brought(changes.found[-1]):
-        return [changes.found[-1]], f"{path} is not there any more"
+        return [changes.found[-1]], f"{path} no longer exists"
     if renamed is not None:
-        return [], f"{path} is not there any more; it was renamed to {renamed}: ask about that"
-    return [], f"{path} is not there any more; who deleted it is not recorded"
+        return [], f"{path} no longer exists; it was renamed to {renamed}: ask about that"
+    return [], f"{path} no longer exists; who deleted it is not recorded"
 
 
 def _is_brought(recorded: RecordedChange) -> bool:
-    """Return whether git did it: who wrote that, or took it away, the commits tell."""
+    """Return whether git made the change; then the commits tell who wrote it."""
     return recorded.change.certainty is Certainty.BROUGHT
 
 
@@ -184,7 +194,7 @@ def read_makers(
     doubts: Sequence[OpenCall],
     calls: Iterable[CallId],
 ) -> dict[CallId | ReceiptId, Maker]:
-    """Return who made these calls, as far as they are recorded."""
+    """Return the makers of these calls, as far as they are recorded."""
     makers = Makers(view)
     in_doubt = {one.call: one for one in doubts}
     found: dict[CallId | ReceiptId, Maker] = {}

@@ -1,9 +1,8 @@
-"""The recorded changes of a file, under every name that it had and every way to write its path."""
+"""The recorded changes of a file, under all of its names and spellings."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from os import fspath
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,21 +17,19 @@ from batonpass.model.ledger.content import StoredContent
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.records.call import outcome_in
 from batonpass.records.source import Source, happened_at, source_of
-from batonpass.records.text import read_receipt
+from batonpass.records.text import find_in_chunks, read_receipt
 from batonpass.store.port import LedgerView
-
-_CHUNK: Final = 500
 
 
 class FilePlace(Struct, frozen=True, kw_only=True):
-    """A file: where its repository begins, how it is called there, and where else paths may have been told from."""
+    """A file: the root of its repository, its path there, and other directories that paths may start from."""
 
     root: Path
     path: str  # from the root, with slashes
     roots: tuple[Path, ...] = ()
 
     def spellings(self, path: str) -> Iterator[str]:
-        """Yield the ways in which a path of this repository may have been recorded, its own first."""
+        """Yield the spellings under which a path may have been recorded, its own first."""
         whole = self.root / path
         yield path
         yield fspath(whole)
@@ -42,7 +39,7 @@ class FilePlace(Struct, frozen=True, kw_only=True):
 
 
 class RecordedChange(Struct, frozen=True, kw_only=True):
-    """A change of a file, with the receipt that says so."""
+    """A change of a file, with its receipt."""
 
     change: FileChange
     receipt: Receipt
@@ -51,7 +48,7 @@ class RecordedChange(Struct, frozen=True, kw_only=True):
 
 
 class RecordedChanges(Struct):
-    """All that is recorded about a file, in the order in which it happened; and what could not be read."""
+    """The recorded changes of a file, in the order they happened, and notes on those that cannot be read."""
 
     found: list[RecordedChange]
     names: tuple[str, ...]
@@ -63,7 +60,7 @@ class RecordedChanges(Struct):
         return [recorded.change for recorded in self.found]
 
     def by_call(self) -> dict[CallId, list[RecordedChange]]:
-        """Return them by the call that made them."""
+        """Return the changes by call."""
         calls: dict[CallId, list[RecordedChange]] = {}
         for recorded in self.found:
             calls.setdefault(CallId(recorded.change.call), []).append(recorded)
@@ -71,7 +68,7 @@ class RecordedChanges(Struct):
 
 
 def read_changes(view: LedgerView, place: FilePlace, names: Iterable[str]) -> RecordedChanges:
-    """Return what is recorded about a file under these names, and under those that records say it had before."""
+    """Return the changes of a file under these names, and under earlier names that records mention."""
     found: dict[ContentId, RecordedChange] = {}
     notes: list[str] = []
     known: dict[str, None] = {}
@@ -85,7 +82,7 @@ def read_changes(view: LedgerView, place: FilePlace, names: Iterable[str]) -> Re
             found.setdefault(content, recorded)
             if recorded.change.renamed_from is not None:
                 waiting.append(recorded.change.renamed_from)
-    # By when it happened; what happened at one moment stays in the order in which it was recorded.
+    # By the time they happened, then by the order of recording.
     ordered = sorted(found.values(), key=lambda one: (one.change.at, one.stored.position or 0, one.receipt.id))
     return RecordedChanges(ordered, tuple(known), tuple(notes))
 
@@ -100,7 +97,7 @@ def _under(
         try:
             stored = view.get_receipt(touched.receipt)
         except NotFoundError:
-            notes.append(f"a change of {touched.path} names a receipt that is not there: {touched.receipt}")
+            notes.append(f"a change of {touched.path} names a missing receipt: {touched.receipt}")
             continue
         receipts[touched.content] = stored, read_receipt(stored)
     contents = _contents(view, receipts)
@@ -127,16 +124,11 @@ def _contents(
     view: LedgerView, receipts: Mapping[ContentId, tuple[StoredReceipt, Receipt]]
 ) -> dict[ContentId, StoredContent]:
     sources = (receipt.content[SOURCE].id for _, receipt in receipts.values() if SOURCE in receipt.content)
-    wanted: Sequence[ContentId] = list(dict.fromkeys((*receipts, *sources)))
-    return {
-        content.id: content
-        for start in range(0, len(wanted), _CHUNK)
-        for content in view.find_contents(wanted[start : start + _CHUNK])
-    }
+    return {content.id: content for content in find_in_chunks(view, list(dict.fromkeys((*receipts, *sources))))}
 
 
 def place_of(path: Path, *, roots: Iterable[Path] = ()) -> FilePlace:
-    """Return where a file lies in its repository; outside of any, as seen from the first of these directories."""
+    """Return the place of a file in its repository; outside of any, relative to the first matching root."""
     whole = path.absolute()
     resolved = whole.resolve()
     repository = find_repository(resolved.parent)

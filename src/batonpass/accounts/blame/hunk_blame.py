@@ -1,4 +1,4 @@
-"""Blame for a commit or a diff: one line for each hunk, with whoever wrote what it added."""
+"""Blame for a commit or diff: one line for each hunk, with the authors of the added lines."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -7,7 +7,8 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, HowKnown, Maker
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown, Maker
 from batonpass.accounts.blame.blame_words import BlameRow, approval_notes, quoted, who
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
 from batonpass.attribution.git.commit_span import ChangedLines
@@ -15,10 +16,10 @@ from batonpass.model.base.ids import CallId
 
 
 class BlamedHunk(Struct, frozen=True, kw_only=True):
-    """Lines that a diff added and removed, and who wrote the new ones."""
+    """The lines that a diff added and removed in one place, and who wrote the new ones."""
 
     place: ChangedLines
-    blame: Blame | None  # None: it only removed lines, or they cannot be told apart
+    blame: Blame | None  # None if it only removed lines, or is not text
 
     @property
     def lines(self) -> tuple[BlamedLine, ...]:
@@ -27,7 +28,7 @@ class BlamedHunk(Struct, frozen=True, kw_only=True):
 
 
 def blame_hunks(changed: Iterable[ChangedLines], blame_of: Callable[[str], Blame | None]) -> Iterator[BlamedHunk]:
-    """Yield the hunks of a diff, each with that part of the answer for its file that is about its lines."""
+    """Yield the hunks of a diff, each with its part of the file's blame."""
     for path, places in groupby(changed, key=lambda one: one.path):
         hunks = list(places)
         needed = any(place.added or place.is_whole or place.is_made for place in hunks)
@@ -40,7 +41,7 @@ def _hunk(place: ChangedLines, whole: Blame | None) -> BlamedHunk:
     if whole is not None and place.is_whole and whole.lines:
         place = replace(place, added=whole.total)
     elif place.is_whole:
-        place = replace(place, first=0, instead="new, no lines of a text", is_made=True)
+        place = replace(place, first=0, instead="new, not text", is_made=True)
     if whole is not None and place.is_made and whole.calls:
         return BlamedHunk(place=place, blame=whole)
     if whole is None or not place.added or not whole.lines:
@@ -54,20 +55,20 @@ def _hunk(place: ChangedLines, whole: Blame | None) -> BlamedHunk:
 
 
 def hunk_row(hunk: BlamedHunk) -> BlameRow:
-    """Return one hunk on one line: where, who, on which task, by whose leave, and what had come from outside."""
+    """Return one hunk on one line: place, author, task, approval, and content from outside."""
     place = hunk.place
     where = f"{place.path}:{place.first}" + (f"-{place.last}" if place.added > 1 else "")
     if place.instead is not None:
         return BlameRow((TrailNote(f"{place.path}  ", Tone.PLAIN), *_whole(hunk.blame), TrailNote(place.instead)))
     if hunk.blame is None:
         count = place.removed
-        gone = f"{count} line{'s' * (count != 1)} removed" if not place.added and count else "no lines of a text"
+        gone = f"{count} line{'s' * (count != 1)} removed" if not place.added and count else "not text"
         return BlameRow((TrailNote(f"{place.path}:{place.first}", Tone.PLAIN), TrailNote(f"  {gone}")))
     return BlameRow((TrailNote(f"{where}  ", Tone.PLAIN), *_told(hunk.blame)))
 
 
 def _whole(blame: Blame | None) -> Iterator[TrailNote]:
-    """Yield who made a file what it is that has no lines."""
+    """Yield who made a file that has no lines."""
     for maker in () if blame is None else (blame.makers[call] for call in blame.calls if call in blame.makers):
         yield TrailNote(who(maker, transcripts=blame is not None and blame.is_heard), Tone.GOOD)
         yield from () if blame is None else _task_and_leave(blame, maker)
@@ -75,7 +76,7 @@ def _whole(blame: Blame | None) -> Iterator[TrailNote]:
 
 
 def _told(blame: Blame) -> Iterator[TrailNote]:
-    """Yield who wrote most of these lines in a few words, and after that the names of all others."""
+    """Yield the main author of these lines, then the names of all others."""
     counted = Counter(map(_verdict, blame.lines))
     (known, calls), count = counted.most_common(1)[0]
     makers = [blame.makers[call] for call in calls if call in blame.makers]
@@ -120,5 +121,5 @@ def _task_and_leave(blame: Blame, maker: Maker) -> Iterator[TrailNote]:
     ways = (blame.ways or {}).get(maker.call or maker.receipt, ())
     if ways:
         quoting = any(way.is_quoted_at_the_end for way in ways)
-        told = "words from outside stand in the call" if quoting else "content from outside had reached it"
+        told = "the call contains words from outside" if quoting else "content from outside had reached it"
         yield TrailNote(f" · {told}: {ways[0].entry.name}", Tone.BAD if quoting else Tone.WARN)

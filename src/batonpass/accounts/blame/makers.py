@@ -1,17 +1,17 @@
-"""From a call up to the human: who made it, on which task, by whose leave, and what became of the result."""
+"""The way from a call up to the human: agent, task, grant, approval and verdict."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_command import read_command
 from batonpass.accounts.blame.blame_proof import Witness
 from batonpass.accounts.blame.blame_values import BlameHop, Maker, TaskLink
+from batonpass.accounts.blame.blame_words import read_command
 from batonpass.accounts.handoff.reasoning import read_reasoning
-from batonpass.accounts.why.why_hops import brief_of
 from batonpass.accounts.why.why_values import Fact
 from batonpass.attribution.changes.change import FileChange
 from batonpass.model.base.content_names import INTENT, TASK
@@ -20,7 +20,7 @@ from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import CallRecord, read_call
-from batonpass.records.grant import may_under, read_credential, read_permits
+from batonpass.records.grant import brief_of, may_under, read_credential, read_permits
 from batonpass.records.handoff import HandoffRecord, ResultVerdict, find_answering, read_handoff, standing_of
 from batonpass.records.hold import CallLeave, HoldRecord, find_leave
 from batonpass.records.lineage import find_ancestors
@@ -32,7 +32,7 @@ _LINKS: Final = {"inferred": TaskLink.INFERRED, "unknown": TaskLink.UNKNOWN}
 
 
 class _Offered(Struct, frozen=True, kw_only=True):
-    """How one task was handed on: the hop, what was granted with it, and the receipts that say so."""
+    """One handoff on the way: the hop, its record, and what it grants."""
 
     hop: BlameHop
     record: HandoffRecord
@@ -40,7 +40,7 @@ class _Offered(Struct, frozen=True, kw_only=True):
 
 
 class _Lineage(Struct, frozen=True, kw_only=True):
-    """A run with everything above it, and the receipts that say so."""
+    """A run with all runs above it, and the receipts that say so."""
 
     run: Run
     hops: tuple[BlameHop, ...]
@@ -50,17 +50,17 @@ class _Lineage(Struct, frozen=True, kw_only=True):
 
     @property
     def offered(self) -> int | None:
-        """Return where the root handed on what led here; None for the root itself."""
+        """Return the seq of the root's offer that led here; None for the root itself."""
         return self.offers[-1].record.offer.seq if self.offers else None
 
     @property
     def handed(self) -> tuple[HoldRecord, ...]:
-        """Return the handoffs that waited at their offer."""
+        """Return the handoffs that were held at their offer."""
         return tuple(hold for one in self.offers for hold in one.record.holds if hold.hold.call is None)
 
 
 class _Said(Struct, frozen=True, kw_only=True):
-    """Something that the human said, and where in the root's stream that stands."""
+    """Something the human said, and its place in the root's stream."""
 
     seq: int
     at: datetime
@@ -69,22 +69,22 @@ class _Said(Struct, frozen=True, kw_only=True):
 
 
 class Makers:
-    """Tells who made what; what several have in common is read once."""
+    """Finds the makers of things; what they share is read once."""
 
     def __init__(self, view: LedgerView) -> None:
         self._view = view
         self._witness = Witness(view)
-        self._lineages: dict[RunId, _Lineage] = {}
-        self._offers: dict[HandoffId, _Offered] = {}
-        self._statements: dict[RunId, list[_Said]] = {}
+        self._lineage = cache(self._read_lineage)
+        self._offered = cache(self._read_offer)
+        self._statements = cache(self._read_statements)
 
     def of_call(
         self, stored: StoredReceipt, receipt: Receipt, call: CallId, changes: Sequence[FileChange] = ()
     ) -> Maker:
-        """Return who made a call, by the receipt of its outcome, of its request, or of its denial."""
+        """Return the maker of a call, given a receipt about it."""
         record = read_call(self._view, receipt)
         if record is None:
-            # Nothing says what was asked: somebody deleted the request, and the check of the receipts says so.
+            # The request was deleted. The proof reports that.
             return self._made(receipt, (stored,), "unknown", changes=changes, call=call)
         leave = find_leave(self._view, record)
         own = [record.receipt, *(() if record.ending is None else (record.ending,))]
@@ -94,7 +94,7 @@ class Makers:
         return replace(made, command=read_command(self._view, record))
 
     def of_receipt(self, stored: StoredReceipt, receipt: Receipt, did: str) -> Maker:
-        """Return who did what a receipt of a run says, which is no call."""
+        """Return the maker of something that is not a call, given the receipt of a run."""
         return self._made(receipt, (stored,), did)
 
     def _made(
@@ -141,7 +141,7 @@ class Makers:
         )
 
     def _verdicts(self, lineage: _Lineage, record: CallRecord | None) -> tuple[ResultVerdict, ...]:
-        """Return the verdicts about what was done: on its own attempt, or on a later one that kept it."""
+        """Return the verdicts on this work: on its own attempt, or on a later one that kept it."""
         if not lineage.offers:
             return ()
         own = lineage.offers[0].record
@@ -149,28 +149,20 @@ class Makers:
             return own.verdicts(lineage.run.attempt)
         return own.verdicts(find_answering(self._view, own, record))
 
-    def _lineage(self, run: RunId) -> _Lineage:
-        if run not in self._lineages:
-            self._lineages[run] = self._read_lineage(self._view.get_run(run))
-        return self._lineages[run]
-
-    def _read_lineage(self, run: Run) -> _Lineage:
+    def _read_lineage(self, of: RunId) -> _Lineage:
+        run = self._view.get_run(of)
         line = (run, *find_ancestors(self._view, run))
         offers = [self._offered(one.handoff) for one in line if one.handoff is not None]
         openings = [self._view.get_receipt_at(StreamId(one.id), 1) for one in line]
-        # Who was started by which offer is told by the offer, if it was imported, and by the acceptance if it was seen.
+        # The offer has the source if it was imported, the acceptance if a hook recorded it.
         accepted = [read_source(self._view, read_receipt(opening)) for opening in openings]
         hops = [
-            BlameHop(
+            replace(
+                offered.hop,
                 run=one.id,
                 agent=one.agent,
-                handoff=offered.hop.handoff,
                 sender=above.agent,
-                offer=offered.hop.offer,
-                task=offered.hop.task,
                 link=offered.hop.link if source is None or source.link is None else _link(source),
-                subagent=offered.hop.subagent,
-                reasoning=offered.hop.reasoning,
             )
             for one, above, offered, source in zip(line, line[1:], offers, accepted, strict=False)
         ]
@@ -181,11 +173,6 @@ class Makers:
             may=offers[0].may if offers else may_under(self._view, read_receipt(openings[0]), ()),
             rests_on=(*openings, *(stored for offered in offers for stored in offered.record.stored)),
         )
-
-    def _offered(self, handoff: HandoffId) -> _Offered:
-        if handoff not in self._offers:
-            self._offers[handoff] = self._read_offer(handoff)
-        return self._offers[handoff]
 
     def _read_offer(self, handoff: HandoffId) -> _Offered:
         record = read_handoff(self._view, self._view.get_handoff(handoff))
@@ -205,13 +192,12 @@ class Makers:
         return _Offered(hop=hop, record=record, may=may)
 
     def _said(self, root: RunId, before: int) -> _Said | None:
-        """Return what the human had said last when something happened in the root's stream."""
-        if root not in self._statements:
-            self._statements[root] = list(self._read_statements(root))
-        said = self._statements[root]
+        """Return the human's latest words before a place in the root's stream."""
+        said = self._statements(root)
         return next((one for one in reversed(said) if one.seq < before), said[0] if said else None)
 
-    def _read_statements(self, root: RunId) -> Iterator[_Said]:
+    def _read_statements(self, root: RunId) -> list[_Said]:
+        found = []
         for stated in self._view.find_statements(root):
             holder = self._view.get_content(stated.item).receipt
             if holder is None:
@@ -219,10 +205,10 @@ class Makers:
             stored = self._view.get_receipt(holder)
             receipt = read_receipt(stored)
             ref = next((ref for ref in receipt.content.values() if ref.id == stated.item), None)
-            # What was said to a run further down is not what the root went by.
+            # Words to a run further down are not what the root acted on.
             if ref is not None and receipt.stream == StreamId(root):
-                at = when(self._view, receipt)
-                yield _Said(seq=receipt.seq, at=at, ref=ref, stored=stored)
+                found.append(_Said(seq=receipt.seq, at=when(self._view, receipt), ref=ref, stored=stored))
+        return found
 
 
 def _link(source: Source | None) -> TaskLink:

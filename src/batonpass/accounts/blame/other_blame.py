@@ -1,12 +1,17 @@
-"""Blame for what is no line of a file: a call's effect, an artifact, a digest, or words, wherever they stand."""
+"""Blame for anything but lines: a call's effect, an artifact, a digest, or words."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from batonpass.accounts.blame.blame_values import Blame, LedgerPlace, Maker
+from msgspec.structs import replace
+
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import LedgerPlace, Maker, RunWork
 from batonpass.accounts.blame.makers import Makers
 from batonpass.accounts.handoff.effects import read_effects
+from batonpass.accounts.taint.taint_way import find_way
 from batonpass.attribution.changes.change import Certainty
 from batonpass.attribution.changes.change_document import decode_change, find_file_changes, read_file_changes
 from batonpass.audit.meant_ids import choose, get_meant
@@ -16,6 +21,7 @@ from batonpass.model.base.checks import require_digest
 from batonpass.model.base.content_names import ARGUMENTS, CHANGE, EFFECT, RESULT, TASK
 from batonpass.model.base.ids import (
     CALL,
+    HANDOFF,
     RECEIPT,
     RUN,
     CallId,
@@ -29,10 +35,13 @@ from batonpass.model.base.ids import (
 from batonpass.model.baton.items import Artifact
 from batonpass.model.bodies.body import HandoffInitiated, Kind, Part, RunRecorded
 from batonpass.model.ledger.receipt import Receipt, StoredReceipt
-from batonpass.records.call import CallOutcome, CallRecord, Ended, call_of, read_call
+from batonpass.model.ledger.run import Run
+from batonpass.records.call import CallOutcome, CallRecord, Ended, call_of, read_call, read_calls
+from batonpass.records.grant import read_credential
+from batonpass.records.hold import Leave, find_handoff_holds, find_leave
 from batonpass.records.lineage import get_offer
 from batonpass.records.source import Source, happened_at, read_source
-from batonpass.records.text import Text, read_receipt, read_texts
+from batonpass.records.text import Text, read_receipt, read_texts, texts_in
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_item
 
@@ -48,10 +57,10 @@ Attached = tuple[StoredReceipt, Receipt, ContentId, Artifact]
 
 
 def blame_effect(view: LedgerView, given: str) -> Blame:
-    """Return who made a call and what it changed, by the end of its id or of a receipt about it; or by a target.
+    """Return who made a call and what it changed; given the end of an id, or a target.
 
-    A target is what a tool said that it changed, as `https://host/orders`: then everybody who did is told, the latest
-    first. Raises `NotFoundError` and `AmbiguousIdError`.
+    A target is what a tool says it changed, like `https://host/orders`. Then all calls that changed it are listed, the
+    latest first. Raises `NotFoundError` and `AmbiguousIdError`.
     """
     try:
         meant = get_meant(view, given, (CALL, RECEIPT))
@@ -72,7 +81,7 @@ def _maker(view: LedgerView, call: CallRecord) -> Maker:
 
 
 def _find_targeted(view: LedgerView, target: str) -> list[CallRecord]:
-    """Return the calls that say they changed this, the latest first. Targets are words: each is read."""
+    """Return the calls that changed this target, the latest first. There is no index, so all effects are read."""
     found: list[CallRecord] = []
     for kind in (Kind.TOOL_COMPLETED, Kind.TOOL_FAILED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind)):
@@ -94,7 +103,7 @@ def _blame_target(view: LedgerView, target: str, found: Sequence[CallRecord]) ->
 
 
 def _became(call: CallRecord) -> Iterator[str]:
-    """Yield what there is to say about a call that did not simply return."""
+    """Yield a remark about a call that did not complete."""
     match call.outcome:
         case CallOutcome.FAILED:
             yield f"it failed: {call.error}"
@@ -128,7 +137,7 @@ def blame_artifact(view: LedgerView, given: str) -> Blame:
 
 
 def _first_of_each(attached: Iterable[Attached]) -> list[Attached]:
-    """Return one for each different content: whoever attached it first; the others had the same bytes already."""
+    """Return one for each content: whoever attached these bytes first."""
     found: dict[Digest, Attached] = {}
     for one in attached:
         found.setdefault(one[3].sha256, one)
@@ -136,7 +145,7 @@ def _first_of_each(attached: Iterable[Attached]) -> list[Attached]:
 
 
 def _find_artifacts(view: LedgerView) -> Iterator[Attached]:
-    """Yield all artifacts, in the order in which they were attached. Names are words, so every one has to be read."""
+    """Yield all artifacts in the order they were attached. There is no index of names, so all are read."""
     for kind in (Kind.RUN_RECORDED, Kind.HANDOFF_INITIATED):
         for stored in view.find_receipts(ReceiptQuery(kind=kind)):
             receipt = read_receipt(stored)
@@ -166,21 +175,21 @@ def _artifact(text: Text) -> Artifact | None:
 
 
 def as_digest(given: str) -> Digest:
-    """Return a sha256 as it stands in receipts. Raises `InvalidValueError`."""
+    """Return a sha256 as it is written in receipts. Raises `InvalidValueError`."""
     return Digest(require_digest("digest", Digest(given.strip().lower().removeprefix("sha256:"))))
 
 
 def require_words(text: str) -> str:
-    """Return words to look for. Raises `InvalidValueError` if there are none."""
+    """Return the words to search for. Raises `InvalidValueError` if there are none."""
     if not text.strip():
         raise InvalidValueError("text", "is empty; give some words to look for")
     return text
 
 
 def blame_digest(view: LedgerView, given: str) -> Blame:
-    """Return where bytes with this sha256 were: before or after a change, attached, or as a content.
+    """Return the places of bytes with this sha256: before or after a change, attached, or as a content.
 
-    Raises `InvalidValueError` if it is none.
+    Raises `InvalidValueError` if it is not a digest.
     """
     digest = as_digest(given)
     wanted = digest.encode()
@@ -189,7 +198,7 @@ def blame_digest(view: LedgerView, given: str) -> Blame:
     made: dict[CallId | ReceiptId, Maker] = {}
     for stored in view.find_receipts(ReceiptQuery()):
         if wanted not in stored.payload:
-            continue  # every digest that a receipt names stands in its bytes as it is
+            continue  # receipts contain digests literally, so this skips the others cheaply
         receipt = read_receipt(stored)
         for place in _named_by(view, stored, receipt, digest):
             places.append(place)
@@ -230,9 +239,9 @@ def _change_ids(receipt: Receipt) -> Iterator[ContentId]:
 
 
 def blame_text(view: LedgerView, text: str, *, most: int | None = None) -> Blame:
-    """Return where words stand, in the order in which they were recorded: tasks, statements, calls, changes.
+    """Return the places of some words in the order of recording: tasks, statements, calls, changes.
 
-    Raises `InvalidValueError` if there are none to look for.
+    Raises `InvalidValueError` if there are no words.
     """
     require_words(text)
     places: list[LedgerPlace] = []
@@ -253,7 +262,7 @@ def blame_text(view: LedgerView, text: str, *, most: int | None = None) -> Blame
 
 
 def _words_of(name: str, held: Text, receipt: Receipt) -> Iterator[tuple[str, str]]:
-    """Yield the words of a content under what people call it; of a document, each of its texts by itself."""
+    """Yield the texts of a content with their name; for a JSON document, each string in it."""
     if held.body is None:
         return
     words = held.body.decode(errors="replace")
@@ -262,7 +271,7 @@ def _words_of(name: str, held: Text, receipt: Receipt) -> Iterator[tuple[str, st
         yield from _words_of_change(held.body, receipt)
     elif held.ref.media_type == "application/json":
         try:
-            yield from ((what, leaf) for leaf in _leaves(json.loads(words)))
+            yield from ((what, leaf) for leaf in texts_in(json.loads(words)))
         except (ValueError, RecursionError):
             yield what, words
     else:
@@ -270,7 +279,7 @@ def _words_of(name: str, held: Text, receipt: Receipt) -> Iterator[tuple[str, st
 
 
 def _what(name: str, receipt: Receipt) -> str:
-    """Return what people call a content."""
+    """Return the name of a content for people."""
     match receipt.body:
         case HandoffInitiated() as body if name == TASK:
             return f"task for {body.to}"
@@ -303,20 +312,6 @@ def _words_of_change(body: bytes, receipt: Receipt) -> Iterator[tuple[str, str]]
         yield f"removed from {change.path}", "\n".join(hunk.removed)
 
 
-def _leaves(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can hold
-    match value:
-        case dict():
-            for inner in value.values():
-                yield from _leaves(inner)
-        case list():
-            for inner in value:
-                yield from _leaves(inner)
-        case str():
-            yield value
-        case _:
-            return
-
-
 def _around(words: str, at: int, length: int) -> str:
     start, end = max(0, at - _AROUND), at + length + _AROUND
     return f"{'…' * (start > 0)}{words[start:end]}{'…' * (end < len(words))}"
@@ -343,7 +338,7 @@ def _place(view: LedgerView, receipt: Receipt, what: str, detail: str) -> Ledger
 
 
 def _theirs(view: LedgerView, receipt: Receipt, source: Source) -> str | None:
-    """Return what the program that an import comes from calls a run: by its sub-agent, else by its session."""
+    """Return a run's name in the program it was imported from: by sub-agent, else by session."""
     if not receipt.stream.startswith(f"{RUN}_"):
         return None
     run = view.get_run(RunId(receipt.stream))
@@ -358,3 +353,65 @@ def _agent(view: LedgerView, stream: StreamId) -> str:
     if stream.startswith(f"{RUN}_"):
         return f"{view.get_run(RunId(stream)).agent} {ending(stream)}"
     return f"{stream.partition('_')[0]} {ending(stream)}"
+
+
+def blame_run(view: LedgerView, given: str) -> Blame:
+    """Return who worked in a run: task, human, grant and approvals; for a handoff, its latest attempt.
+
+    Raises `NotFoundError`, also if nobody accepted the handoff, and `AmbiguousIdError`.
+    """
+    run = _run_of(view, given)
+    stored = view.get_receipt_at(StreamId(run.id), 1)
+    receipt = read_receipt(stored)
+    maker = replace(Makers(view).of_receipt(stored, receipt, "worked"), work=_work(view, run))
+    return Blame(asked=f"{run.agent} {ending(run.id)}", calls=(receipt.id,), makers={receipt.id: maker})
+
+
+def with_ways(view: LedgerView, blame: Blame) -> Blame:
+    """Return an answer with the shortest way of all content from outside to each call or run in it."""
+    targets: dict[CallId | RunId, object] = {}
+    for name, maker in blame.makers.items():
+        targets[maker.call or maker.run.id] = name
+    ways = {name: find_way(view, target) for target, name in targets.items()}
+    return replace(blame, ways={name: ways.get(name, ()) for name in blame.makers})
+
+
+def _run_of(view: LedgerView, given: str) -> Run:
+    meant = get_meant(view, given, (RUN, HANDOFF))
+    if meant.kind == RUN:
+        return view.get_run(RunId(meant.id))
+    handoff = view.get_handoff(HandoffId(meant.id))
+    if handoff.run is None:
+        raise NotFoundError("attempt at handoff", given)
+    return view.get_run(handoff.run)
+
+
+def _asked_about(view: LedgerView, run: Run, calls: Sequence[CallRecord]) -> Iterator[CallRecord]:
+    """Yield the calls that needed, or would have needed, an approval; a run may have made thousands of others."""
+    held = {call.key for call in calls if call.outcome is CallOutcome.HELD}
+    if run.handoff is not None:
+        held |= {record.key for record in find_handoff_holds(view, view.get_handoff(run.handoff))}
+    for call in calls:
+        would = any(what == "would_hold" for what, _ in call.would)
+        if would or call.outcome is CallOutcome.HELD or (call.is_made and call.key is not None and call.key in held):
+            yield call
+
+
+def _work(view: LedgerView, run: Run) -> RunWork:
+    calls = list(read_calls(view, run).values())
+    outcomes = Counter("in doubt" if call.in_doubt else str(call.outcome or "open") for call in calls)
+    files = Counter(change.path for call in calls for change in read_file_changes(view, call))
+    first: dict[Digest, CallRecord] = {}
+    acted: Counter[Digest] = Counter()
+    for call in calls:
+        if call.credential is not None:
+            first.setdefault(call.credential, call)
+            acted[call.credential] += 1
+    credentials = [(read_credential(view, first[key]), count) for key, count in acted.items()]
+    leaves = [(call, find_leave(view, call)) for call in _asked_about(view, run, calls)]
+    return RunWork(
+        outcomes=dict(outcomes),
+        files=dict(files),
+        credentials=tuple((one, count) for one, count in credentials if one is not None),
+        leaves=tuple((call, leave) for call, leave in leaves if leave.leave is not Leave.NOT_NEEDED),
+    )

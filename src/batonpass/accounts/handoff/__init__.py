@@ -1,1 +1,1 @@
-"""All that a ledger tells of one handoff."""
+"""Everything a ledger knows about one handoff."""

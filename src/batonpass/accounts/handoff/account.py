@@ -1,11 +1,11 @@
-"""All that a ledger tells of one handoff, gathered once: the screen and the programs are told the same."""
+"""The account of one handoff, gathered once for people and for programs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from batonpass.accounts.handoff.credential_use import Acted, find_acted
 from batonpass.accounts.handoff.effects import EffectTold, read_effects
 from batonpass.accounts.handoff.grant_chain import Revocation, find_revocation
 from batonpass.accounts.handoff.reasoning import Reasoning, read_reasoning
@@ -13,78 +13,97 @@ from batonpass.accounts.handoff.scope_used import ScopeUsed, read_scope_used
 from batonpass.errors import InvalidValueError
 from batonpass.handoff.history.offers import Offer, read_offer
 from batonpass.handoff.history.past_calls import Resumption, read_runs
-from batonpass.model.base.content_names import ARGUMENTS, BRIEF, PERMIT, REASON, REPORT, SCOPE, TARGET, USE
-from batonpass.model.base.ids import KeyId, RelayId, StreamId
+from batonpass.model.base.content_names import ARGUMENTS, PERMIT, REASON, REPORT, SCOPE, TARGET, USE
+from batonpass.model.base.ids import Digest, KeyId, RelayId, RunId, StreamId
 from batonpass.model.base.label import Source
 from batonpass.model.base.lifecycle import State
 from batonpass.model.baton.items import OpenQuestion, Report
-from batonpass.model.bodies.body import HandoffAccepted, HandoffCompleted, HandoffFailed, VerificationWaived
+from batonpass.model.bodies.body import HandoffAccepted, HandoffCompleted, HandoffFailed, Kind, VerificationWaived
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallRecord, find_calls
-from batonpass.records.grant import PermittedHop, given_by, grants, permits_in, terms_in
+from batonpass.records.grant import (
+    PermittedHop,
+    UsedCredential,
+    brief_of,
+    given_by,
+    grants,
+    may_under,
+    permits_in,
+    read_credential,
+    terms_in,
+)
 from batonpass.records.handoff import OPEN, Judged
 from batonpass.records.lineage import Tasks, find_ancestors, read_task
 from batonpass.records.source import run_between, timed
-from batonpass.records.text import Text, read_contents, read_receipt, read_texts
+from batonpass.records.text import Text, read_contents, read_receipt, read_stream, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.documents import decode_brief, decode_report
-
-# What somebody works on, or waits for.
+from batonpass.wire.documents import decode_report
 
 _ARGUMENTS_READ: Final = 50
 
 
 class CallInWords(Struct, frozen=True, kw_only=True):
-    """A call of an attempt, with the words that a screen shows of it."""
+    """A call of an attempt, with the texts that are shown for it."""
 
     record: CallRecord
-    effects: tuple[EffectTold, ...] = ()  # what else it changed, as its tool says
+    effects: tuple[EffectTold, ...] = ()  # its other effects, as its tool reported them
     target: Text | None = None
     arguments: Text | None = None
-    scope: Text | None = None  # what it does to what, as a grant sees it
-    permits: tuple[PermittedHop, ...] = ()  # by which permit of each hop it was made, its own run's first
+    scope: Text | None = None  # action and resource, as a grant sees them
+    permits: tuple[PermittedHop, ...] = ()  # the permit of each hop that covered it, its own run first
 
     @property
     def permit(self) -> str | None:
-        """Return the permit of its own run by which it was made; None if it was made by none."""
+        """Return its own run's permit; None if there is none."""
         return self.permits[0].permit if self.permits else None
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One run at a handoff: who signed, what it called, and how it ended."""
+    """One run at a handoff: who signed, its calls, and how it ended."""
 
     run: Run
     accepted: Receipt
     receipts: int
-    keys: tuple[KeyId, ...]  # of the run itself; more than one if its process was lost
+    keys: tuple[KeyId, ...]  # of the run itself; several if its process was lost
     recorders: tuple[tuple[RelayId, KeyId], ...]
     calls: tuple[CallInWords, ...]
     closed: HandoffCompleted | HandoffFailed | None
-    texts: Mapping[str, Text]  # what it said at its end
+    texts: Mapping[str, Text]  # of its last receipt
 
     @property
     def acceptance(self) -> HandoffAccepted | None:
-        """Return what it said when it began."""
+        """Return its acceptance."""
         return self.accepted.body if isinstance(self.accepted.body, HandoffAccepted) else None
 
 
 class HandoffAct(Struct, frozen=True, kw_only=True):
-    """Something that somebody else than its runs did to a handoff."""
+    """An act on a handoff by somebody else than its own runs."""
 
     receipt: Receipt
     texts: Mapping[str, Text]
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """A task that an attempt handed off further."""
+    """A handoff that an attempt made."""
 
     handoff: Handoff
     task: Text | None
 
 
+class Acted(UsedCredential, frozen=True, kw_only=True):
+    """A credential, and the runs of one tree that used it, in the order of first use."""
+
+    calls: dict[RunId, int]  # number of calls by run
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether several runs used it, so that others cannot tell them apart. This is a finding."""
+        return len(self.calls) > 1
+
+
 class Account(Struct, frozen=True, kw_only=True):
-    """One handoff, from the human's words to what stays open."""
+    """One handoff, from the human's words to the open questions."""
 
     handoff: Handoff
     offer: Offer
@@ -92,24 +111,24 @@ class Account(Struct, frozen=True, kw_only=True):
     task: Text | None
     lineage: tuple[Run, ...]  # its parent, and so on up to the root
     intent: Text | None
-    inherited: tuple[str, ...] | None  # what its parent may pass on, or was itself given; None if that is gone
-    granted: tuple[str, ...] | None  # what it was granted, or its parent asked for it; None likewise
+    inherited: tuple[str, ...] | None  # what its parent may delegate, or was asked to get; None if that is gone
+    granted: tuple[str, ...] | None  # its grant, or what its parent asked for; None likewise
     attempts: tuple[Attempt, ...]
     earlier: Resumption  # what the attempts before the latest left
     acts: tuple[HandoffAct, ...]
     children: tuple[Child, ...]
-    unverified: tuple[Handoff, ...]  # results that it or its sender built on and nobody had verified
-    used: ScopeUsed | None = None  # what it was granted against what it used; None if nobody granted anything
-    reasoning: Reasoning | None = None  # where it can be read what its sender thought
-    refusal: Text | None = None  # why the offer would have been refused, had a grant been enforced
-    given_by: str = ""  # who gave it what it was granted
-    revoked: Revocation | None = None  # who let that hold no more
-    acted: tuple[Acted, ...] = ()  # credentials with which its attempts acted, and who else of the tree did
-    mark: str | None = None  # that it was imported
+    unverified: tuple[Handoff, ...]  # unverified results that it or its sender built on
+    used: ScopeUsed | None = None  # its grant compared with its use; None without a grant
+    reasoning: Reasoning | None = None  # where the sender's reasoning can be read
+    refusal: Text | None = None  # why an enforced grant would have refused the offer
+    given_by: str = ""  # who granted it
+    revoked: Revocation | None = None  # who revoked its grant
+    acted: tuple[Acted, ...] = ()  # credentials its attempts used, and who else in the tree used them
+    mark: str | None = None  # set if it was imported
 
     @property
     def parent(self) -> Run:
-        """Return who handed off."""
+        """Return the run that handed it off."""
         return self.lineage[0]
 
     @property
@@ -119,7 +138,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def brought(self) -> tuple[Source, ...]:
-        """Return what came from outside with what the latest attempt gave, and not with the offer."""
+        """Return the untrusted sources that came with the latest result, and not with the offer."""
         closed = None if self.latest is None else self.latest.closed
         return () if closed is None else tuple(one for one in closed.taint if one not in self.offer.taint)
 
@@ -130,17 +149,17 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def doubts(self) -> tuple[CallInWords, ...]:
-        """Return the calls of which nobody knows whether they happened, nor has decided what becomes of them."""
+        """Return the calls in doubt."""
         return tuple(call for call in self.calls if call.record.in_doubt)
 
     @property
     def waiting(self) -> tuple[CallInWords, ...]:
-        """Return the calls without an outcome whose attempt is not over."""
+        """Return the calls without an outcome whose attempt is still open."""
         return tuple(call for call in self.calls if call.record.outcome is None and not call.record.is_over)
 
     @property
     def verdicts(self) -> tuple[HandoffAct, ...]:
-        """Return how the latest attempt's result was judged, and judged again."""
+        """Return the verdicts on the latest attempt."""
         return tuple(
             act
             for act in self.acts
@@ -149,13 +168,13 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def is_unverified(self) -> bool:
-        """Return whether there is a result that nobody verified, nor accepted for a reason."""
+        """Return whether it has a result that nobody verified or waived."""
         waived = any(isinstance(act.receipt.body, VerificationWaived) for act in self.verdicts)
         return self.handoff.state is State.COMPLETED and not waived
 
     @property
     def report(self) -> Report | None:
-        """Return what the latest attempt reported, as far as it is there and can be read."""
+        """Return the report of the latest attempt, as far as it can be read."""
         text = None if self.latest is None else self.latest.texts.get(REPORT)
         if text is None or text.body is None:
             return None
@@ -168,7 +187,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[tuple[OpenQuestion, bool], ...]:
-        """Return what is not known, blocking ones first, and whether it was known to be open when it was handed off."""
+        """Return the open questions, blocking ones first, each with whether it was open already at the offer."""
         reported = () if self.report is None else self.report.open_questions
         carried = [question for question in self.offer.baton.open_questions if question not in reported]
         found = [*((question, False) for question in reported), *((question, True) for question in carried)]
@@ -176,21 +195,23 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 def read_account(view: LedgerView, handoff: Handoff) -> Account:
-    """Gather all that receipts tell of a handoff. Raises `NotFoundError` if it is not there."""
+    """Gather everything about a handoff. Raises `NotFoundError` if it does not exist."""
     offer = read_offer(view, handoff)
     offered = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
     told = timed(view, [offered])
     parent = view.get_run(handoff.parent)
     lineage = (parent, *find_ancestors(view, parent))
-    runs = _runs(view, handoff)
+    runs = [*view.find_attempts(handoff)] if handoff.attempt else []
     earlier = runs if handoff.state in OPEN - {State.RUNNING} else runs[:-1]
     acts = tuple(_acts(view, handoff))
-    streams = [timed(view, _receipts(view, run)).receipts for run in runs]
-    # What becomes of a call may stand in its run, in the handoff, or in a later attempt that made it again.
+    streams = [timed(view, read_stream(view, StreamId(run.id))).receipts for run in runs]
+    # The outcome of a call may be in its run, in the handoff, or in a later attempt that repeated it.
     told_of = (receipt for stream in (*streams, [act.receipt for act in acts]) for receipt in stream)
     calls = find_calls(told_of, runs).values()
     attempts = tuple(_attempt(view, run, stream, calls) for run, stream in zip(runs, streams, strict=True))
-    children = [child for run in runs for child in view.find_handoffs(parent=run.id)]
+    children = sorted(
+        (child for run in runs for child in view.find_handoffs(parent=run.id)), key=lambda child: child.id
+    )
     last = attempts[-1].closed if attempts else None
     unverified = dict.fromkeys((*offer.initiated.unverified, *(() if last is None else last.unverified)))
     return Account(
@@ -212,29 +233,21 @@ def read_account(view: LedgerView, handoff: Handoff) -> Account:
         attempts=attempts,
         earlier=read_runs(view, earlier, StreamId(handoff.id)),
         acts=acts,
-        children=tuple(Child(handoff=child, task=read_task(view, child)) for child in sorted(children, key=_by_id)),
+        children=tuple(Child(handoff=child, task=read_task(view, child)) for child in children),
         unverified=tuple(view.get_handoff(known) for known in unverified),
     )
 
 
 def _acted(view: LedgerView, handoff: Handoff, attempts: tuple[Attempt, ...]) -> tuple[Acted, ...]:
-    # The whole tree is read only if a run of this handoff acted with a credential at all.
+    # Read the whole tree only if this handoff used a credential at all.
     if not any(call.record.credential for attempt in attempts for call in attempt.calls):
         return ()
     own = {attempt.run.id for attempt in attempts}
     return tuple(acted for acted in find_acted(view, handoff.root) if own & acted.calls.keys())
 
 
-def _runs(view: LedgerView, handoff: Handoff) -> list[Run]:
-    return [] if handoff.attempt == 0 else [*view.find_attempts(handoff)]
-
-
-def _by_id(handoff: Handoff) -> str:
-    return handoff.id
-
-
 def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
-    """Return what a parent may delegate; of one that is not held to a grant, what was asked for it."""
+    """Return what a parent may delegate; without a grant, what was asked for it."""
     known = None if parent.handoff is None else view.get_handoff(parent.handoff)
     first = StreamId(parent.id), 1
     begun = read_receipt(view.get_receipt_at(*(first if known is None else (StreamId(known.parent), known.seq))))
@@ -245,30 +258,20 @@ def _inherited(view: LedgerView, parent: Run) -> tuple[str, ...] | None:
 
 
 def _granted(view: LedgerView, handoff: Handoff) -> tuple[str, ...] | None:
-    """Return what was granted in a handoff; if nothing was, what was asked for it."""
+    """Return what a handoff grants; without a grant, what was asked for it."""
     offer = read_receipt(view.get_receipt_at(StreamId(handoff.parent), handoff.seq))
-    if grants(offer):
-        terms = terms_in(view, offer)
-        return None if terms is None else terms.may.lines
-    brief = read_contents(view, {BRIEF: offer.content[BRIEF]})[BRIEF] if BRIEF in offer.content else None
-    if brief is None:
-        return ()
-    return None if brief.body is None else decode_brief(brief.body).may
+    brief = brief_of(view, offer)
+    return may_under(view, offer, None if brief is None else brief.may)
 
 
 def _acts(view: LedgerView, handoff: Handoff) -> Iterator[HandoffAct]:
-    for stored in view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id))):
-        receipt = read_receipt(stored)
+    for receipt in read_stream(view, StreamId(handoff.id)):
         yield HandoffAct(receipt=receipt, texts=read_texts(view, receipt))
-
-
-def _receipts(view: LedgerView, run: Run) -> list[Receipt]:
-    return [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
 
 
 def _attempt(view: LedgerView, run: Run, receipts: Sequence[Receipt], calls: Iterable[CallRecord]) -> Attempt:
     last = receipts[-1]
-    # The last thing of a run whose process died may be an offer that was refused (attempt 0): that closed nothing.
+    # A run whose process died may end with a refused offer (attempt 0), which did not close it.
     closed = last.body if isinstance(last.body, HandoffCompleted | HandoffFailed) and last.body.attempt else None
     return Attempt(
         run=run_between(run, receipts[0], last),
@@ -283,7 +286,7 @@ def _attempt(view: LedgerView, run: Run, receipts: Sequence[Receipt], calls: Ite
 
 
 def _in_words(view: LedgerView, calls: Sequence[CallRecord]) -> tuple[CallInWords, ...]:
-    """Return calls with what they changed; and some that do not say so, with what they were called."""
+    """Return calls with their targets; for some without a target, with their arguments."""
     wanted = {f"{call.id} {TARGET}": call.content[TARGET] for call in calls if TARGET in call.content}
     silent = [call for call in calls if ARGUMENTS in call.content and (TARGET not in call.content or not call.outcome)]
     silent.sort(key=lambda call: call.outcome is not None)
@@ -298,11 +301,21 @@ def _in_words(view: LedgerView, calls: Sequence[CallRecord]) -> tuple[CallInWord
             target=texts.get(f"{call.id} {TARGET}"),
             arguments=texts.get(f"{call.id} {ARGUMENTS}"),
             scope=texts.get(f"{call.id} {SCOPE}"),
-            permits=_permits(texts.get(f"{call.id} {PERMIT}")),
+            permits=permits_in(texts.get(f"{call.id} {PERMIT}")) or (),
         )
         for call in calls
     )
 
 
-def _permits(text: Text | None) -> tuple[PermittedHop, ...]:
-    return () if text is None or text.words is None else permits_in(text.words)
+def find_acted(view: LedgerView, root: RunId) -> tuple[Acted, ...]:
+    """Return the credentials that the runs of a tree used."""
+    found: dict[Digest, dict[RunId, int]] = {}
+    first: dict[Digest, CallRecord] = {}
+    query = ReceiptQuery(root=root, kind=Kind.TOOL_REQUESTED)
+    for call in find_calls(map(read_receipt, view.find_receipts(query))).values():
+        if call.credential is not None:
+            calls = found.setdefault(call.credential, {})
+            calls[call.run] = calls.get(call.run, 0) + 1
+            first.setdefault(call.credential, call)
+    told = {key: read_credential(view, call) for key, call in first.items()}
+    return tuple(Acted(**asdict(used), calls=found[key]) for key, used in told.items() if used is not None)

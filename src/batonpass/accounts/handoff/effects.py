@@ -1,4 +1,4 @@
-"""What calls changed besides files: read back, and in a few words."""
+"""Effects of calls besides changed files, as their tools reported them."""
 
 import json
 
@@ -13,10 +13,10 @@ from batonpass.store.port import LedgerView
 
 
 class EffectTold(Struct, frozen=True, kw_only=True):
-    """One effect of a call: what a tool says that it changed, as far as those words are still there."""
+    """One effect of a call, as far as its description still exists."""
 
     kind: EffectKind
-    target: str | None  # None if the words are gone
+    target: str | None  # None if it is gone
     how: str | None = None
     count: int | None = None
     found: Found = Found.KEPT
@@ -28,12 +28,12 @@ class EffectTold(Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Return what was changed, harmless for a screen, or what became of those words."""
+        """Return the target, made safe for a screen, or why it is not available."""
         return str(self.found) if self.target is None else visible(self.target)
 
 
 def read_effects(view: LedgerView, call: CallRecord) -> tuple[EffectTold, ...]:
-    """Return what a call changed besides files."""
+    """Return the effects of a call besides changed files."""
     if call.ending is None or not call.effects:
         return ()
     texts = {text.ref.id: text for name, text in read_texts(view, call.ending).items() if name.startswith(EFFECT)}
@@ -41,7 +41,7 @@ def read_effects(view: LedgerView, call: CallRecord) -> tuple[EffectTold, ...]:
 
 
 def tell_effect(effect: Effect, text: Text | None) -> EffectTold:
-    """Return an effect with its words."""
+    """Return an effect with its description."""
     if text is None or text.body is None:
         found = Found.MISSING if text is None else text.found
         return EffectTold(kind=effect.kind, target=None, count=effect.count, found=found)

@@ -1,4 +1,4 @@
-"""Grants as they are told: who holds what, by whose word, and how much of it is used; and what would be enough."""
+"""Chains of grants: who granted what to whom, and what was revoked."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,11 +19,9 @@ from batonpass.model.grants.grant import Signed, Terms
 from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 
-_PATH = "path"
-
 
 class Revocation(Struct, frozen=True, kw_only=True):
-    """Who let a grant hold no more, when, and why."""
+    """Who revoked a grant, when, and why."""
 
     by: PrincipalId
     at: datetime
@@ -32,30 +30,27 @@ class Revocation(Struct, frozen=True, kw_only=True):
 
 
 class HeldGrant(GrantHop, frozen=True, kw_only=True):
-    """One hop of a chain, and how it was revoked."""
+    """One hop of a chain, and its revocation."""
 
     revoked: Revocation | None
 
 
 def read_chain(view: LedgerView, account: StreamId) -> tuple[HeldGrant, ...]:
-    """Return the grants from which that of a handoff or a root hangs, the first first, and its own.
+    """Return the chain of grants down to a handoff or root, its own last.
 
-    Every signature and every link is checked. Raises `NotFoundError` if it was granted nothing.
+    Every signature and link is checked. Raises `NotFoundError` if there is no grant.
     """
     chain = _chain(view, account)
     if not chain:
         raise NotFoundError("grant of", account)
     return tuple(
-        HeldGrant(
-            **asdict(hop),
-            revoked=find_revocation(view, hop.account) if hop.is_revoked else None,
-        )
+        HeldGrant(**asdict(hop), revoked=find_revocation(view, hop.account) if hop.is_revoked else None)
         for hop in read_hops(view, chain)
     )
 
 
 def find_widened(chain: tuple[HeldGrant, ...]) -> Iterator[str]:
-    """Yield what somebody gave that they could not have given; it has no effect, and should not be there."""
+    """Yield what somebody granted beyond their own grant. It has no effect, but should not be there."""
     for depth, (above, below) in enumerate(pairwise(chain)):
         try:
             narrow(above.terms.said, below.terms.said, depth=depth)
@@ -75,7 +70,7 @@ def _chain(view: LedgerView, account: StreamId) -> tuple[Signed[Terms], ...]:
 
 
 def find_revocation(view: LedgerView, account: StreamId) -> Revocation | None:
-    """Return how the grant of a handoff or a root was revoked first, if it was."""
+    """Return the first revocation of a handoff's or root's grant; None if there is none."""
     if not any(view.find_charged([part_of(account, REVOKED)])):
         return None
     for stored in view.find_receipts(ReceiptQuery(kind=Kind.GRANT_REVOKED)):

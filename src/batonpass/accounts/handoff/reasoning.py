@@ -1,4 +1,4 @@
-"""Where a sender's reasoning stood when it handed work on, as far as receipts say and the words are still here."""
+"""A sender's reasoning at the time of its offer, as far as it is recorded and still readable."""
 
 from msgspec import Struct
 
@@ -17,25 +17,25 @@ from batonpass.wire.documents import decode_reasoning
 
 
 class RunCheckpoint(Struct, frozen=True, kw_only=True):
-    """What a run kept so that the next attempt can go on: all that its model had been told and had said by then."""
+    """A checkpoint from which the next attempt can continue: the model's whole conversation so far."""
 
     receipt: ReceiptId
-    run: RunId  # the sender's, or that of an earlier attempt which it went on from
-    messages: ContentRef | None  # not read here: it may be a whole conversation
+    run: RunId  # the sender's run, or an earlier attempt that it continued
+    messages: ContentRef | None  # not read here; it may be a whole conversation
 
 
 class Reasoning(Struct, frozen=True, kw_only=True):
-    """What an offer points to: what is signed, and what of it can be read here."""
+    """The reasoning that an offer points to: what is signed, and what can be read here."""
 
     pointer: ReasoningPointer
     checkpoint: RunCheckpoint | None
-    place: ReasoningPlace | None  # None: there is no message, or where it stands was erased
-    message: Text | None  # None: the message is kept by the program that wrote it, and not here
-    erased: bool = False  # there was a place, and nobody can read it here any more
+    place: ReasoningPlace | None  # None if there is no message, or its place was erased
+    message: Text | None  # None if only the program that wrote the message has it
+    erased: bool = False  # it had a place that can no longer be read here
 
     @property
     def sentence(self) -> str:
-        """Return where it stands, on one line."""
+        """Return on one line where it can be found."""
         pointer, place = self.pointer, self.place
         numbers = (("message", pointer.message), ("line", pointer.line), ("byte", pointer.offset))
         said = [f"{name} {number}" for name, number in numbers if number is not None]
@@ -46,7 +46,7 @@ class Reasoning(Struct, frozen=True, kw_only=True):
         if self.message is not None:
             said.append("kept with the offer" if self.message.found is Found.KEPT else str(self.message.found))
         if self.erased:
-            said.append("(where it stands was erased)")
+            said.append("(its place was erased)")
         parts = [" ".join(said) or "a message"] if pointer.digest is not None else []
         if pointer.checkpoint is not None:
             parts.append(f"checkpoint {ending(pointer.checkpoint, 6)}")
@@ -54,7 +54,7 @@ class Reasoning(Struct, frozen=True, kw_only=True):
 
 
 def read_reasoning(view: LedgerView, offer: Receipt) -> Reasoning | None:
-    """Return what an offer points to; None if it points to nothing."""
+    """Return the reasoning that an offer points to; None if it has none."""
     body = offer.body
     if not isinstance(body, HandoffInitiated) or body.reasoning is None:
         return None
@@ -73,7 +73,7 @@ def _place(kept: Text | None) -> ReasoningPlace | None:
     try:
         return None if kept is None or kept.body is None else decode_reasoning(kept.body)
     except InvalidValueError:
-        return None  # it is not what was written; the verifier says so
+        return None  # altered; verification reports it
 
 
 def _checkpoint(view: LedgerView, receipt: ReceiptId) -> RunCheckpoint | None:

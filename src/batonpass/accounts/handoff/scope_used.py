@@ -1,4 +1,4 @@
-"""What a handoff was granted against what its attempts used of it, together: no attempt alone is the whole story."""
+"""The grant of a handoff compared with what all its attempts used."""
 
 import json
 from collections import Counter
@@ -16,29 +16,29 @@ from batonpass.store.port import LedgerView
 
 
 class ScopeUsed(Struct, frozen=True, kw_only=True):
-    """What was granted, each permit with its calls, and what would have been enough for all that was done."""
+    """What was granted, the calls under each permit, and what would have been enough."""
 
-    granted: Mapping[str, int]  # permits, with how many calls each let be made
-    least: Mapping[str, int]  # the least permits within the grant that would have done
-    beyond: Mapping[str, int]  # the least permits for what was done although the grant does not cover it
-    unnamed: int  # calls that no permit can name, or on more places than one grant holds
-    over: bool  # whether nobody works on it now
+    granted: Mapping[str, int]  # each permit, with the number of calls it covered
+    least: Mapping[str, int]  # the least permits within the grant that cover the calls
+    beyond: Mapping[str, int]  # the least permits for calls outside the grant
+    unnamed: int  # calls that no permit can express, or that need more places than one grant has
+    over: bool  # whether nobody is working on it now
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Return what was granted and never used."""
+        """Return the permits that were never used."""
         return tuple(permit for permit, calls in self.granted.items() if not calls)
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing at all was done."""
+        """Return whether there were no calls at all."""
         return not self.least and not self.beyond and not self.unnamed
 
 
 def read_scope_used(view: LedgerView, attempts: Sequence[tuple[Run, Text | None]]) -> ScopeUsed | None:
-    """Return what attempts used of their grant, by what each said at its end, else by its calls; None without a grant.
+    """Return what attempts used of their grant: as reported at their end, else by their calls; None without a grant.
 
-    The latest attempt keeps what an earlier one finished, and says nothing of it.
+    The latest attempt keeps the finished calls of earlier ones, and does not report them.
     """
     terms = _terms(view, attempts[-1][0]) if attempts else None
     if terms is None:
@@ -58,7 +58,7 @@ def _terms(view: LedgerView, run: Run) -> Terms | None:
     try:
         chain = read_bounds(view, run).chain
     except BatonpassError:
-        return None  # what it was granted is gone, or is not what was signed: the verifier says which
+        return None  # the terms are gone or altered; verification tells which
     return chain[-1].said if chain else None
 
 
@@ -68,7 +68,7 @@ def _said(view: LedgerView, run: Run, text: Text | None, terms: Terms) -> dict[s
     except ValueError:
         read = None
     if not isinstance(read, dict):
-        # Of a file that a command changed only its place in the repository is known here.
+        # For a file that a command changed, only its place in the repository is known.
         read = json.loads(describe_use(terms, read_use(view, run.id, str)))
     return read
 

@@ -1,1 +1,1 @@
-"""Taint, told: where a text from outside entered, the shortest way from there to something, and all that it reached."""
+"""Taint: where content from outside entered, its shortest way to something, and everything it reached."""

@@ -1,4 +1,4 @@
-"""Texts that content from outside may stand in: its own, and all that receipts say in words, each with its place."""
+"""The texts to compare for taint: those of sources, and those of receipts, each with its place."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Final
 
 from batonpass.accounts.trail.first_lines import sentence_of
 from batonpass.attribution.changes.change_document import decode_change
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import InvalidValueError
 from batonpass.handoff.calls.taint_gate import strings_in
 from batonpass.model.base.content_names import (
     ANSWER,
@@ -29,50 +29,45 @@ from batonpass.model.baton.items import Artifact, ItemValue, Report
 from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, HandoffInitiated, Part, RunRecorded
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import Ended
+from batonpass.records.item import find_body, find_value, name_of_item
 from batonpass.records.text import read_contents
 from batonpass.store.port import LedgerView
-from batonpass.wire.documents import decode_brief, decode_item, decode_report, is_report
+from batonpass.wire.documents import decode_brief, decode_report, is_report
 
 MESSAGE: Final = "message"
 _SAID: Final = (INTENT, TASK, BRIEF, REPORT, MESSAGE, QUESTION, ANSWER, REASON, EVIDENCE, COMMAND, ARGUMENTS)
 
 
-# What was said there about why something waits or was denied is ours.
+# The reason for a hold or denial is our own text.
 _STOPPED: Final = frozenset({Kind.TOOL_HELD, Kind.TOOL_DENIED, Kind.HANDOFF_HELD})
 
 
 def source_text(view: LedgerView, source: Source, entered: Receipt | None) -> str | None:
-    """Return all the words of content from outside; None if they are gone, or it is no text of its own."""
+    """Return the whole text of a source; None if it is gone, or it has no text of its own."""
     if source.startswith(f"{CONTENT}_"):
         return item_text(view, ContentId(source))
     ref = None if entered is None else entered.content.get(RESULT) or entered.content.get(MESSAGE)
     if ref is None or not isinstance(getattr(entered, "body", None), Ended):
         return None
-    body = _body(view, ref.id)
+    body = find_body(view, ref.id)
     return None if body is None else _read(body, in_json=True)
 
 
 def item_text(view: LedgerView, item: ContentId) -> str | None:
-    """Return all that an item says; of a file, what is in it. None if it is gone."""
-    value = _item(view, item)
+    """Return the whole text of an item; for a file, its content. None if it is gone."""
+    value = find_value(view, item)
     if isinstance(value, Artifact):
-        body = _body(view, value.body)
+        body = find_body(view, value.body)
         return None if body is None else _read(body, in_json=False)
     if value is None:
-        # What a human says in the beginning is no document, and neither is what another version wrote.
-        said = _body(view, item)
+        # An intent is plain text, and another version may have written what we cannot decode.
+        said = find_body(view, item)
         return None if said is None else _read(said, in_json=False)
     return _value_text(value)
 
 
-def name_of_item(view: LedgerView, item: ContentId) -> str:
-    """Return an item as people say it."""
-    value = _item(view, item)
-    return value.name if isinstance(value, Artifact) else "an item" if value is None else type(value).__name__.lower()
-
-
 def texts_of(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None]]:
-    """Yield what a receipt says in words, by where it stands; None for what was erased."""
+    """Yield the texts of a receipt by place; None for an erased one."""
     ours = {REASON} if receipt.kind in _STOPPED else set()
     refs = {name: receipt.content[name] for name in _SAID if name in receipt.content and name not in ours}
     for name, text in read_contents(view, refs).items():
@@ -95,7 +90,7 @@ def _said(name: str, body: bytes) -> str:
             given = (*brief.criteria, *brief.inputs, *brief.expects, *brief.stop_when, *brief.verify_by, *brief.may)
             return "\n".join(text for text in (brief.serves, brief.rationale, *given) if text)
     except InvalidValueError:
-        pass  # another version wrote it, or somebody changed it: what is there is read as it is
+        pass  # another version wrote it, or it was altered: take it as plain text
     return _read(body, in_json=False)
 
 
@@ -112,7 +107,7 @@ def _arguments(body: bytes) -> Iterator[tuple[str, str | None]]:
 
 
 def _items(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None]]:
-    """Yield what is said in items that a receipt brings; what travels in quarantine is the source itself."""
+    """Yield the texts of the items that a receipt brings, except quarantined ones, which are sources themselves."""
     match receipt.body:
         case HandoffInitiated(carries=carries):
             given = carries
@@ -133,7 +128,7 @@ def _files(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None
     if not isinstance(body, Ended):
         return
     for changed in body.changes:
-        stored = _body(view, changed.change)
+        stored = find_body(view, changed.change)
         if stored is None:
             yield "a file", None
             continue
@@ -147,20 +142,10 @@ def _files(view: LedgerView, receipt: Receipt) -> Iterator[tuple[str, str | None
 
 
 def path_of(view: LedgerView, receipt: Receipt) -> str:
-    """Return which file a receipt names."""
+    """Return the path that a receipt names."""
     ref = receipt.content.get(PATH)
-    body = None if ref is None else _body(view, ref.id)
+    body = None if ref is None else find_body(view, ref.id)
     return "a file" if body is None else body.decode("utf-8", "replace")
-
-
-def _item(view: LedgerView, item: ContentId) -> ItemValue | None:
-    body = _body(view, item)
-    try:
-        if body is None:
-            return None
-        return decode_report(body) if is_report(body) else decode_item(body)[0]
-    except InvalidValueError:
-        return None
 
 
 def _value_text(value: ItemValue) -> str:
@@ -168,13 +153,6 @@ def _value_text(value: ItemValue) -> str:
         items: tuple[ItemValue, ...] = (*value.completed, *value.open_questions, *value.decisions, *value.claims)
         return "\n".join(text for text in (value.result, value.value, *map(sentence_of, items)) if text)
     return sentence_of(value)
-
-
-def _body(view: LedgerView, content: ContentId) -> bytes | None:
-    try:
-        return view.get_content(content).body
-    except NotFoundError:
-        return None
 
 
 def _read(body: bytes, *, in_json: bool) -> str:

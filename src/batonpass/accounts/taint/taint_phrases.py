@@ -1,7 +1,7 @@
-"""What receipts on the way of content from outside say, in a few words each."""
+"""Short phrases for the receipts on a source's way."""
 
 from batonpass.accounts.taint.receipt_texts import path_of
-from batonpass.accounts.taint.taint_values import TaintEntry
+from batonpass.accounts.taint.taint_values import Did, TaintEntry, TaintHop
 from batonpass.accounts.trail.first_lines import first_line
 from batonpass.accounts.why.outside_content import Outside
 from batonpass.accounts.why.why_hops import name_of
@@ -18,7 +18,7 @@ from batonpass.store.port import LedgerView
 
 
 def whose(view: LedgerView, receipt: Receipt) -> str:
-    """Return in which run, or about which handoff, a receipt was written."""
+    """Return the run or handoff that a receipt belongs to."""
     if receipt.stream.startswith(f"{RUN}_"):
         return name_of(view.get_run(RunId(receipt.stream)))
     if receipt.stream.startswith(f"{HANDOFF}_"):
@@ -28,7 +28,7 @@ def whose(view: LedgerView, receipt: Receipt) -> str:
 
 
 def entry_of(view: LedgerView, source: Source, also: tuple[Source, ...], receipt: Receipt) -> TaintEntry:
-    """Return where a source came in, as people read it."""
+    """Return where a source came in, for people."""
     outside = Outside(view, receipt.root or RunId(receipt.stream))
     outside.brought.update(dict.fromkeys((source, *also), receipt))
     for one in (source, *also):
@@ -49,8 +49,14 @@ def entry_of(view: LedgerView, source: Source, also: tuple[Source, ...], receipt
     )
 
 
+def hop_at(view: LedgerView, did: Did, receipt: Receipt, what: str = "", about: str | None = None) -> TaintHop:
+    """Return a receipt as a hop; `about` is the id of its call or handoff."""
+    run = RunId(receipt.stream) if receipt.stream.startswith(f"{RUN}_") else None
+    return TaintHop(did=did, receipt=receipt.id, at=receipt.at, run=run, name=whose(view, receipt), what=what, id=about)
+
+
 def came_with(view: LedgerView, receipt: Receipt, body: RunTainted) -> str:
-    """Return how something came to a run that no call and no offer brought there."""
+    """Return how something reached a run, if neither a call nor an offer brought it."""
     if body.handoff is not None:
         known = view.get_handoff(body.handoff)
         what = "the result" if known.state in DELIVERED else "words"
@@ -61,7 +67,7 @@ def came_with(view: LedgerView, receipt: Receipt, body: RunTainted) -> str:
 
 
 def called_with(view: LedgerView, receipt: Receipt, tool: str) -> str:
-    """Return a call as it fits into a line."""
+    """Return a call on one line."""
     texts = read_texts(view, receipt)
     for name in (TARGET, ARGUMENTS):
         text = texts.get(name)
@@ -71,6 +77,6 @@ def called_with(view: LedgerView, receipt: Receipt, tool: str) -> str:
 
 
 def quoted_reason(view: LedgerView, receipt: Receipt) -> str:
-    """Return why somebody decided something, in quotes, behind a colon; nothing if they did not say."""
+    """Return the reason of a ruling, quoted after a colon; empty if there is none."""
     text = read_texts(view, receipt).get(REASON)
     return "" if text is None or text.body is None else f": {first_line(REASON, text.ref.id, text.body)}"

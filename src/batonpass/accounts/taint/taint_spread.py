@@ -1,7 +1,7 @@
-"""Which content from outside was known to which run, and by the fewest receipts, as receipts are gone through in order.
+"""The sources known to each run, with the fewest receipts in between, while receipts are read in order.
 
-A run may have learned of something in several ways. Receipts come in the order of time, so the shortest way to a run is
-known when the receipt is read that brings it there: nothing later can have carried it earlier.
+A run may learn of a source in several ways. Receipts come in the order of time, so one pass is enough: whatever a run
+hands on reached it by earlier receipts, and the shortest ways there are known already.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ from batonpass.records.call import Ended
 
 
 class SpreadLink(Struct, frozen=True):
-    """One receipt that carried something, and what had carried it there."""
+    """One receipt that carried a source, and the link before it."""
 
     did: Did
     receipt: Receipt
@@ -37,11 +37,11 @@ class SpreadLink(Struct, frozen=True):
     length: int = 1
 
     def then(self, did: Did, receipt: Receipt) -> "SpreadLink":
-        """Return the way that goes on from here by another receipt."""
+        """Return this way, continued by another receipt."""
         return SpreadLink(did, receipt, self, self.length + 1)
 
     def hops(self) -> list["SpreadLink"]:
-        """Return all of the way, from where it came in."""
+        """Return the whole way, from where it came in."""
         way = [self]
         while (before := way[-1].before) is not None:
             way.append(before)
@@ -49,24 +49,24 @@ class SpreadLink(Struct, frozen=True):
 
 
 Ways = dict[Source, SpreadLink]
-Named = Mapping[Source, SpreadLink | None]  # None: nobody knows how it came there
+Named = Mapping[Source, SpreadLink | None]  # None if the way there is unknown
 
 
 class Spread(Struct):
-    """What every run knew from outside, with the shortest way of each; receipts are given in the order of time."""
+    """The sources that every run knew, with the shortest way of each; receipts must come in the order of time."""
 
-    now: dict[RunId, Ways] = field(default_factory=dict)  # what stands, and nobody endorsed
+    now: dict[RunId, Ways] = field(default_factory=dict)  # still tainted: not endorsed
     ever: dict[RunId, Ways] = field(default_factory=dict)
     offered: dict[HandoffId, Ways] = field(default_factory=dict)
     endorsed: dict[RunId, dict[Source, Receipt]] = field(default_factory=dict)  # by root
     _reported: dict[HandoffId, Ways] = field(default_factory=dict)
     _wrote: dict[CallId, Ways] = field(default_factory=dict)
-    _kept: dict[ContentId, Ways] = field(default_factory=dict)  # what items were recorded by runs that knew something
+    _kept: dict[ContentId, Ways] = field(default_factory=dict)  # items recorded by tainted runs
     _attempts: dict[HandoffId, list[RunId]] = field(default_factory=dict)
     _trees: dict[RunId, list[RunId]] = field(default_factory=dict)
 
     def take(self, receipt: Receipt) -> None:
-        """Take in what a receipt carried, and what it endorses."""
+        """Add what a receipt carries, and what it endorses."""
         body = receipt.body
         match body:
             case RunStarted():
@@ -88,7 +88,7 @@ class Spread(Struct):
             self._lift(receipt, source)
 
     def _accept(self, receipt: Receipt, body: HandoffAccepted) -> None:
-        """Let an attempt begin with what its offer brought, and with what earlier attempts knew."""
+        """Start an attempt with the sources of its offer and of earlier attempts."""
         self._trees.setdefault(receipt.root or body.run, []).append(body.run)
         begins = dict(self.offered.get(body.handoff, {}))
         for run in self._attempts.setdefault(body.handoff, []):
@@ -123,25 +123,25 @@ class Spread(Struct):
                 pass
 
     def _came_back(self, body: RunTainted) -> Named:
-        """Return by which ways something came to a run that no call and no offer brought there."""
+        """Return the ways of sources that reached a run without a call or an offer."""
         if body.wrote is not None and body.wrote in self._wrote:
             return self._named(body.sources, self._wrote[body.wrote])
         ways: Ways = {}
         if body.handoff is not None:
             _join(ways, self._reported.get(body.handoff, {}))
-            if not ways:  # a question, or a reason: its words came without a result
+            if not ways:  # a question or a reason: its words came without a result
                 for run in self._attempts.get(body.handoff, ()):
                     _join(ways, self.ever.get(run, {}))
             return self._named(body.sources, ways)
         remembered = [source for source in body.sources if self._kept.get(ContentId(source))]
         others = [source for source in body.sources if source not in remembered]
         named = self._named(others, self._anywhere(others))
-        for source in remembered:  # a memory: what matters is what it was made of
+        for source in remembered:  # a memory: what counts is what it was made of
             named = {**named, **{one: link for one, link in self._kept[ContentId(source)].items() if one not in named}}
         return named
 
     def _anywhere(self, sources: Iterable[Source]) -> Ways:
-        """Return the shortest ways of some sources to wherever they are known."""
+        """Return the shortest ways of some sources to any run."""
         ways: Ways = {}
         wanted = set(sources)
         for known in self.ever.values():
@@ -149,9 +149,9 @@ class Spread(Struct):
         return ways
 
     def _named(self, sources: Iterable[Source], known: Mapping[Source, SpreadLink]) -> Named:
-        """Return the ways of what a list of sources names; a run stands for all that it knew.
+        """Return the ways of the listed sources; a run in the list stands for all sources it knew.
 
-        What has no way that is known begins with the receipt that names it.
+        A source without a known way begins with the receipt that names it.
         """
         ways: Ways = {}
         unknown: dict[Source, None] = {}
@@ -178,20 +178,21 @@ class Spread(Struct):
 
 
 def _join(ways: Ways, others: Mapping[Source, SpreadLink]) -> None:
+    # The fewest receipts win. Of two equally short ways the first stays: it was there earlier.
     for source, link in others.items():
         if source not in ways or link.length < ways[source].length:
             ways[source] = link
 
 
 def _on(ways: Named, did: Did, receipt: Receipt) -> Ways:
-    """Return ways that go on by a receipt; what has none begins with it."""
+    """Return ways continued by a receipt; a source without a way begins with it."""
     return {
         source: SpreadLink(did, receipt) if link is None else link.then(did, receipt) for source, link in ways.items()
     }
 
 
 def linked_trees(receipt: Receipt) -> Iterator[Source | ContentId | RunId | CallId]:
-    """Yield what a receipt names that may have come from another tree."""
+    """Yield what a receipt names that may come from another tree."""
     match receipt.body:
         case RunTainted(sources=sources, wrote=wrote):
             yield from sources

@@ -1,8 +1,9 @@
-"""What there is to tell of content from outside: where it came in, the way that it went, and all that it reached."""
+"""The values of a taint answer: where content came in, the way it took, and everything it reached."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -12,14 +13,12 @@ from batonpass.model.base.label import Source
 
 if TYPE_CHECKING:
     from batonpass.scan.passages import Span
-from collections.abc import Iterator
-from typing import Final
 
 
 class Did(StrEnum):
-    """What content from outside did, or what was done about it."""
+    """What happened to content from outside, or was decided about it."""
 
-    READ = "read"  # it came to a run first here
+    READ = "read"  # it first reached a run here
     CAME_BACK = "came back"  # with a child's words, from a memory, or from a file
     BEGAN_WITH = "began with"
     HANDED_ON = "handed on"
@@ -33,90 +32,82 @@ class Did(StrEnum):
     ENDORSED = "endorsed"
     REPORTED = "reported"
     RESUMED = "resumed"
-    KNEW = "knew"  # whatever else a receipt says: its run had it then
+    KNEW = "knew"  # any other receipt of a run that knew it
 
 
 class TaintEntry(Struct, frozen=True, kw_only=True):
-    """Where a text from outside came in."""
+    """Where content from outside came in."""
 
     source: Source
-    also: tuple[Source, ...] = ()  # other ways by which the very same text came in
+    also: tuple[Source, ...] = ()  # other sources with the same text
     name: str
     words: Words | None  # its first line
     label: str
     receipt: ReceiptId
     at: datetime
     run: RunId
-    by: str  # that run, as people say it
+    by: str  # name of that run
 
 
 class Quote(Struct, frozen=True, kw_only=True):
-    """A text in which words of a source stand, as far as it has room, and which of its characters those are."""
+    """An excerpt that contains words of a source, and where they are in it."""
 
     where: str  # the task, an argument, a file, and so on
     text: str
     spans: "tuple[Span, ...]"
-    more: int = 0  # marks that had no room
+    more: int = 0  # marks that did not fit
 
 
 class TaintHop(Struct, frozen=True, kw_only=True):
-    """One receipt that carried content from outside further."""
+    """One receipt on the way of content from outside, or on the map of all that it reached."""
 
     did: Did
     receipt: ReceiptId
     at: datetime
-    run: RunId | None  # where; None for what somebody did to a handoff
-    name: str  # of the run, or of the handoff
+    run: RunId | None  # None for a ruling on a handoff
+    name: str  # of the run or handoff
     what: str = ""
-    id: str | None = None  # of the call or the handoff
+    id: str | None = None  # of the call or handoff
     quotes: tuple[Quote, ...] = ()
-    unread: tuple[str, ...] = ()  # texts that could not be compared: they were erased
-    flagged: bool = False  # the receipt itself says that words of it stand there
-    in_quarantine: bool = False  # it travels in the baton itself, as data
+    unread: tuple[str, ...] = ()  # erased texts, which could not be compared
+    flagged: bool = False  # the receipt itself says that it contains words of the source
+    in_quarantine: bool = False  # the baton carries the source itself, as data
+
+    @property
+    def quoted(self) -> bool:
+        """Return whether the receipt itself says that it has the source, or words of it."""
+        return self.flagged or self.in_quarantine
 
     @property
     def is_quoting(self) -> bool:
-        """Return whether words of the source stand in it."""
+        """Return whether it contains words of the source."""
         return bool(self.quotes) or self.flagged
 
 
 class Way(Struct, frozen=True, kw_only=True):
-    """The shortest way of a text from outside to what was asked about; the first hop is where it came in."""
+    """The shortest way of content from outside to something; the first hop is where it came in."""
 
     entry: TaintEntry
     hops: tuple[TaintHop, ...]
-    since: tuple[TaintHop, ...] = ()  # what people decided since: about the call it led to, or about the text itself
-    readable: bool = True  # False if its words are gone: then none can be found anywhere
+    since: tuple[TaintHop, ...] = ()  # later rulings: on the call it led to, or on the source
+    readable: bool = True  # False if its text is gone, so that no words can be found
 
     @property
     def is_quoted(self) -> bool:
-        """Return whether its words stand anywhere on the way."""
+        """Return whether its words appear anywhere on the way."""
         return any(hop.is_quoting for hop in self.hops)
 
     @property
     def is_quoted_at_the_end(self) -> bool:
-        """Return whether its words stand in what was asked about."""
+        """Return whether its words appear in what was asked about."""
         return self.hops[-1].is_quoting
 
 
-class TaintStep(Struct, frozen=True, kw_only=True):
-    """One receipt on the map of content from outside."""
-
-    did: Did
-    receipt: ReceiptId
-    at: datetime
-    run: RunId | None  # where; None for what somebody did to a handoff
-    name: str  # of the run, or of the handoff
-    what: str = ""
-    id: str | None = None  # of the call or the handoff
-    quoted: bool = False  # its words stand in the arguments, or it travels in the baton itself
-
-
 class Tracing(Struct, frozen=True, kw_only=True):
-    """Where a text from outside entered, and all that it reached."""
+    """Where content from outside came in, and everything it reached."""
 
     entry: TaintEntry
-    steps: tuple[TaintStep, ...]
+    steps: tuple[TaintHop, ...]
 
     def count(self, *did: Did) -> int:
         """Return how many steps are of these kinds."""
@@ -130,12 +121,12 @@ class Tracing(Struct, frozen=True, kw_only=True):
 
 OPENS: Final = "»"
 CLOSES: Final = "«"
-# Whoever writes our marks into a text does not mark anything.
+# Marks inside a quoted text are replaced, so that nobody can forge ours.
 _NOT_OURS: Final = str.maketrans({OPENS: ">", CLOSES: "<", "\n": " ", "\r": " ", "\t": " "})
 
 
 def marked_parts(quote: Quote) -> Iterator[tuple[str, bool]]:
-    """Yield a text in parts, each with whether it stands between marks; the marks are in it."""
+    """Yield a text in parts, each with whether it is marked; the marks are included."""
     text = quote.text.translate(_NOT_OURS)
     at = 0
     for span in quote.spans:

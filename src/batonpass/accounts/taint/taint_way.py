@@ -1,18 +1,19 @@
-"""The shortest way of content from outside to something, hop by hop, with its words marked where they stand.
+"""The shortest way of content from outside to something, hop by hop, with copied words marked.
 
-That something reached a run says that it may have had an effect, not that it had one. Words that were copied say more;
-so every text on the way is compared with the source, less what people whom we trust had said before.
+That a source reached a run does not prove that it had an effect. Copied words are stronger evidence. So every text on
+the way is compared with the source, except for words that trusted people had used before.
 """
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from batonpass.accounts.taint.receipt_texts import item_text, source_text, texts_of
-from batonpass.accounts.taint.taint_phrases import called_with, came_with, entry_of, quoted_reason, whose
+from batonpass.accounts.taint.taint_phrases import called_with, came_with, entry_of, hop_at, quoted_reason
 from batonpass.accounts.taint.taint_spread import Spread, SpreadLink, Ways, linked_trees
-from batonpass.accounts.taint.taint_values import Did, Quote, TaintEntry, TaintHop, Way
+from batonpass.accounts.taint.taint_values import Did, Quote, TaintHop, Way
 from batonpass.audit.short_ids import ending
 from batonpass.errors import NotFoundError
 from batonpass.model.base.ids import (
@@ -39,7 +40,7 @@ from batonpass.store.port import LedgerView, ReceiptQuery
 
 Target: TypeAlias = RunId | HandoffId | CallId | ReceiptId
 
-_BEFORE: Final = 32  # characters of a text before the first mark that are shown
+_BEFORE: Final = 32  # characters shown before the first mark
 _SHOWN: Final = 160
 _MOST_QUOTES: Final = 4  # texts of one hop
 _MOST_TREES: Final = 256
@@ -53,7 +54,7 @@ _ACTS: Final = {
     Kind.HANDOFF_FAILED: Did.REPORTED,
 }
 
-# What a run does with what it knows, in words of its own.
+# What a run does with what it knows, in its own words.
 _USES: Final = {
     Kind.TOOL_REQUESTED: Did.CALLED,
     Kind.TOOL_HELD: Did.HELD,
@@ -65,11 +66,11 @@ _USES: Final = {
 
 
 def find_way(view: LedgerView, target: Target) -> tuple[Way, ...]:
-    """Return the shortest way of every text from outside to a run, a handoff, a call or a receipt.
+    """Return the shortest way of all content from outside to a run, handoff, call or receipt.
 
-    Those first whose words stand in what is asked about, then those whose words stand anywhere on the way, then the
-    shortest. Of a run it is all that ever reached it; of anything else, what stood when it was recorded. Of a handoff
-    it is what came with the offer; if nothing did, what reached whoever took it. Raises `NotFoundError`.
+    Sources whose words appear in the target come first, then those whose words appear on the way, then the shortest
+    ways. For a run this is everything that ever reached it; for anything else, what stood when it was recorded. For a
+    handoff it is what came with the offer; if nothing did, what reached its attempts. Raises `NotFoundError`.
     """
     asked = _find_asked(view, target)
     spread, found, receipts = _spread_to(view, asked)
@@ -82,13 +83,13 @@ def find_way(view: LedgerView, target: Target) -> tuple[Way, ...]:
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
-    """What was asked about: where to stop, and what the last hop is."""
+    """The target: where to stop, and what the last hop is."""
 
     root: RunId
-    runs: tuple[RunId, ...] = ()  # all that ever reached these
+    runs: tuple[RunId, ...] = ()  # everything that ever reached these
     at: ReceiptId | None = None  # or what stood when this was recorded
     handoff: HandoffId | None = None
-    outcome: Receipt | None = None  # of a call: how it ended, and what it wrote
+    outcome: Receipt | None = None  # of a call: its outcome, with what it wrote
 
 
 def _find_asked(view: LedgerView, target: Target) -> _Asked:
@@ -116,7 +117,7 @@ def _find_asked(view: LedgerView, target: Target) -> _Asked:
 
 
 def _spread_to(view: LedgerView, asked: _Asked) -> tuple[Spread, Ways, list[Receipt]]:
-    """Go through all receipts that may have carried something to what was asked about; return what reached it."""
+    """Read all receipts that may have carried something to the target; return what reached it."""
     spread = Spread()
     receipts = _gathered(view, asked.root)
     for receipt in receipts:
@@ -133,7 +134,7 @@ def _spread_to(view: LedgerView, asked: _Asked) -> tuple[Spread, Ways, list[Rece
 
 
 def _ending_with(spread: Spread, receipt: Receipt) -> Ways:
-    """Return what stood when a receipt was written, each way with that receipt as its last hop."""
+    """Return the sources that stood when a receipt was written, each way ending with that receipt."""
     if receipt.stream.startswith(f"{HANDOFF}_"):
         known = spread.offered.get(HandoffId(receipt.stream), {})
     else:
@@ -145,7 +146,7 @@ def _ending_with(spread: Spread, receipt: Receipt) -> Ways:
 
 
 def _gathered(view: LedgerView, root: RunId) -> list[Receipt]:
-    """Return the receipts of a tree, and of those from which something was carried into it, in the order of time."""
+    """Return the receipts of a tree, and of all trees that something was carried from, in the order of time."""
     seen: set[RunId] = set()
     pending = [root]
     gathered: list[tuple[bool, int, Receipt]] = []
@@ -163,12 +164,12 @@ def _gathered(view: LedgerView, root: RunId) -> list[Receipt]:
             own.update(ref.id for ref in receipt.content.values())
             named.update(dict.fromkeys(linked_trees(receipt)))
         pending += [other for one in named if one not in own and (other := _tree_of(view, one)) is not None]
-    gathered.sort(key=lambda one: one[:2])  # those that have no position yet are the latest
+    gathered.sort(key=lambda one: one[:2])  # receipts without a position are the latest
     return [receipt for _, _, receipt in gathered]
 
 
 def _tree_of(view: LedgerView, named: str) -> RunId | None:
-    """Return the tree in which something was recorded; None if it is not there."""
+    """Return the tree that something was recorded in; None if it is not found."""
     try:
         if named.startswith(f"{RUN}_"):
             return view.get_run(RunId(named)).root
@@ -184,7 +185,7 @@ def _tree_of(view: LedgerView, named: str) -> RunId | None:
 
 
 class _Teller(Struct):
-    """Tells ways: names, words and marks."""
+    """Describes ways: names, texts and marks."""
 
     view: LedgerView
     spread: Spread
@@ -193,7 +194,7 @@ class _Teller(Struct):
     _written: dict[ReceiptId, list[tuple[str, str | None]]] = field(default_factory=dict)
 
     def with_first_use(self, ways: Ways, receipts: list[Receipt]) -> Ways:
-        """Return ways to runs, each with their first act in which words of the source stand, if there is one."""
+        """Return ways to runs, each continued to the first act with words of the source, if there is one."""
         passages = Passages[Source]()
         left = dict(ways)
         used: Ways = {}
@@ -213,7 +214,7 @@ class _Teller(Struct):
         return {source: used.get(source, link) for source, link in ways.items()}
 
     def grouped(self, ways: Ways) -> list[dict[Source, SpreadLink]]:
-        """Return ways by what their sources say: a page, and the file that was made of it, go one way."""
+        """Return ways grouped by the text of their sources, such as a page and the file made from it."""
         groups: dict[str, dict[Source, SpreadLink]] = {}
         for source, link in ways.items():
             text = self._text_of(source, link.hops()[0].receipt)
@@ -226,7 +227,7 @@ class _Teller(Struct):
         return self._texts[source]
 
     def way(self, together: dict[Source, SpreadLink]) -> Way:
-        """Return the way of what some sources say alike: the shortest of theirs, of equal ones the oldest."""
+        """Return the way of sources with the same text: the shortest, or the oldest of these."""
         source = min(together, key=lambda one: (together[one].length, together[one].hops()[0].receipt.at))
         links = together[source].hops()
         text = self._text_of(source, links[0].receipt)
@@ -240,14 +241,11 @@ class _Teller(Struct):
             for number, link in enumerate(links)
         ]
         return Way(
-            entry=self._entry(source, tuple(one for one in together if one != source), links[0]),
+            entry=entry_of(self.view, source, tuple(one for one in together if one != source), links[0].receipt),
             hops=tuple(hops),
             since=tuple(self._since(source, links[-1].receipt)),
             readable=text is not None,
         )
-
-    def _entry(self, source: Source, also: tuple[Source, ...], link: SpreadLink) -> TaintEntry:
-        return entry_of(self.view, source, also, link.receipt)
 
     def _hop(
         self,
@@ -268,14 +266,9 @@ class _Teller(Struct):
                 quotes.append(_excerpt(where, text, spans))
         carried = isinstance(body, HandoffInitiated) and any(item.item in sources for item in body.carries)
         untrusted: tuple[Source, ...] = getattr(body, "untrusted", ())
-        return TaintHop(
-            did=link.did,
-            receipt=receipt.id,
-            at=receipt.at,
-            run=RunId(receipt.stream) if receipt.stream.startswith(f"{RUN}_") else None,
-            name=whose(self.view, receipt),
-            what=self._what(link),
-            id=getattr(body, "call", None) or getattr(body, "handoff", None),
+        about = getattr(body, "call", None) or getattr(body, "handoff", None)
+        return replace(
+            hop_at(self.view, link.did, receipt, self._what(link), about),
             quotes=tuple(quotes[:_MOST_QUOTES]),
             unread=tuple(unread),
             flagged=not sources.isdisjoint(untrusted),
@@ -295,9 +288,9 @@ class _Teller(Struct):
         return self._written[receipt.id]
 
     def _said_before(self, links: list[SpreadLink]) -> Iterator[str]:
-        """Yield what people said in the trees on the way, and what the run where it came in had been asked to do.
+        """Yield what people said in the trees on the way, and the tasks of the run where it came in.
 
-        What it looked up by itself counts as well: an address that it had already is no page's.
+        Arguments of the call that brought it count too: an address known before does not come from the page.
         """
         entered = links[0].receipt
         roots = dict.fromkeys(link.receipt.root or RunId(link.receipt.stream) for link in links)
@@ -315,7 +308,7 @@ class _Teller(Struct):
                 yield from (text for _, text in texts_of(self.view, made.receipt) if text is not None)
 
     def _was_clean(self, entered: Receipt) -> bool:
-        """Return whether nothing else had come from outside to a run when something did."""
+        """Return whether a run knew nothing else from outside when something came in."""
         known = self.spread.ever.get(RunId(entered.stream), {})
         return all(link.receipt.id == entered.id or link.receipt.at > entered.at for link in known.values())
 
@@ -329,7 +322,7 @@ class _Teller(Struct):
             yield from (text for _, text in texts_of(self.view, offer) if text is not None)
 
     def _since(self, source: Source, last: Receipt) -> Iterator[TaintHop]:
-        """Yield what people decided about a held call that ends the way, and about the source, in that tree."""
+        """Yield the rulings on a held call at the end of the way, and on the source in that tree."""
         held = read_call(self.view, last) if last.kind == Kind.TOOL_HELD else None
         for approval in () if held is None else find_leave(self.view, held).approvals:
             yield self._decided(Did.APPROVED if approval.is_for else Did.DENIED, approval.receipt)
@@ -338,15 +331,8 @@ class _Teller(Struct):
             yield self._decided(Did.ENDORSED, receipt)
 
     def _decided(self, did: Did, receipt: Receipt) -> TaintHop:
-        return TaintHop(
-            did=did,
-            receipt=receipt.id,
-            at=receipt.at,
-            run=RunId(receipt.stream) if receipt.stream.startswith(f"{RUN}_") else None,
-            name=whose(self.view, receipt),
-            what=f"by {getattr(receipt.body, 'by', 'nobody')}{quoted_reason(self.view, receipt)}",
-            id=getattr(receipt.body, "handoff", None),
-        )
+        what = f"by {getattr(receipt.body, 'by', 'nobody')}{quoted_reason(self.view, receipt)}"
+        return hop_at(self.view, did, receipt, what, getattr(receipt.body, "handoff", None))
 
     def _what(self, link: SpreadLink) -> str:
         receipt, body = link.receipt, link.receipt.body
@@ -369,7 +355,7 @@ class _Teller(Struct):
 
 
 def _excerpt(where: str, text: str, spans: tuple[Span, ...]) -> Quote:
-    """Return the part of a text in which marks stand, as far as it has room."""
+    """Return the part of a text around its marks, as far as it fits."""
     start = max(0, spans[0].start - _BEFORE)
     end = min(len(text), start + _SHOWN)
     shown = [Span(span.start, min(span.end, end)) for span in spans if span.start < end]

@@ -1,1 +1,1 @@
-"""A whole tree as it happened: read, walked, and told as text, page or chart."""
+"""The trail: a whole tree as it happened, as text, page or chart."""

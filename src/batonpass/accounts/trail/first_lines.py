@@ -1,4 +1,4 @@
-"""First lines: of all that was written in a tree, as much as a line of its trail has room for."""
+"""First lines of texts, short enough for one line of a trail."""
 
 import json
 import re
@@ -44,36 +44,36 @@ from batonpass.records.text import Found
 from batonpass.wire.documents import decode_brief, decode_item, decode_report, is_report
 
 _LONGEST: Final = 200
-_LARGEST: Final = 65_536  # bytes of arguments that are taken apart; of larger ones the beginning is told
+_LARGEST: Final = 65_536  # bytes of arguments that are parsed; of larger ones only the beginning is shown
 _VALUE: Final = 60
 _TRACEBACKS: Final = ("Traceback", "Exception Group Traceback")
-_EXIT: Final = re.compile(r"\s*(?:error: )?exit code:? -?\d+\s*", re.IGNORECASE)  # it says that it failed, and not why
+_EXIT: Final = re.compile(r"\s*(?:error: )?exit code:? -?\d+\s*", re.IGNORECASE)  # says that it failed, but not why
 _MINUTE: Final = 60
 _DAY: Final = 24
 
 
 class Words(Struct, frozen=True, kw_only=True):
-    """The first line of what somebody wrote, as far as it is still there."""
+    """The first line of a text, as far as it still exists."""
 
     content: ContentId
     found: Found
     line: str = ""
-    whole: bool = True  # False if they wrote more than this line
+    whole: bool = True  # False if the text has more than this line
 
     def __str__(self) -> str:
-        """Return it quoted, so that it cannot pose as ours; or what became of it."""
+        """Return it in quotes, or why it is not available."""
         return f'"{self.bare}"' if self.found is Found.KEPT else str(self.found)
 
     @property
     def bare(self) -> str:
-        """Return it without quotes: a target, or a list that is ours."""
+        """Return it without quotes: for a target, or for a list of our own."""
         if self.found is not Found.KEPT:
             return str(self.found)
         return self.line if self.whole else f"{self.line}…"
 
 
 def elapsed(duration: timedelta) -> str:
-    """Return how long something took, to two figures that matter."""
+    """Return a duration with two units at most."""
     seconds = max(0.0, duration.total_seconds())
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"
@@ -87,7 +87,7 @@ def elapsed(duration: timedelta) -> str:
 
 
 def looked_for(decided: Decided) -> str | None:
-    """Return how long somebody looked before they decided: as a relay measured it, else as it was claimed."""
+    """Return how long an approver looked: as the relay measured it, else as claimed; None if unknown."""
     if decided.measured_ms is not None:
         return f"looked {elapsed(timedelta(milliseconds=decided.measured_ms))}"
     if decided.looked_ms is not None:
@@ -95,28 +95,28 @@ def looked_for(decided: Decided) -> str | None:
     return None
 
 
-def gone(content: ContentId, found: Found) -> Words:
-    """Return words that are not there any more."""
-    return Words(content=content, found=found)
+def proven(decided: Decided) -> str:
+    """Return whether an approver's key signed a ruling, in one word."""
+    return "proven" if decided.proven else "unproven"
 
 
 def is_told(name: str) -> bool:
-    """Return whether a trail tells of contents with this name."""
+    """Return whether a trail shows contents with this name."""
     return name in _READERS
 
 
 def first_line(name: str, content: ContentId, body: bytes) -> Words:
-    """Return the first line of a content, by the name under which its receipt refers to it."""
+    """Return the first line of a content, read according to its name."""
     try:
         text = _READERS[name](body)
     except (InvalidValueError, msgspec.DecodeError, ValueError, RecursionError):
-        # Somebody changed it, or another version wrote it: what is there is told as it is.
+        # altered, or written by another version: show it as it is
         text = _plain(body)
     return shortened(content, text)
 
 
 def shortened(content: ContentId, text: str) -> Words:
-    """Return the first line with something in it, as far as it has room."""
+    """Return the first non-empty line, shortened."""
     stripped = text.strip()
     lines = stripped[: _LONGEST + 1].splitlines()
     line = lines[0].rstrip() if lines else ""
@@ -126,7 +126,7 @@ def shortened(content: ContentId, text: str) -> Words:
 
 
 def sentence_of(value: ItemValue) -> str:
-    """Return an item as people say it."""
+    """Return an item as a sentence."""
     match value:
         case Constraint():
             return value.sentence
@@ -142,7 +142,7 @@ def sentence_of(value: ItemValue) -> str:
 
 
 def arguments_of(body: bytes) -> str:
-    """Return what a tool was called with on one line. Raises `msgspec.DecodeError` if it cannot be read."""
+    """Return the arguments of a call on one line. Raises `msgspec.DecodeError` if they cannot be read."""
     if len(body) > _LARGEST:
         return _plain(body)
     read = msgspec.json.decode(body)
@@ -184,12 +184,12 @@ def _may(body: bytes) -> str:
     return ", ".join(decode_brief(body).may)
 
 
-# In which module an error of ours is defined tells a reader nothing.
+# The module of our own error class tells a reader nothing.
 _OURS: Final = re.compile(r"^batonpass(?:\.\w+)+\.(?=\w+:)")
 
 
 def message_of(text: str) -> str:
-    """Return the line of an error that says something: of a traceback the last one, else the first."""
+    """Return the significant line of an error: the last of a traceback, else the first."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
@@ -201,7 +201,7 @@ def message_of(text: str) -> str:
 
 def _message(body: bytes) -> str:
     text = _plain(body)
-    # Both ends are enough to tell: what is long is not read whole.
+    # Both ends are enough; a long message is not read in full.
     return message_of(text if len(text) <= _LARGEST else f"{text[: _LARGEST // 2]}\n{text[-_LARGEST // 2 :]}")
 
 
@@ -225,5 +225,5 @@ _READERS: Final[Mapping[str, Callable[[bytes], str]]] = MappingProxyType(
         ANSWER: _plain,
         EVIDENCE: _plain,
         COMMAND: _command,
-    },
+    }
 )

@@ -1,4 +1,4 @@
-"""What happened, in words: one line for each receipt, the same on a terminal, in a page and in a chart."""
+"""Receipts in words: one line for each, the same on a terminal, in a page and in a chart."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,8 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from batonpass.accounts.trail.first_lines import elapsed, looked_for
-from batonpass.accounts.trail.trail_values import Called, Happened, Trail
-from batonpass.accounts.trail.trail_walk import Branch, WalkTurn, walk
+from batonpass.accounts.trail.trail_values import Branch, Called, Happened, Trail, WalkTurn, walk
 from batonpass.audit.short_ids import ending
 from batonpass.model.base.content_names import (
     ANSWER,
@@ -81,7 +80,7 @@ _NAMES: Final = {
 
 
 class Tone(StrEnum):
-    """How something is meant."""
+    """How a text is coloured."""
 
     PLAIN = "plain"
     QUIET = "quiet"
@@ -91,15 +90,15 @@ class Tone(StrEnum):
 
 
 class TrailNote(Struct, frozen=True):
-    """Something besides."""
+    """A part of a line, with its tone."""
 
     text: str
     tone: Tone = Tone.QUIET
-    gives_way: bool = False  # where there is little room, it is shortened before anything else
+    gives_way: bool = False  # shortened first where there is little room
 
 
 class TrailLine(Struct, frozen=True):
-    """What happened: what it was, the words, and what there is to say besides."""
+    """One event: its label, its text, and further notes."""
 
     label: str
     text: str = ""
@@ -107,7 +106,7 @@ class TrailLine(Struct, frozen=True):
     tone: Tone = Tone.PLAIN
 
     def __str__(self) -> str:
-        """Return all of it as one line."""
+        """Return everything on one line."""
         head = f"{self.label} {self.text}".rstrip()
         return " · ".join((head, *(note.text for note in self.notes)))
 
@@ -118,25 +117,27 @@ _TONES: Final[Mapping[str, Tone]] = {
 }
 
 
-def tone_of(state: State | RunState) -> Tone:
-    """Return how a state is meant: good, bad, or that it is not over."""
-    return _TONES.get(state, Tone.WARN)
+def tone_of(told: State | RunState | Branch) -> Tone:
+    """Return the tone of a state, or of a branch's last state: good, bad, or warning while it is not over."""
+    if isinstance(told, Branch):
+        return tone_of(told.states[-1]) if told.states else Tone.WARN
+    return _TONES.get(told, Tone.WARN)
 
 
 def took(branch: Branch) -> str:
-    """Return how long a run took; nothing while it is open."""
+    """Return how long a run took; empty while it is open."""
     run = None if branch.run is None else branch.run.run
     return "" if run is None or run.ended_at is None else elapsed(run.ended_at - run.started_at)
 
 
 def name_of(trail: Trail, run: RunId) -> str:
-    """Return a run as people say it."""
+    """Return the name of a run."""
     known = trail.runs.get(run)
     return f"{'a run' if known is None else known.run.agent} {ending(run)}"
 
 
 def tell(trail: Trail, told: Happened | Called) -> tuple[TrailLine, ...]:
-    """Return the lines for something that happened: one, or for several items one for each."""
+    """Return the lines of an event: one, or one for each item."""
     match told:
         case Called():
             return (_call(trail, told),)
@@ -228,7 +229,7 @@ def _besides(trail: Trail, call: Called) -> Iterator[TrailNote]:
 
 
 def missing_of(trail: Trail) -> Iterator[str]:
-    """Yield what offers left out, once for each different list: on every line it would drown the rest."""
+    """Yield what offers left out, once for each list; on every line it would hide the rest."""
     offers: dict[tuple[str, ...], list[str]] = {}
     for step in walk(trail, calls=False):
         told = step.branch.handoff if step.turn is WalkTurn.ENTER else None
@@ -237,7 +238,7 @@ def missing_of(trail: Trail) -> Iterator[str]:
             offers.setdefault(body.missing, []).append(f"{body.to} {ending(body.handoff)}")
     for parts, names in offers.items():
         rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"missing in what went to {', '.join(names[:_NAMED])}{rest}: {', '.join(parts)}"
+        yield f"missing in the handoff to {', '.join(names[:_NAMED])}{rest}: {', '.join(parts)}"
 
 
 def _offer(trail: Trail, body: HandoffInitiated) -> TrailLine:
@@ -256,13 +257,13 @@ def _offer(trail: Trail, body: HandoffInitiated) -> TrailLine:
         return TrailLine("offered", by, tuple(notes))
     if body.rule is None:
         return TrailLine("held", by, tuple(notes), Tone.WARN)
-    # Who offered it did not hold it: the policy did.
+    # The policy held it, not the sender.
     return TrailLine("offered", by, (TrailNote(f"held: rule {body.rule}", Tone.WARN), *notes), Tone.WARN)
 
 
 def _close(told: Happened, body: HandoffCompleted | HandoffFailed | RunClosed) -> TrailLine:
     if isinstance(body, HandoffFailed) and body.is_refusal:
-        why = (TrailNote(str(body.error), Tone.BAD), *_message(told))
+        why = (TrailNote(str(body.error), Tone.BAD), *_reason(told, MESSAGE))
         return TrailLine(f"refused to hand to {body.to}", _quoted(told, TASK), why, Tone.BAD)
     failed = isinstance(body, HandoffFailed) or (isinstance(body, RunClosed) and body.outcome is not Outcome.COMPLETED)
     notes: list[TrailNote] = []
@@ -295,7 +296,7 @@ def _verdict(told: Happened, body: VerificationPassed | VerificationFailed | Ver
     elif EVIDENCE in told.words:
         notes.append(TrailNote(str(told.words[EVIDENCE])))
     if body.by_producer:
-        notes.append(TrailNote("by whoever made it", Tone.WARN))
+        notes.append(TrailNote("by its own author", Tone.WARN))
     return TrailLine(label, f"by {body.by}", tuple(notes), Tone.GOOD if passed else Tone.BAD)
 
 
@@ -335,7 +336,7 @@ def _run_line(trail: Trail, told: Happened) -> TrailLine | None:
 
 
 def _outside_line(told: Happened) -> TrailLine | None:
-    """Return what came from outside by another way than a call, and who answered for it."""
+    """Return the line for taint that no call brought, and for endorsements."""
     match told.body:
         case RunTainted() as body:
             came = "" if body.handoff is None else f"with the result of {ending(body.handoff)}"
@@ -350,7 +351,7 @@ def _outside_line(told: Happened) -> TrailLine | None:
 
 
 def _session_line(told: Happened) -> TrailLine | None:
-    """Return what came along from a session, or was marked to come along, and what was not called again."""
+    """Return the line for a saved or resumed session."""
     match told.body:
         case SessionSaved() as body:
             return TrailLine(
@@ -372,7 +373,7 @@ def _waiting(body: SessionSaved | SessionResumed) -> Iterator[TrailNote]:
 
 
 def _act(trail: Trail, told: Happened) -> TrailLine:
-    """Return what somebody else than its runs did to a handoff."""
+    """Return the line for an act on a handoff by somebody else than its own runs."""
     reason = _reason(told)
     match told.body:
         case HandoffHeld() as body:
@@ -422,16 +423,12 @@ def _decision(told: Happened, reason: tuple[TrailNote, ...]) -> TrailLine:
         case HandoffExpired():
             line = TrailLine("expired", "", reason, Tone.BAD)
         case body:
-            line = TrailLine(str(body.kind), "", (TrailNote("a kind that this version cannot tell"),), Tone.WARN)
+            line = TrailLine(str(body.kind), "", (TrailNote("a kind that this version does not know"),), Tone.WARN)
     return line
 
 
-def _message(told: Happened) -> tuple[TrailNote, ...]:
-    return (TrailNote(str(told.words[MESSAGE])),) if MESSAGE in told.words else ()
-
-
-def _reason(told: Happened) -> tuple[TrailNote, ...]:
-    return (TrailNote(str(told.words[REASON])),) if REASON in told.words else ()
+def _reason(told: Happened, name: str = REASON) -> tuple[TrailNote, ...]:
+    return (TrailNote(str(told.words[name])),) if name in told.words else ()
 
 
 def _quoted(told: Happened, name: str) -> str:
@@ -439,6 +436,6 @@ def _quoted(told: Happened, name: str) -> str:
 
 
 def _tool(trail: Trail, call: CallId) -> str:
-    """Return a call as people say it."""
+    """Return the name of a call."""
     known = trail.calls.get(call)
     return f"{'a call' if known is None else known.record.tool} {ending(call)}"

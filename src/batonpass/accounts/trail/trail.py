@@ -1,12 +1,12 @@
-"""The trail: a whole tree as it happened, read in one pass."""
+"""The trail of a tree, read in one pass."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from batonpass.accounts.trail.first_lines import Words, first_line, gone, is_told
+from batonpass.accounts.trail.first_lines import Words, first_line, is_told, proven
 from batonpass.accounts.trail.trail_values import Called, HandoffTold, Happened, NotedItem, RunTold, Trail
 from batonpass.model.base.content_names import ARGUMENTS, BRIEF, INTENT, ITEM, MESSAGE, TARGET, TASK
 from batonpass.model.base.ids import CallId, ContentId, HandoffId, RunId
@@ -26,16 +26,16 @@ from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallOutcome, CallRecord, call_of, find_calls
 from batonpass.records.hold import find_decision
 from batonpass.records.source import run_between, timed
-from batonpass.records.text import Found, read_receipt
+from batonpass.records.text import Found, find_in_chunks, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
 
-_CHUNK: Final = 500
-
-Streams: TypeAlias = Mapping[str, Sequence[tuple[int, Receipt]]]  # each with its place in the order of writing
+Streams: TypeAlias = Mapping[str, Sequence[tuple[int, Receipt]]]  # each with its number in the order of writing
 
 
 def read_trail(view: LedgerView, run: RunId) -> Trail:
-    """Return the whole tree that a run belongs to, as it happened. Raises `NotFoundError`."""
+    """Return the whole tree that a run belongs to. Raises `NotFoundError`."""
+    # A trail is whole if it has every receipt with this root. Rows only say which runs and handoffs there are: those
+    # that no receipt supports are left out here, and verification reports them.
     root = view.get_run(run).root
     found = timed(view, [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(root=root))])
     receipts = found.receipts
@@ -46,7 +46,7 @@ def read_trail(view: LedgerView, run: RunId) -> Trail:
         streams[receipt.stream].append((number, receipt))
         if isinstance(receipt.body, HandoffInitiated):
             offers[receipt.body.handoff] = receipt
-    # By their first receipt: the order in which things were written is the same for all clocks.
+    # By their first receipt: the order of writing does not depend on clocks.
     runs = [
         run_between(known, streams[known.id][0][1], streams[known.id][-1][1])
         for known in view.find_runs(root=root)
@@ -107,22 +107,20 @@ def _items_of(receipt: Receipt) -> Iterator[tuple[ContentId, Part]]:
 
 
 def _read_lines(view: LedgerView, receipts: Iterable[Receipt]) -> dict[ContentId, Words]:
-    """Read what is told, in chunks; of each text only its first line is kept."""
+    """Read the contents that are shown, in chunks, and keep only their first lines."""
     wanted = dict(_find_wanted(receipts))
     read: dict[ContentId, Words] = {}
-    contents = tuple(wanted)
-    for start in range(0, len(contents), _CHUNK):
-        for content in view.find_contents(contents[start : start + _CHUNK]):
-            if content.body is not None:
-                read[content.id] = first_line(wanted[content.id], content.id, content.body)
-            elif content.place is Place.ERASED:
-                read[content.id] = gone(content.id, Found.ERASED)
-    return {content: read.get(content) or gone(content, Found.MISSING) for content in contents}
+    for content in find_in_chunks(view, tuple(wanted)):
+        if content.body is not None:
+            read[content.id] = first_line(wanted[content.id], content.id, content.body)
+        elif content.place is Place.ERASED:
+            read[content.id] = Words(content=content.id, found=Found.ERASED)
+    return {content: read.get(content) or Words(content=content, found=Found.MISSING) for content in wanted}
 
 
 def _find_wanted(receipts: Iterable[Receipt]) -> Iterator[tuple[ContentId, str]]:
     for receipt in receipts:
-        # What a tool was called with is told only if it does not say what it changes.
+        # Arguments are shown only if the call has no target.
         silent = TARGET not in receipt.content
         for name, ref in receipt.content.items():
             if is_told(name) and (silent or name != ARGUMENTS):
@@ -146,7 +144,7 @@ def _tell_run(
         if call is None or call not in calls:
             events.append(lines.happened(receipt))
         elif calls[call].receipt == receipt.id:
-            events.append(calls[call])  # its outcome is told with it
+            events.append(calls[call])  # its outcome is shown with it
     opening = offers.get(run.handoff) if run.handoff is not None else receipts[0]
     return RunTold(
         run=run,
@@ -179,7 +177,7 @@ def _tell_handoff(
 
 
 def _tell_calls(view: LedgerView, runs: Sequence[Run], streams: Streams, lines: _Lines) -> dict[CallId, Called]:
-    """Return every call of a tree with what became of it, wherever that stands."""
+    """Return all calls of a tree with their outcomes, wherever those are recorded."""
     receipts = (receipt for stream in streams.values() for _, receipt in stream)
     calls = {record.id: _tell_call(view, record, lines) for record in find_calls(receipts, runs).values()}
     _mark_kept(runs, streams, calls)
@@ -201,12 +199,12 @@ def _decided(view: LedgerView, call: CallId) -> str | None:
     found = find_decision(view, call)
     if found is None:
         return None
-    proof = "proven" if found[1].proven else "unproven"
-    return f"{'approved' if is_approval(found[1]) else 'refused'} by {found[1].by} ({proof})"
+    decided = found[1]
+    return f"{'approved' if is_approval(decided) else 'refused'} by {decided.by} ({proven(decided)})"
 
 
 def _mark_kept(runs: Sequence[Run], streams: Streams, calls: dict[CallId, Called]) -> None:
-    """Mark calls that a later attempt did not make again."""
+    """Mark the calls that a later attempt kept."""
     finished: dict[HandoffId, list[CallId]] = defaultdict(list)
     made: dict[RunId, list[CallId]] = defaultdict(list)
     for call in calls.values():
@@ -218,7 +216,7 @@ def _mark_kept(runs: Sequence[Run], streams: Streams, calls: dict[CallId, Called
         past = finished[run.handoff]
         last = streams[run.id][-1][1].body
         if isinstance(last, HandoffCompleted | HandoffFailed):
-            # What an older relay closed says how many it kept, and not which: all that there were, or nobody knows.
+            # Older relays recorded only how many calls they kept. If that is not all of them, we cannot tell which.
             kept = last.keeps or (past if last.kept == len(past) else ())
             for known in kept:
                 if known in calls and calls[known].kept_by is None:

@@ -1,31 +1,30 @@
-"""A trail as one page: nothing is loaded from anywhere, nothing runs, and every word is escaped."""
+"""A trail as one HTML page: nothing is loaded, nothing runs, and all text is escaped."""
 
 import html
 from base64 import b64encode
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 
-from batonpass.accounts.trail.first_lines import Words, elapsed
-from batonpass.accounts.trail.receipt_lines import Tone, TrailLine, TrailNote, missing_of, name_of, tell, tone_of, took
-from batonpass.accounts.trail.trail_values import Called, Trail
-from batonpass.accounts.trail.trail_walk import Branch, TrailStep, WalkTurn, walk
+from batonpass.accounts.trail.first_lines import Words
+from batonpass.accounts.trail.receipt_lines import Tone, TrailLine, missing_of, name_of, tell, tone_of, took
+from batonpass.accounts.trail.trail_values import Called, Trail, TrailStep, WalkTurn, walk
 from batonpass.model.base.visible import visible
 from batonpass.records.text import Found
 
 _STYLE: Final = files(__package__).joinpath("trail.css").read_text(encoding="utf-8")
-_OPEN: Final = 40  # with more branches than that, those further down are folded
+_OPEN: Final = 40  # with more branches than this, deeper ones are folded
 
-# The one style is allowed by its digest; a page that was added to shows nothing and does nothing of it.
+# The style is allowed by its digest. Anything added to the page has no effect.
 _POLICY: Final = "; ".join(
     (
         "default-src 'none'",
         f"style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'",
         "base-uri 'none'",
         "form-action 'none'",
-    ),
+    )
 )
 
 
@@ -98,45 +97,29 @@ def _opening(trail: Trail, step: TrailStep, *, fold: bool) -> str:
     name, _, end = branch.name.rpartition(" ")
     return (
         ("<li class=branch>\n" if step.depth else "")
-        + f'<details{"" if fold else " open"} class="{_tone(branch)}">\n<summary>{_time(trail, _began(branch))}'
+        + f'<details{"" if fold else " open"} class="{tone_of(branch)}">\n<summary>{_time(trail, branch.began_at)}'
         f'<span class="name"><bdi>{_text(name)}</bdi> <code>{_text(end)}</code></span>{states}'
         f'<span class="about">{_text(about)}</span>{task}</summary>\n<ol>\n'
     )
 
 
 def _is_named(step: TrailStep) -> bool:
-    """Return whether a run at the top says its task: that of a root stands above everything."""
+    """Return whether the top run shows its task. The task of a root is in the header."""
     run = step.branch.run
     return step.depth == 0 and run is not None and run.run.parent is not None
 
 
 def _item(trail: Trail, at: datetime, line: TrailLine) -> str:
-    notes = "".join(f' <span class="note {note.tone}">{_note(note)}</span>' for note in line.notes)
+    notes = "".join(f' <span class="note {note.tone}"><bdi>{_text(note.text)}</bdi></span>' for note in line.notes)
     text = f' <bdi class="text">{_text(line.text)}</bdi>' if line.text else ""
     return f'<li class="{line.tone}">{_time(trail, at)}<p><b>{_text(line.label)}</b>{text}{notes}</p></li>\n'
-
-
-def _note(note: TrailNote) -> str:
-    return f"<bdi>{_text(note.text)}</bdi>"
-
-
-def _tone(branch: Branch) -> Tone:
-    return tone_of(branch.states[-1]) if branch.states else Tone.WARN
-
-
-def _began(branch: Branch) -> datetime | None:
-    if branch.handoff is not None:
-        return branch.handoff.offered.at
-    return None if branch.run is None else branch.run.run.started_at
 
 
 def _time(trail: Trail, at: datetime | None) -> str:
     if at is None:
         return "<time></time>"
-    since = at - trail.began_at
-    shown = f"-{elapsed(-since)}" if since < timedelta(0) else f"+{elapsed(since)}"
     exact = _text(at.astimezone().isoformat(" ", "milliseconds"))
-    return f'<time datetime="{at.isoformat()}" title="{exact}">{shown}</time>'
+    return f'<time datetime="{at.isoformat()}" title="{exact}">{trail.since_began(at)}</time>'
 
 
 def _words(words: Words | None) -> str:

@@ -1,19 +1,18 @@
-"""A trail as a Mermaid flowchart. No word of anybody can end a label, begin a directive or become markup."""
+"""A trail as a Mermaid flowchart. No text can end a label, start a directive or become markup."""
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from batonpass.accounts.trail.first_lines import Words
-from batonpass.accounts.trail.receipt_lines import Tone, name_of, tell, tone_of, took
-from batonpass.accounts.trail.trail_values import Called, Happened, Trail
-from batonpass.accounts.trail.trail_walk import Branch, WalkTurn, walk
+from batonpass.accounts.trail.receipt_lines import name_of, tell, tone_of, took
+from batonpass.accounts.trail.trail_values import Branch, Called, Happened, Trail, WalkTurn, walk
 from batonpass.model.base.ids import HANDOFF
 from batonpass.model.base.visible import visible
 from batonpass.model.bodies.body import HandoffInitiated
 from batonpass.records.text import Found
 
-# Mermaid draws nothing at all of a text beyond 50,000 characters, or with more than 500 edges.
+# Mermaid refuses texts beyond 50,000 characters, or more than 500 edges.
 _MOST_TEXT: Final = 40_000
 _MOST_BRANCHES: Final = 400
 _MOST_LINES: Final = 6
@@ -26,7 +25,7 @@ _CLASSES: Final = (
 
 
 def render_mermaid(trail: Trail, *, calls: bool = True) -> Iterator[str]:
-    """Yield the lines of a flowchart: who handed what to whom, and what came of it; a part of it if it is large."""
+    """Yield the lines of a flowchart: who handed what to whom, and the results; only a part if it is large."""
     yield "flowchart TD"
     said = [trail.principal, *([_quoted(trail.intent)] if trail.intent else [])]
     said += [] if trail.mark is None else [trail.mark]
@@ -44,15 +43,15 @@ def render_mermaid(trail: Trail, *, calls: bool = True) -> Iterator[str]:
 
 
 def label(lines: list[str]) -> str:
-    """Return lines as the text of a label: every character that could mean something is a number."""
+    """Return lines as the text of a label, with special characters as numbers."""
     return "<br/>".join(_escaped(_cut(line)) for line in lines)
 
 
 def _branches(trail: Trail, *, calls: bool) -> Iterator[list[str]]:
-    """Yield what is drawn for each branch, in the order of the tree."""
+    """Yield the drawing of each branch, in the order of the tree."""
     numbers: dict[str, int] = {}
     parents: list[str] = ["h"]
-    # A branch is drawn when it has ended and all of it is known, but in its place: those below it come after it.
+    # A branch can be drawn only when all of it is known, but must come before the branches below it.
     waiting: list[tuple[Branch, str, list[Called | Happened]]] = []
     drawn: list[tuple[Branch, str, list[Called | Happened]]] = []
     for step in walk(trail):
@@ -75,13 +74,7 @@ def _branches(trail: Trail, *, calls: bool) -> Iterator[list[str]]:
 
 
 def _drawn(
-    trail: Trail,
-    branch: Branch,
-    node: str,
-    parent: str,
-    told: list[Called | Happened],
-    *,
-    calls: bool,
+    trail: Trail, branch: Branch, node: str, parent: str, told: list[Called | Happened], *, calls: bool
 ) -> Iterator[str]:
     state = " ".join(branch.states)
     head = [branch.name, " · ".join(filter(None, (state, took(branch))))]
@@ -90,8 +83,7 @@ def _drawn(
     yield f'  {node}{{{{"{text}"}}}}' if branch.id.startswith(HANDOFF) else f'  {node}["{text}"]'
     task = branch.task if branch.handoff is not None else None
     yield f'  {parent} -->|"{label([_quoted(task)])}"| {node}' if task is not None else f"  {parent} --> {node}"
-    tone = tone_of(branch.states[-1]) if branch.states else Tone.WARN
-    yield f"  class {node} {tone}"
+    yield f"  class {node} {tone_of(branch)}"
 
 
 def _few(lines: list[str]) -> list[str]:
@@ -100,7 +92,7 @@ def _few(lines: list[str]) -> list[str]:
 
 
 def _acts(trail: Trail, told: list[Called | Happened]) -> Iterator[str]:
-    """Yield what others did to a handoff."""
+    """Yield the acts of others on a handoff."""
     for event in told:
         body = event.body if isinstance(event, Happened) else None
         if body is not None and hasattr(body, "handoff") and not hasattr(body, "run") and isinstance(event, Happened):
@@ -110,7 +102,7 @@ def _acts(trail: Trail, told: list[Called | Happened]) -> Iterator[str]:
 
 
 def _calls(told: list[Called | Happened]) -> Iterator[str]:
-    """Yield the tools that were called, and what is to be worried about."""
+    """Yield the tools that were called, and their problems."""
     ways = Counter((call.record.tool, _worry(call)) for call in told if isinstance(call, Called))
     for (tool, worry), count in ways.items():
         yield f"{tool}{f' ×{count}' if count > 1 else ''}{f': {worry}' if worry else ''}"
@@ -135,7 +127,7 @@ def _cut(text: str, longest: int = _LONGEST) -> str:
 
 
 def _escaped(text: str) -> str:
-    # By code point, as Mermaid's own documentation tells. Letters and digits stay, of any script.
+    # By code point, as Mermaid's documentation describes. Letters and digits of any script stay.
     return "".join(
         character if character.isalnum() or character == " " else f"#{ord(character)};" for character in visible(text)
     )

@@ -1,22 +1,19 @@
-"""A trail as a tree of lines: when it happened, where it hangs, and what it was."""
+"""A trail as a tree of text lines, each with its time."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
 
-from batonpass.accounts.trail.first_lines import elapsed
 from batonpass.accounts.trail.receipt_lines import Tone, TrailLine, TrailNote, missing_of, name_of, tell, tone_of, took
-from batonpass.accounts.trail.trail_values import Trail
-from batonpass.accounts.trail.trail_walk import Branch, TrailStep, WalkTurn, walk
+from batonpass.accounts.trail.trail_values import Branch, Trail, TrailStep, WalkTurn, walk
 
 _TIME: Final = 8
-_DEEPEST: Final = 40  # beyond that the tree is drawn no further to the right; a number says how deep it is
+_DEEPEST: Final = 40  # deeper branches are not indented further; a number tells their depth
 
 
 class TrailRow(Struct, frozen=True, kw_only=True):
-    """One line of the tree: when, where it hangs, and parts that are each meant in some way."""
+    """One line of the tree: its time, its branch, and parts with a tone."""
 
     when: str = ""
     tree: str = ""
@@ -24,7 +21,7 @@ class TrailRow(Struct, frozen=True, kw_only=True):
 
     @property
     def prefix(self) -> str:
-        """Return what stands before the words."""
+        """Return everything before the words."""
         return f"{self.when:>{_TIME}}  {self.tree}"
 
     def __str__(self) -> str:
@@ -33,14 +30,14 @@ class TrailRow(Struct, frozen=True, kw_only=True):
 
 
 def render_text(trail: Trail, *, calls: bool = True) -> Iterator[TrailRow]:
-    """Yield the lines of a tree; whoever prints them makes the words in them harmless."""
+    """Yield the lines of a tree. Whoever prints them must make the words in them safe."""
     yield from _heading(trail)
     indents = [""]
     for step in walk(trail, calls=calls):
         match step.turn:
             case WalkTurn.ENTER:
                 yield TrailRow(
-                    when=_when(trail, _began(step.branch)),
+                    when=trail.since_began(step.branch.began_at),
                     tree=indents[-1] + ("└─ " if step.last else "├─ "),
                     parts=tuple(_head(step)),
                 )
@@ -51,7 +48,7 @@ def render_text(trail: Trail, *, calls: bool = True) -> Iterator[TrailRow]:
             case WalkTurn.TELL if step.told is not None:
                 tree = indents[-1] + ("   " if step.last else "│  ")
                 for line in tell(trail, step.told):
-                    yield TrailRow(when=_when(trail, step.told.at), tree=tree, parts=tuple(spans(line)))
+                    yield TrailRow(when=trail.since_began(step.told.at), tree=tree, parts=tuple(spans(line)))
             case _:
                 continue
     for missing in missing_of(trail):
@@ -92,17 +89,3 @@ def _head(step: TrailStep) -> Iterator[TrailNote]:
 
 def _is_root(branch: Branch) -> bool:
     return branch.run is not None and branch.run.run.parent is None
-
-
-def _began(branch: Branch) -> datetime | None:
-    if branch.handoff is not None:
-        return branch.handoff.offered.at
-    return None if branch.run is None else branch.run.run.started_at
-
-
-def _when(trail: Trail, at: datetime | None) -> str:
-    if at is None:
-        return ""
-    since = at - trail.began_at
-    # Clocks of two machines differ: what began before the beginning is told so.
-    return f"-{elapsed(-since)}" if since < timedelta(0) else f"+{elapsed(since)}"

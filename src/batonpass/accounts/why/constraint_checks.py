@@ -1,17 +1,16 @@
-"""Where on its way something that must hold was checked, what was found there, and whether it still held.
+"""The checks of a constraint along the way: where, on what, and with what result.
 
-The receipts say whether a constraint stopped a call or a result, or would have. Which one it was, and by what, is
-worked out again from the words under them; where those are gone, nothing more is claimed.
+Receipts say whether a constraint stopped a call or a result, or would have. Which one, and why, is worked out again
+from their contents. If those are gone, nothing more is claimed.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
-from batonpass.accounts.why.bound_constraints import BoundConstraints
 from batonpass.errors import ConstraintViolatedError, InvalidValueError
 from batonpass.guard.constraints.constraints import (
     RETURNED,
@@ -21,18 +20,57 @@ from batonpass.guard.constraints.constraints import (
     find_checks_of_return,
 )
 from batonpass.handoff.calls.constraints import BROKEN
+from batonpass.handoff.history.offers import read_items, read_offer
 from batonpass.model.base.content_names import ARGUMENTS, REPORT, RESULT
 from batonpass.model.base.ids import RunId, StreamId
 from batonpass.model.base.kinds import Kind
 from batonpass.model.baton.items import Constraint, Item, Report
-from batonpass.model.bodies.body import HandoffCompleted, HandoffFailed, RunClosed
+from batonpass.model.bodies.body import (
+    Carried,
+    HandoffCompleted,
+    HandoffFailed,
+    Part,
+    RunClosed,
+    RunRecorded,
+    RunRelaxed,
+)
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import Asked, CallOutcome, Ended, arguments_in, call_of, read_call
 from batonpass.records.lineage import find_ancestors
-from batonpass.records.text import read_receipt, read_texts
+from batonpass.records.text import read_receipt, read_stream, read_texts
 from batonpass.store.port import LedgerView, ReceiptQuery
 from batonpass.wire.documents import decode_report
+
+
+class BoundConstraints:
+    """The constraints of one run, from its receipts."""
+
+    def __init__(self, view: LedgerView, run: Run, receipts: Iterable[Receipt]) -> None:
+        self._bound: list[tuple[int, Item]] = []  # each with the receipt after which it binds
+        self._released: dict[str, int] = {}  # by item: the receipt after which it no longer binds
+        if run.handoff is not None:
+            given = read_offer(view, view.get_handoff(run.handoff)).baton.of(Part.CONSTRAINT)
+            self._bound += ((0, item) for item in given)
+        for receipt in receipts:
+            if isinstance(receipt.body, RunRecorded):
+                recorded = [ref for ref in receipt.body.items if ref.part is Part.CONSTRAINT]
+                self._bound += ((receipt.seq, item) for item in read_carried(view, recorded))
+            elif isinstance(receipt.body, RunRelaxed):
+                self._released.setdefault(receipt.body.item, receipt.seq)
+
+    def at(self, receipt: Receipt) -> Iterator[Item]:
+        """Yield the constraints that bound the run when it wrote a receipt."""
+        for since, item in self._bound:
+            if since < receipt.seq <= self._released.get(item.id, receipt.seq):
+                yield item
+
+
+def read_carried(view: LedgerView, refs: Sequence[Carried]) -> Iterable[Item]:
+    """Return the items that a receipt names, as far as they still exist."""
+    contents = {content.id: content for content in view.find_contents([ref.item for ref in refs])}
+    return read_items(view, refs, contents)[0]
+
 
 RULE: Final = "constraint"
 
@@ -41,34 +79,34 @@ _CLOSES: Final = (HandoffCompleted, HandoffFailed, RunClosed)
 
 
 class Checked(Struct, frozen=True, kw_only=True):
-    """One time that a run was held to a constraint."""
+    """One check of a constraint in a run."""
 
     run: Run
     receipt: Receipt
-    item: Item | None = None  # None if some constraint was broken, and nobody can tell any more which
+    item: Item | None = None  # None if a constraint was broken, but we can no longer tell which
     check: Check | None = None
 
     @property
     def holds(self) -> bool:
-        """Return whether it kept to it."""
+        """Return whether the constraint was kept."""
         return self.check is not None and self.check.holds
 
     @property
     def where(self) -> str:
-        """Return what was checked: a call of a tool, what one gave back, or the result."""
+        """Return what was checked: a tool call, what it returned, or the result."""
         if isinstance(self.receipt.body, Ended):
             return "what a call returned"
         return getattr(self.receipt.body, "tool", None) or "its result"
 
     @property
     def found(self) -> str:
-        """Return what was found there."""
+        """Return the value that was found."""
         return "the words are no longer here" if self.check is None else self.check.found
 
 
 def find_broken_by_close(view: LedgerView, run: Run) -> tuple[Checked, ...]:
-    """Return the constraints that a run broke by the result with which it closed, if it did."""
-    stream = [read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id)))]
+    """Return the constraints that a run's final result broke."""
+    stream = read_stream(view, StreamId(run.id))
     if not isinstance(stream[-1].body, _CLOSES) or not _is_broken(stream[-1]):
         return ()
     binding = BoundConstraints(view, run, stream)
@@ -76,9 +114,9 @@ def find_broken_by_close(view: LedgerView, run: Run) -> tuple[Checked, ...]:
 
 
 def find_way(view: LedgerView, run: Run, demand: Constraint) -> Iterator[Checked]:
-    """Yield each time that a run, one above it or one below it was held to the same demand, in the order of writing.
+    """Yield each check of the same demand in a run, those above it and those below it, in the order of writing.
 
-    The same demand may bind to several places, each by a constraint of its own: to arguments, and to the result.
+    The same demand may bind several places, each by its own constraint: arguments, and the result.
     """
     runs = {known.id: known for known in _family(view, run)}
     streams: dict[RunId, list[Receipt]] = defaultdict(list)
@@ -101,7 +139,7 @@ def _demand(constraint: Constraint) -> tuple[str | None, ...]:
 
 
 def _family(view: LedgerView, run: Run) -> Iterator[Run]:
-    """Yield a run with all above it and all below it, not what went on beside it."""
+    """Yield a run with all runs above and below it, but not beside it."""
     yield run
     yield from find_ancestors(view, run)
     children: dict[RunId | None, list[Run]] = defaultdict(list)
@@ -115,15 +153,15 @@ def _family(view: LedgerView, run: Run) -> Iterator[Run]:
 
 
 def _checks(view: LedgerView, run: Run, receipt: Receipt, binding: BoundConstraints) -> Iterator[Checked]:
-    """Yield the constraints that a receipt's call or result was held against."""
+    """Yield the constraints that a receipt's call or result was checked against."""
     items = {item.value: item for item in binding.at(receipt) if isinstance(item.value, Constraint)}
     checks = list(_compared(view, receipt, items))
     broken = _is_broken(receipt)
     for check in checks:
-        # What was found when it happened counts: of some values the record keeps only how they looked.
+        # The recorded verdict counts: some values were redacted since, so checking again could fail.
         if broken or check.holds:
             yield Checked(run=run, receipt=receipt, item=items[check.constraint], check=check)
-    # A failure by a constraint may be that of a call, which has a receipt of its own.
+    # A failed handoff may only repeat the failure of a call, which has its own receipt.
     if broken and all(check.holds for check in checks) and not isinstance(receipt.body, HandoffFailed):
         yield Checked(run=run, receipt=receipt)
 
@@ -172,7 +210,7 @@ def _bytes(view: LedgerView, receipt: Receipt, name: str) -> bytes | None:
 
 
 def report_of(view: LedgerView, receipt: Receipt) -> Report | None:
-    """Return what was reported with a receipt; None if nothing was, or it cannot be read any more."""
+    """Return the report of a receipt; None if it has none, or it cannot be read."""
     text = read_texts(view, receipt).get(REPORT)
     try:
         report = None if text is None or text.body is None else decode_report(text.body)

@@ -1,14 +1,14 @@
-"""Content from outside in a tree: what it is, by which receipt it came in, and which runs it had reached when."""
+"""Content from outside in a tree: its name, the receipt that brought it, and the runs it had reached."""
 
 from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from batonpass.accounts.trail.first_lines import Words, first_line, gone, shortened
+from batonpass.accounts.trail.first_lines import Words, first_line, shortened
 from batonpass.accounts.why.why_values import Fact
 from batonpass.audit.short_ids import ending
 from batonpass.audit.verification.taint_check import Taints
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import NotFoundError
 from batonpass.model.base.content_names import ITEM, RESULT
 from batonpass.model.base.ids import CALL, CONTENT, CallId, ContentId, ReceiptId, RunId
 from batonpass.model.base.label import Source
@@ -16,25 +16,25 @@ from batonpass.model.baton.items import Artifact
 from batonpass.model.ledger.content import ContentRef
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.records.call import Asked, Ended
+from batonpass.records.item import find_value, name_of_item
 from batonpass.records.text import Found, read_receipt
 from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.documents import decode_item
 
 MESSAGE = "message"
 _MOST = 5
 
 
 class Outside(Struct):
-    """A tree gone through receipt by receipt: what came from outside, and where it stands."""
+    """A walk through a tree, receipt by receipt, that tracks content from outside."""
 
     view: LedgerView
     root: RunId
     taints: Taints = field(default_factory=Taints)
     tools: dict[CallId, str] = field(default_factory=dict)
-    brought: dict[Source, Receipt] = field(default_factory=dict)  # by source: the receipt that brought it
+    brought: dict[Source, Receipt] = field(default_factory=dict)  # the receipt that brought each source
 
     def walk(self) -> Iterator[Receipt]:
-        """Yield the receipts of the tree in the order in which they were written, each taken in before."""
+        """Yield the receipts of the tree in the order of writing, each after it was taken into account."""
         for stored in self.view.find_receipts(ReceiptQuery(root=self.root)):
             receipt = read_receipt(stored)
             if isinstance(receipt.body, Asked):
@@ -47,22 +47,25 @@ class Outside(Struct):
             yield receipt
 
     def until(self, receipt: ReceiptId) -> None:
-        """Go through the tree up to a receipt."""
+        """Walk up to a receipt."""
         for found in self.walk():
             if found.id == receipt:
                 return
 
     def name_of(self, source: Source) -> str:
-        """Return a source as people say it."""
+        """Return the name of a source."""
         if source.startswith(f"{CALL}_"):
             return f"{self.tools.get(CallId(source), 'a call')} {ending(source)}"
         if source.startswith(f"{CONTENT}_"):
-            return f"{_named(self.view, ContentId(source)) or 'an item'} {ending(source)}"
-        agent = self.view.get_run(RunId(source)).agent if _is_known(self.view, RunId(source)) else "a run"
+            return f"{name_of_item(self.view, ContentId(source))} {ending(source)}"
+        try:
+            agent = str(self.view.get_run(RunId(source)).agent)
+        except NotFoundError:
+            agent = "a run"
         return f"all that reached {agent} {ending(source)}"
 
     def words_of(self, source: Source) -> Words | None:
-        """Return the first line of what a source says; None if there is nothing to read."""
+        """Return the first line of a source; None if it has no text."""
         receipt = self.brought.get(source)
         match None if receipt is None else receipt.body:
             case body if isinstance(body, Ended):
@@ -75,7 +78,7 @@ class Outside(Struct):
 
 
 def taint_facts(view: LedgerView, run: RunId, root: RunId, at: ReceiptId) -> tuple[Fact, ...]:
-    """Return what had come from outside to a run when a receipt was written, and by which receipt that came in."""
+    """Return what had reached a run from outside when a receipt was written, and which receipts brought it."""
     outside = Outside(view, root)
     outside.until(at)
     standing = outside.taints.standing.get(run, {})
@@ -95,37 +98,16 @@ def _fact(outside: Outside, source: Source, entered: ReceiptId) -> Fact:
 def _first_line(view: LedgerView, ref: ContentRef) -> Words:
     stored = view.get_content(ref.id)
     if stored.body is None:
-        return gone(ref.id, Found.ERASED)
+        return Words(content=ref.id, found=Found.ERASED)
     return shortened(ref.id, stored.body.decode("utf-8", "replace"))
 
 
 def _first_words(view: LedgerView, item: ContentId) -> Words:
-    """Return the first line of an item: of a file, what is in it."""
-    value = _value(view, item)
+    """Return the first line of an item; for a file, of its content."""
+    value = find_value(view, item)
     if isinstance(value, Artifact):
         stored = view.get_content(value.body)
         if stored.body is not None:
             return shortened(item, stored.body.decode("utf-8", "replace"))
     stored = view.get_content(item)
-    return gone(item, Found.ERASED) if stored.body is None else first_line(ITEM, item, stored.body)
-
-
-def _named(view: LedgerView, item: ContentId) -> str | None:
-    value = _value(view, item)
-    return value.name if isinstance(value, Artifact) else None if value is None else type(value).__name__.lower()
-
-
-def _value(view: LedgerView, item: ContentId) -> object | None:
-    try:
-        stored = view.get_content(item)
-        return None if stored.body is None else decode_item(stored.body)[0]
-    except (NotFoundError, InvalidValueError):
-        return None
-
-
-def _is_known(view: LedgerView, run: RunId) -> bool:
-    try:
-        view.get_run(run)
-    except NotFoundError:
-        return False
-    return True
+    return Words(content=item, found=Found.ERASED) if stored.body is None else first_line(ITEM, item, stored.body)

@@ -1,4 +1,4 @@
-"""Why something was allowed, denied or held: from what is recorded, and never more than that."""
+"""Why something was allowed, denied or held, using only what is recorded."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -10,37 +10,24 @@ from batonpass.accounts.handoff.grant_chain import find_revocation
 from batonpass.accounts.handoff.reasoning import read_reasoning
 from batonpass.accounts.why.why_call import explain_call
 from batonpass.accounts.why.why_constraint import explain_result
+from batonpass.accounts.why.why_grant import explain_outside, revoked_words
 from batonpass.accounts.why.why_hops import (
     GONE,
+    answer_of,
     decision,
     find_acts,
     handoff_hops,
     name_of,
-    principal_of,
     proof_of,
     quoted,
-    read_hops,
 )
-from batonpass.accounts.why.why_outside_grant import explain_outside
-from batonpass.accounts.why.why_revoked import revoked_words
-from batonpass.accounts.why.why_values import Fact, Why, WhyVerdict
+from batonpass.accounts.why.why_values import Explanation, Fact, Why, WhyVerdict
 from batonpass.audit.meant_ids import Meant, get_meant
 from batonpass.audit.short_ids import LAST, ending
-from batonpass.errors import InvalidValueError, NotFoundError
+from batonpass.errors import NotFoundError
 from batonpass.ledger.position import TRIED_OUT, mode_of_child
 from batonpass.model.base.content_names import QUESTION, REASON
-from batonpass.model.base.ids import (
-    CALL,
-    HANDOFF,
-    RECEIPT,
-    RUN,
-    ContentId,
-    HandoffId,
-    PrincipalId,
-    ReceiptId,
-    RunId,
-    StreamId,
-)
+from batonpass.model.base.ids import CALL, HANDOFF, RECEIPT, RUN, HandoffId, ReceiptId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.base.lifecycle import State
 from batonpass.model.bodies.body import (
@@ -60,15 +47,15 @@ from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Handoff, Run
 from batonpass.records.call import CallOutcome, call_of, read_calls
 from batonpass.records.grant import has_grant
+from batonpass.records.item import find_item
 from batonpass.records.lineage import get_offer
 from batonpass.records.source import IMPORTED, read_source
 from batonpass.records.text import Text, read_receipt, read_texts
 from batonpass.store.port import LedgerView
-from batonpass.wire.documents import decode_item
 
 KINDS: Final = (RECEIPT, CALL, RUN, HANDOFF)
 
-# What somebody, or a rule, decided; the last of these is what `last` means.
+# Decisions of people or rules; the last of them is what `last` means.
 _DECISIONS: Final = frozenset(
     {
         Kind.TOOL_REQUESTED,
@@ -80,7 +67,7 @@ _DECISIONS: Final = frozenset(
         Kind.HANDOFF_DENIED,
         Kind.HANDOFF_ASKED,
         Kind.HANDOFF_DECLINED,
-    },
+    }
 )
 _ENDED: Final = frozenset({State.COMPLETED, State.VERIFIED, State.REFUTED, State.FAILED})
 _MOST: Final = 10
@@ -89,7 +76,7 @@ Acts = list[tuple[Receipt, dict[str, Text]]]
 
 
 def explain(view: LedgerView, given: str) -> Why:
-    """Return why what is meant was allowed, denied or held: a receipt, a call, a run or a handoff.
+    """Return why a receipt, call, run or handoff was allowed, denied or held.
 
     Raises `NotFoundError` and `AmbiguousIdError`.
     """
@@ -105,7 +92,7 @@ def explain(view: LedgerView, given: str) -> Why:
 
 
 def _as_it_happened(view: LedgerView, why: Why) -> Why:
-    """Return an answer with the times that imported receipts say, and marked if it is about one."""
+    """Return the answer with the times from imported receipts, and marked if it is about one."""
     told = dict.fromkeys(receipt for receipt in (why.receipt, *(fact.receipt for fact in why.facts)) if receipt)
     receipts = [read_receipt(view.get_receipt(receipt)) for receipt in told]
     sources = {receipt.id: source for receipt in receipts if (source := read_source(view, receipt)) is not None}
@@ -132,7 +119,7 @@ def _last(view: LedgerView) -> Meant:
 
 
 def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
-    """Return why what a receipt tells of could happen, or could not."""
+    """Return why the event of a receipt was possible, or not."""
     match receipt.body:
         case _ if call_of(receipt) is not None:
             return explain_call(view, receipt)
@@ -145,7 +132,7 @@ def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
         case body:
             return Why(
                 verdict=WhyVerdict.RECORDED,
-                answer=f"{body.kind}; nothing was asked for here, so nothing was allowed, denied or held",
+                answer=f"{body.kind}; nothing was requested here, so nothing was allowed, denied or held",
                 kind="receipt",
                 id=receipt.id,
                 receipt=receipt.id,
@@ -156,43 +143,31 @@ def explain_receipt(view: LedgerView, receipt: Receipt) -> Why:
 
 
 def explain_handoff(view: LedgerView, handoff: Handoff) -> Why:
-    """Return why a handoff could go on, or could not."""
+    """Return why a handoff went ahead, or not."""
     offer, body = get_offer(view, handoff)
     parent = view.get_run(handoff.parent)
     acts = list(find_acts(view, handoff))
     verdict, answer = _judged(handoff, parent, mode_of_child(offer), body, acts)
-    principal, intent = principal_of(view, parent)
-    result = None
+    result = Explanation(verdict=verdict, answer=answer)
     if handoff.run is not None and handoff.state in _ENDED:
-        run = view.get_run(handoff.run)
-        result = explain_result(view, run) or explain_outside(view, run)
-    if result is not None:
-        verdict, answer = result.verdict, result.answer
-    return Why(
-        verdict=verdict,
-        answer=answer,
-        kind="handoff",
-        id=handoff.id,
-        receipt=offer.id,
-        at=offer.at,
-        mode=offer.mode,
-        rule=None if result is None else result.rule,
-        facts=(*(() if result is None else result.facts), *_handoff_facts(view, handoff, acts)),
-        hops=handoff_hops(view, handoff, None if result is None else result.item),
-        principal=principal,
-        intent=intent,
-    )
+        result = _explain_broken(view, view.get_run(handoff.run)) or result
+    explained = replace(result, facts=(*result.facts, *_handoff_facts(view, handoff, acts)))
+    hops = handoff_hops(view, handoff, result.item)
+    return answer_of(view, parent, offer, explained, about=handoff.id, hops=hops)
 
 
 def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, acts: Acts) -> tuple[WhyVerdict, str]:
-    """Return what became of a handoff, and the sentence that says why."""
+    """Return the verdict on a handoff, and the sentence that explains it."""
     who = f"{handoff.to} {ending(handoff.id)}"
     if (decisive := _decisive(handoff.state, who, acts)) is not None:
         return decisive
     if handoff.state is State.HELD and body.rule is not None:
         return WhyVerdict.HELD, f"{who} waits for somebody to {body.gate} it; rule {body.rule}"
     if handoff.state is State.HELD:
-        return WhyVerdict.HELD, f"{who} waits for somebody to approve or deny it; {name_of(parent)} offered it so"
+        return (
+            WhyVerdict.HELD,
+            f"{who} waits for somebody to approve or deny it; {name_of(parent)} held it at the offer",
+        )
     if handoff.state is State.EXPIRED:
         return WhyVerdict.EXPIRED, f"nobody waits for {who} any more"
     if approvals := list(_offer_approvals(body, acts)):
@@ -204,7 +179,7 @@ def _judged(handoff: Handoff, parent: Run, mode: Mode, body: HandoffInitiated, a
 
 
 def _offer_approvals(body: HandoffInitiated, acts: Acts) -> Iterator[HandoffApproved | HandoffBacked]:
-    """Yield who let a handoff go on that waited at its offer. Who approved one of its calls did not approve it."""
+    """Yield the approvals of a handoff that was held at its offer. Approvals of its calls are others."""
     if body.state is State.HELD:
         for receipt, _ in acts:
             if isinstance(receipt.body, HandoffHeld):
@@ -220,24 +195,24 @@ def _grant(mode: Mode, *, granted: bool, tried_out: bool) -> str:
         return "held to its grant" if mode is Mode.ENFORCED else "its grant is only tried out: nothing was enforced"
     if mode is Mode.ENFORCED:
         return "enforced; no grant is recorded"
-    # The gates of a policy may be enforced all the same: what they held is told with the calls.
+    # The policy's gates may be enforced nevertheless; their holds are shown with the calls.
     return "no grant: observed, so no grant, limit or constraint was enforced"
 
 
 def _decisive(state: State, who: str, acts: Acts) -> tuple[WhyVerdict, str] | None:
-    """Return what the last act of the kind that led to a state says."""
+    """Return what the last act says that led to a state."""
     for receipt, texts in reversed(acts):
         reason = f": {quoted(texts.get(REASON))}" if REASON in texts else ""
         match receipt.body:
             case HandoffHeld() as body if state is State.HELD:
                 return WhyVerdict.HELD, f"attempt {body.attempt} at {who} stopped before a call: {body.reason}{reason}"
             case HandoffDenied() as body if state is State.DENIED:
-                return WhyVerdict.DENIED, f"{body.by} did not let {who} go on{reason}"
+                return WhyVerdict.DENIED, f"{body.by} denied {who}{reason}"
             case HandoffAsked() as body if state is State.ASKED:
                 question = quoted(texts.get(QUESTION))
                 return WhyVerdict.ASKED, f"{who} waits for an answer: {question} ({body.error}: {body.check})"
             case HandoffDeclined() as body if state is State.DECLINED:
-                return WhyVerdict.DECLINED, f"{body.by} did not take {who}: {body.code}{reason}"
+                return WhyVerdict.DECLINED, f"{body.by} declined {who}: {body.code}{reason}"
             case HandoffCancelled() as body if state is State.CANCELLED:
                 return WhyVerdict.CANCELLED, f"{body.by} withdrew {who}{reason}"
             case _:
@@ -246,11 +221,11 @@ def _decisive(state: State, who: str, acts: Acts) -> tuple[WhyVerdict, str] | No
 
 
 def _handoff_facts(view: LedgerView, handoff: Handoff, acts: Acts) -> Iterator[Fact]:
-    """Yield what led to its being worked on, or not."""
+    """Yield the facts about whether it was worked on."""
     offer, body = get_offer(view, handoff)
     yield from _offer_facts(offer, body, view.get_run(handoff.parent), read_texts(view, offer).get(REASON))
     if (reasoning := read_reasoning(view, offer)) is not None:
-        yield Fact(label="reasoning", text=reasoning.sentence, receipt=offer.id, at=offer.at)
+        yield Fact.of("reasoning", reasoning.sentence, offer)
     yield from _acceptances(view, handoff)
     yield from (fact for receipt, texts in acts if (fact := decision(receipt, texts)) is not None)
     if (revoked := find_revocation(view, StreamId(handoff.id))) is not None:
@@ -258,19 +233,19 @@ def _handoff_facts(view: LedgerView, handoff: Handoff, acts: Acts) -> Iterator[F
 
 
 def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run, refusal: Text | None) -> Iterator[Fact]:
-    yield Fact(label="offered", text=f"by {name_of(parent)} · {body.relation}", receipt=offer.id, at=offer.at)
+    yield Fact.of("offered", f"by {name_of(parent)} · {body.relation}", offer)
     if body.state is State.HELD:
-        rule = "" if body.rule is None else f" by rule {body.rule}; who lets it go on: {body.gate}"
+        rule = "" if body.rule is None else f" by rule {body.rule}; gate: {body.gate}"
         limit = "" if body.until is None else f"; denied after {body.until:%Y-%m-%d %H:%M}Z"
-        yield Fact(label="held", text=f"from the beginning{rule}{limit}", receipt=offer.id, at=offer.at)
+        yield Fact.of("held", f"at its offer{rule}{limit}", offer)
     if body.flags:
-        yield Fact(label="flagged", text=", ".join(body.flags), receipt=offer.id, at=offer.at)
+        yield Fact.of("flagged", ", ".join(body.flags), offer)
     if refusal is not None:
         told = f"would have been refused: {refusal.words or GONE}"
-        yield Fact(label="grant", text=told, receipt=offer.id, at=offer.at)
+        yield Fact.of("grant", told, offer)
     if body.taint:
         named = ", ".join(ending(source) for source in body.taint)
-        yield Fact(label="from outside", text=f"its sender knew {named}", receipt=offer.id, at=offer.at)
+        yield Fact.of("from outside", f"its sender knew {named}", offer)
     if body.missing:
         yield Fact(label="missing", text=f"{', '.join(body.missing)}: reported, not refused", receipt=offer.id)
     if body.unverified:
@@ -279,7 +254,7 @@ def _offer_facts(offer: Receipt, body: HandoffInitiated, parent: Run, refusal: T
 
 
 def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
-    """Yield what validation found each time that somebody took it."""
+    """Yield the findings of validation for each acceptance."""
     for run in view.find_attempts(handoff):
         receipt = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
         if isinstance(receipt.body, HandoffAccepted):
@@ -288,12 +263,11 @@ def _acceptances(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
             label = receipt.body.label
             tainted = " · began tainted" if label is not None and label.is_external else ""
             text = f"attempt {run.attempt} by {name_of(run)} · validation found {found}{asks}{tainted}"
-            yield Fact(label="accepted", text=text, receipt=receipt.id, at=receipt.at)
+            yield Fact.of("accepted", text, receipt)
 
 
 def _explain_run(view: LedgerView, run: Run) -> Why:
     first = read_receipt(view.get_receipt_at(StreamId(run.id), 1))
-    principal, intent = principal_of(view, run)
     known = None if run.handoff is None else get_offer(view, view.get_handoff(run.handoff))[1]
     tried_out = known is not None and TRIED_OUT in known.flags
     grant = _grant(first.mode, granted=has_grant(view, run.id), tried_out=tried_out)
@@ -303,72 +277,45 @@ def _explain_run(view: LedgerView, run: Run) -> Why:
     else:
         handoff = view.get_handoff(run.handoff)
         facts = tuple(_handoff_facts(view, handoff, list(find_acts(view, handoff))))
-        answer = f"{name_of(run)} is attempt {run.attempt} at what {_sender(view, run)} handed off; {grant}"
-    result = explain_result(view, run) or explain_outside(view, run)
-    return Why(
-        verdict=WhyVerdict.ALLOWED if result is None else result.verdict,
-        answer=answer if result is None else result.answer,
-        kind="run",
-        id=run.id,
-        receipt=first.id,
-        at=first.at,
-        mode=first.mode,
-        rule=None if result is None else result.rule,
-        facts=(*(() if result is None else result.facts), *facts, *islice(_trouble(view, run), _MOST)),
-        hops=read_hops(view, run, None if result is None else result.item),
-        principal=principal,
-        intent=intent,
-    )
+        sender = "somebody" if run.parent is None else name_of(view.get_run(run.parent))
+        answer = f"{name_of(run)} is attempt {run.attempt} at the handoff from {sender}; {grant}"
+    result = _explain_broken(view, run) or Explanation(verdict=WhyVerdict.ALLOWED, answer=answer)
+    explained = replace(result, facts=(*result.facts, *facts, *islice(_trouble(view, run), _MOST)))
+    return answer_of(view, run, first, explained, about=run.id)
 
 
-def _sender(view: LedgerView, run: Run) -> str:
-    return "somebody" if run.parent is None else name_of(view.get_run(run.parent))
+def _explain_broken(view: LedgerView, run: Run) -> Explanation | None:
+    return explain_result(view, run) or explain_outside(view, run)
 
 
 def _trouble(view: LedgerView, run: Run) -> Iterator[Fact]:
-    """Yield the calls of a run that were denied, or would have been."""
+    """Yield the calls of a run that were denied, held or flagged."""
     for call in read_calls(view, run).values():
         name = f"{call.tool} {ending(call.id)}"
         match call.outcome:
             case CallOutcome.HELD:
-                yield Fact(label="held", text=f"{name}: {call.rule}, {call.gate}", receipt=call.receipt.id, at=call.at)
+                yield Fact.of("held", f"{name}: {call.rule}, {call.gate}", call.receipt)
             case CallOutcome.DENIED:
-                yield Fact(label="denied", text=f"{name}: {call.rule}", receipt=call.receipt.id, at=call.at)
+                yield Fact.of("denied", f"{name}: {call.rule}", call.receipt)
             case _ if call.is_made and call.asked_flags:
                 text = f"{name}: {', '.join(call.asked_flags)}"
-                yield Fact(label="flagged", text=text, receipt=call.receipt.id, at=call.at)
+                yield Fact.of("flagged", text, call.receipt)
             case _:
                 continue
 
 
 def _explain_relaxed(view: LedgerView, receipt: Receipt, body: RunRelaxed) -> Why:
     run = view.get_run(body.run)
-    principal, intent = principal_of(view, run)
     reason = read_texts(view, receipt).get(REASON)
     right = "whose right to do so is not recorded"
-    if body.by == principal:
-        right = "for whom all of it is done"
-    elif body.by == _author(view, body.item):
+    if body.by == run.principal:
+        right = "who is the principal"
+    elif (item := find_item(view, body.item)) is not None and body.by == item[1]:
         right = "who had set it"
-    return Why(
+    explained = Explanation(
         verdict=WhyVerdict.ALLOWED,
         answer=f"{body.by}, {right}, released {name_of(run)} from it: {quoted(reason)}",
-        kind="receipt",
-        id=receipt.id,
-        receipt=receipt.id,
-        at=receipt.at,
-        mode=receipt.mode,
-        facts=(Fact(label="released", text=f"from {body.item}", receipt=receipt.id, at=receipt.at),),
-        hops=read_hops(view, run, body.item),
-        principal=principal,
-        intent=intent,
+        facts=(Fact.of("released", f"from {body.item}", receipt),),
+        item=body.item,
     )
-
-
-def _author(view: LedgerView, item: ContentId) -> PrincipalId | None:
-    """Return who set a constraint or an exclusion; None if its words are gone."""
-    try:
-        stored = view.get_content(item)
-        return None if stored.body is None else decode_item(stored.body)[1]
-    except (NotFoundError, InvalidValueError):
-        return None
+    return answer_of(view, run, receipt, explained, about=receipt.id)

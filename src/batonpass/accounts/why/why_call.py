@@ -1,4 +1,4 @@
-"""Why a call was denied or made: what bound its run at that moment, worked out again from what is recorded."""
+"""Why a call was denied or made: what bound its run at that moment, worked out again from records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -8,13 +8,12 @@ from msgspec import Struct
 
 from batonpass.accounts.handoff.effects import read_effects
 from batonpass.accounts.trail.first_lines import first_line
-from batonpass.accounts.why.bound_constraints import BoundConstraints
+from batonpass.accounts.why.constraint_checks import BoundConstraints
 from batonpass.accounts.why.outside_content import taint_facts
 from batonpass.accounts.why.why_constraint import constraint_fact, quoted_sentence
-from batonpass.accounts.why.why_hops import GONE, brief_of, decision, name_of, principal_of, proof_of, quoted, read_hops
-from batonpass.accounts.why.why_outside_grant import is_outside, outside_facts
-from batonpass.accounts.why.why_revoked import revoked_facts
-from batonpass.accounts.why.why_values import Fact, Why, WhyVerdict
+from batonpass.accounts.why.why_grant import is_outside, outside_facts, revoked_facts
+from batonpass.accounts.why.why_hops import GONE, answer_of, decision, name_of, proof_of, quoted
+from batonpass.accounts.why.why_values import Explanation, Fact, Why, WhyVerdict
 from batonpass.audit.short_ids import ending
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints.constraints import find_broken_by_call
@@ -29,15 +28,15 @@ from batonpass.model.bodies.body import HandoffAccepted, RunStarted
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
 from batonpass.records.call import CallOutcome, CallRecord, arguments_in, find_calls, read_call, read_calls
-from batonpass.records.grant import has_grant, read_credential
+from batonpass.records.grant import brief_of, has_grant, read_credential
 from batonpass.records.hold import CallLeave, Leave, find_leave
 from batonpass.records.lineage import get_offer
-from batonpass.records.text import Text, read_receipt, read_texts
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.records.text import Text, read_receipt, read_stream, read_texts
+from batonpass.store.port import LedgerView
 
 
 def outcome_facts(view: LedgerView, call: CallRecord) -> Iterator[Fact]:
-    """Yield how a call ended, with what it changed, or that nobody knows."""
+    """Yield the outcome of a call and its effects, or that the outcome is unknown."""
     ending = call.ending
     if ending is None or call.ended is None:
         told = "none: nobody knows whether it happened" if call.is_over else "no outcome yet"
@@ -47,7 +46,7 @@ def outcome_facts(view: LedgerView, call: CallRecord) -> Iterator[Fact]:
     words += [] if call.exit_code is None else [f"exit code {call.exit_code}"]
     yield Fact(label="outcome", text=" · ".join((*words, *call.ended.flags)), receipt=ending.id, at=ending.at)
     for effect in read_effects(view, call):
-        yield Fact(label="effect", text=str(effect), receipt=ending.id, at=ending.at)
+        yield Fact.of("effect", str(effect), ending)
 
 
 def _failed(view: LedgerView, call: CallRecord) -> str:
@@ -61,7 +60,7 @@ _WOULD: Final = {"would_deny": "denied", "would_hold": "held", "would_ask": "ask
 
 
 class _Case(Struct, frozen=True, kw_only=True):
-    """A call, and all that the ledger held about its run when it was decided."""
+    """A call, and everything the ledger had about its run when it was decided."""
 
     view: LedgerView
     run: Run
@@ -80,7 +79,7 @@ class _Case(Struct, frozen=True, kw_only=True):
 
     @property
     def what(self) -> str:
-        """Return what was tried, on one line."""
+        """Return the attempted call on one line."""
         for name in (TARGET, ARGUMENTS):
             text = self.texts.get(name)
             if text is not None:
@@ -90,55 +89,48 @@ class _Case(Struct, frozen=True, kw_only=True):
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether it was denied or held, and so was not made."""
+        """Return whether it was denied or held, and so not made."""
         return self.call.outcome in {CallOutcome.DENIED, CallOutcome.HELD}
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """Return what it was called with; None if that is gone or cannot be read."""
+        """Return its arguments; None if they are gone or unreadable."""
         text = self.texts.get(ARGUMENTS)
         return None if text is None else arguments_in(text.body)
 
 
 class _Decided(Struct, frozen=True, kw_only=True):
-    """What decided: in words, with the facts, and the item that travelled, if one did."""
+    """The reason for a decision: in words, with facts, and the item behind it, if there is one."""
 
     words: str
     facts: tuple[Fact, ...] = ()
     item: ContentId | None = None
-    whole: bool = False  # the words are the whole answer
+    whole: bool = False  # the words are the complete answer
 
 
 def explain_call(view: LedgerView, receipt: Receipt) -> Why:
-    """Return why a call was denied or made, by a receipt about it. Raises `NotFoundError` if it is about none."""
+    """Return why a call was denied or made, given a receipt about it. Raises `NotFoundError` if it is about none."""
     call = read_call(view, receipt)
     if call is None:
         raise NotFoundError("call of receipt", receipt.id)
     run = view.get_run(call.run)
-    stream = (read_receipt(stored) for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id))))
     case = _Case(
         view=view,
         run=run,
         call=call,
         leave=find_leave(view, call),
         texts=read_texts(view, call.receipt),
-        before=[each for each in stream if each.seq < call.receipt.seq],
+        before=[each for each in read_stream(view, StreamId(run.id)) if each.seq < call.receipt.seq],
     )
     rules = (call.rule,) if call.rule is not None else tuple(rule for what, rule in call.would if what in _WOULD)
     decided = tuple(_decide(case, rule) for rule in rules)
-    principal, intent = principal_of(view, run)
     label = "tried" if case.is_stopped else "called"
-    return Why(
+    explained = Explanation(
         verdict=_verdict(case),
         answer=_stopped(case, decided[0]) if case.is_stopped else _made_already(case) or _allowed(case),
-        kind="call",
-        id=call.id,
-        receipt=call.receipt.id,
-        at=call.at,
-        mode=call.mode,
         rule=call.rule,
         facts=(
-            Fact(label=label, text=case.what, receipt=call.receipt.id, at=call.at),
+            Fact.of(label, case.what, call.receipt),
             *(fact for each in decided for fact in each.facts),
             *(revoked_facts(view, run, call.at) if "grant" in rules else ()),
             *_permitted(case),
@@ -149,17 +141,16 @@ def explain_call(view: LedgerView, receipt: Receipt) -> Why:
             *leave_facts(case.leave),
             *(() if case.is_stopped else outcome_facts(view, call)),
         ),
-        hops=read_hops(view, run, next((each.item for each in decided if each.item is not None), None)),
-        principal=principal,
-        intent=intent,
+        item=next((each.item for each in decided if each.item is not None), None),
     )
+    return answer_of(view, run, call.receipt, explained, about=call.id)
 
 
 def leave_facts(leave: CallLeave) -> Iterator[Fact]:
-    """Yield what people decided about exactly this call, or that a rule asks for somebody and nobody was asked."""
+    """Yield the rulings on exactly this call, and the rules that asked for an approval nobody was asked for."""
     if leave.hold is not None:
         held = leave.hold.receipt
-        yield Fact(label="held", text=f"rule {leave.hold.hold.rule}", receipt=held.id, at=held.at)
+        yield Fact.of("held", f"rule {leave.hold.hold.rule}", held)
     for approval in leave.approvals:
         reason = None if approval.reason is None else {REASON: approval.reason}
         fact = decision(approval.receipt, reason or {})
@@ -169,31 +160,31 @@ def leave_facts(leave: CallLeave) -> Iterator[Fact]:
 
 
 def _acted_as(case: _Case) -> Iterator[Fact]:
-    """Yield with whose secret a call acted."""
+    """Yield the credential that a call used."""
     if (acted := read_credential(case.view, case.call)) is not None:
         whose = GONE if acted.name is None else f"{acted.name} of {acted.identity}"
-        yield Fact(label="credential", text=visible(whose), receipt=case.receipt.id, at=case.receipt.at)
+        yield Fact.of("credential", visible(whose), case.receipt)
 
 
 def _permitted(case: _Case) -> Iterator[Fact]:
-    """Yield the permits by which a call was made, from its own run up to where the grant begins."""
+    """Yield the permits that covered a call, from its own run up to the start of the grant."""
     if (permits := case.texts.get(PERMIT)) is not None:
         for line in (permits.words or GONE).splitlines():
-            yield Fact(label="permit", text=visible(line), receipt=case.receipt.id, at=case.receipt.at)
+            yield Fact.of("permit", visible(line), case.receipt)
 
 
 def _labelled(case: _Case) -> Iterator[Fact]:
-    """Yield the label of a call, what had come from outside to its run, and whose words stand in its arguments."""
+    """Yield the label of a call, what had reached its run from outside, and whose words its arguments contain."""
     label = case.call.label
     if label is None:
         return
     readers = "" if label.readers is None else f" · may be read by {', '.join(label.readers) or 'nobody'}"
-    yield Fact(label="label", text=f"{label.integrity}{readers}", receipt=case.receipt.id, at=case.receipt.at)
+    yield Fact.of("label", f"{label.integrity}{readers}", case.receipt)
     if label.is_external:
         yield from taint_facts(case.view, case.run.id, case.run.root, case.receipt.id)
     if case.call.untrusted:
         whose = ", ".join(ending(source) for source in case.call.untrusted)
-        yield Fact(label="arguments", text=f"contain words of {whose}", receipt=case.receipt.id, at=case.receipt.at)
+        yield Fact.of("arguments", f"contain words of {whose}", case.receipt)
 
 
 def _verdict(case: _Case) -> WhyVerdict:
@@ -206,11 +197,11 @@ def _verdict(case: _Case) -> WhyVerdict:
 
 
 def _stopped(case: _Case, decided: _Decided) -> str:
-    # What the guard says names the agent itself, as the agent was told it.
+    # The guard's sentence names the agent itself.
     words = decided.words if decided.whole else f"{case.who} {decided.words}"
     if case.call.outcome is not CallOutcome.HELD or case.leave.leave is Leave.WAITING:
         return words
-    # What it waited for came: whoever asks wants to know that it does not wait any more, and who decided.
+    # It no longer waits; say who decided.
     said = " and ".join(
         f"{one.by} {'approved' if one.is_for else 'denied'} it{'' if one.reason is None else f': {quoted(one.reason)}'}"
         for one in case.leave.approvals
@@ -219,7 +210,7 @@ def _stopped(case: _Case, decided: _Decided) -> str:
 
 
 def _made_already(case: _Case) -> str | None:
-    """Return how a call came about that was made before it was judged; None of every other."""
+    """Return the answer for a call that was made before it was judged; None for others."""
     would = _would(case)
     against = f"; it would have been {' and '.join(would)}" if would else ""
     how = next((words for flag, words in MADE.items() if flag in case.call.asked_flags), None)
@@ -242,9 +233,9 @@ def _allowed(case: _Case) -> str:
         how = "" if case.receipt.mode is Mode.ENFORCED else "; its grant is only tried out, so nothing was enforced"
         return f"{called}; its grant covers {scope.words or GONE}, and not all that the command changed{how}"
     if scope is not None and not would:
-        return f"{called}; its grant covers {scope.words or GONE}, and nothing else stood against it"
+        return f"{called}; its grant covers {scope.words or GONE}, and nothing else was against it"
     if case.receipt.mode is Mode.ENFORCED:
-        return f"{called}; enforced, and no constraint, budget or earlier change stood against it; no grant is recorded"
+        return f"{called}; enforced, and no constraint, budget or earlier change was against it; no grant is recorded"
     if not would:
         return f"{called}; no grant: observed, so no grant, limit or constraint was enforced, and nothing was flagged"
     how = "no grant: observed" if scope is None else "its grant is only tried out"
@@ -257,7 +248,7 @@ _NOT_OF_THE_POLICY: Final = frozenset(
 
 
 def _decide(case: _Case, rule: str) -> _Decided:
-    """Return what a rule rests on. What is not recorded is worked out again, and said to be unknown if it cannot."""
+    """Return the reason behind a rule. If it is not recorded, work it out again; if that fails, call it unknown."""
     found: _Decided | None = None
     match rule:
         case "constraint":
@@ -275,50 +266,49 @@ def _decide(case: _Case, rule: str) -> _Decided:
         case _:
             pass
     if found is None and REASON in case.texts:
-        # What cannot be worked out again was said at that moment.
+        # What cannot be worked out again was recorded as a reason.
         found = _by_guard(case, rule) if rule in _NOT_OF_THE_POLICY else _by_policy(case, rule)
     if found is not None:
         return found
     if (said := _said(case)) is not None:
         return _Decided(
-            words=f"tried {case.what}; rule: {rule}: {said}",
-            facts=(Fact(label="rule", text=f"{rule}: {said}", receipt=case.receipt.id, at=case.receipt.at),),
+            words=f"tried {case.what}; rule: {rule}: {said}", facts=(Fact.of("rule", f"{rule}: {said}", case.receipt),)
         )
     gone = case.texts.get(ARGUMENTS) is None or case.arguments is None
     missing = f"; {GONE}" if gone and rule in {"constraint", "call.in-doubt", "target-changed"} else ""
     return _Decided(
-        words=f"tried {case.what}; rule: {rule}; the record does not say what it rests on{missing}",
-        facts=(Fact(label="rule", text=rule, receipt=case.receipt.id, at=case.receipt.at),),
+        words=f"tried {case.what}; rule: {rule}; the reason is not recorded{missing}",
+        facts=(Fact.of("rule", rule, case.receipt),),
     )
 
 
 def _said(case: _Case) -> str | None:
-    """Return the sentence with which a call was refused, quoted; None if none is there."""
+    """Return the recorded refusal, quoted; None if there is none."""
     message = case.texts.get(MESSAGE) if case.call.outcome is CallOutcome.DENIED else None
     words = first_line(MESSAGE, message.ref.id, message.body) if message and message.body else None
     return str(words) if words is not None and words.line else None
 
 
 def _by_policy(case: _Case, rule: str) -> _Decided:
-    """Return what the policy said at that moment, and which file it was: the file may have changed since."""
+    """Return the policy's reason at that time, and which policy it was, since the file may have changed."""
     first = read_receipt(case.view.get_receipt_at(StreamId(case.run.id), 1)).body
     digest = first.policy if isinstance(first, RunStarted | HandoffAccepted) else None
     which = "the shipped policy" if digest is None else f"the policy with sha256 {digest[:12]}…"
     said = quoted(case.texts[REASON])
     return _Decided(
         words=f"tried {case.what}; rule {rule} of {which}",
-        facts=(Fact(label="rule", text=f"{rule}: {said} · {which}", receipt=case.receipt.id, at=case.receipt.at),),
+        facts=(Fact.of("rule", f"{rule}: {said} · {which}", case.receipt),),
     )
 
 
 def _by_guard(case: _Case, rule: str) -> _Decided | None:
-    """Return what the guard said, which names what is held, what was tried, and who above holds it."""
+    """Return the guard's sentence: what is held, what was tried, and who above holds it."""
     said = case.texts.get(REASON)
     if said is None or said.words is None:
         return None
-    # Of a call that was made all the same, the answer is not what the guard said.
+    # If the call was made nevertheless, the guard's sentence is not the answer.
     words = f"{rule} · {said.words}" if case.call.is_made else rule
-    fact = Fact(label="rule", text=words, receipt=case.receipt.id, at=case.receipt.at)
+    fact = Fact.of("rule", words, case.receipt)
     return _Decided(words=said.words, facts=(fact,), whole=True)
 
 
@@ -363,7 +353,7 @@ def _by_change(case: _Case) -> _Decided | None:
         if earlier.reads or earlier.target is None:
             continue
         known = read_texts(case.view, earlier.receipt).get(TARGET)
-        # A denial does not say what the call would have changed: what it names word for word is taken to be it.
+        # A denial has no target. A text argument equal to an earlier target is taken to be it.
         named = target is None and known is not None and known.words is not None and known.words in values
         if named or (target is not None and earlier.target == target):
             changed = "may have changed that already" if earlier.ended is None else "had changed that already"
@@ -379,11 +369,11 @@ def _name_of(run: Run, call: CallRecord) -> str:
 
 
 def _earlier_fact(run: Run, call: CallRecord, text: str) -> Fact:
-    return Fact(label="earlier", text=f"{_name_of(run, call)}: {text}", receipt=call.receipt.id, at=call.at)
+    return Fact.of("earlier", f"{_name_of(run, call)}: {text}", call.receipt)
 
 
 def _earlier(case: _Case) -> Iterator[tuple[Run, CallRecord]]:
-    """Yield what was requested in earlier attempts, and in this one before its process was lost."""
+    """Yield the calls of earlier attempts, and those of this one before its process was lost."""
     handoff = None if case.run.handoff is None else case.view.get_handoff(case.run.handoff)
     runs = [case.run] if handoff is None else [*case.view.find_attempts(handoff)]
     for run in runs:
@@ -395,7 +385,7 @@ def _earlier(case: _Case) -> Iterator[tuple[Run, CallRecord]]:
 
 
 def _settled(case: _Case) -> Iterator[Fact]:
-    """Yield what somebody decided about the same call of an earlier attempt."""
+    """Yield the decisions about the same call in an earlier attempt."""
     if case.call.is_made and case.call.key is not None:
         for run, earlier in _earlier(case):
             if earlier.settled is not None and earlier.key == case.call.key:
@@ -424,5 +414,5 @@ def _by_budget(case: _Case) -> _Decided | None:
     setter = name_of(case.view.get_run(RunId(offer.stream)))
     return _Decided(
         words=f"has used up its budget ({spent}), tried {case.what}; {setter} set it",
-        facts=(Fact(label="budget", text=f"{spent} · set by {setter} in its offer", receipt=offer.id, at=offer.at),),
+        facts=(Fact.of("budget", f"{spent} · set by {setter} in its offer", offer),),
     )

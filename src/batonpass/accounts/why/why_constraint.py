@@ -1,48 +1,42 @@
-"""How a broken constraint is told: which it was, who set it, and who broke it first on the way."""
+"""Broken constraints in words: which one, who set it, and who broke it first."""
 
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from msgspec import Struct
-
 from batonpass.accounts.trail.first_lines import first_line, sentence_of
-from batonpass.accounts.why.constraint_checks import RULE, Checked, find_broken_by_close, find_way, report_of
+from batonpass.accounts.why.constraint_checks import (
+    RULE,
+    Checked,
+    find_broken_by_close,
+    find_way,
+    read_carried,
+    report_of,
+)
 from batonpass.accounts.why.why_hops import GONE, name_of
-from batonpass.accounts.why.why_values import Fact, WhyVerdict
+from batonpass.accounts.why.why_values import Explanation, Fact, WhyVerdict
 from batonpass.audit.short_ids import ending
 from batonpass.errors import NotFoundError
 from batonpass.guard.constraints.constraints import Check
-from batonpass.handoff.history.offers import read_items
 from batonpass.model.base.ids import ContentId, RunId, StreamId
 from batonpass.model.base.kinds import Mode
 from batonpass.model.baton.items import Item, ItemValue, OpenQuestion
 from batonpass.model.bodies.body import Carried, HandoffInitiated, Part, RunRecorded
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.run import Run
-from batonpass.records.text import read_receipt
-from batonpass.store.port import LedgerView, ReceiptQuery
+from batonpass.records.text import read_stream
+from batonpass.store.port import LedgerView
 
 _MOST: Final = 5
 
 
-class BrokenResult(Struct, frozen=True, kw_only=True):
-    """A result that breaks a constraint, or a run that did more than it may: what to say, and what that rests on."""
-
-    verdict: WhyVerdict
-    answer: str
-    facts: tuple[Fact, ...]
-    item: ContentId | None  # the constraint; None if nobody can tell any more which it was
-    rule: str = RULE
-
-
 def quoted_sentence(check: Check) -> str:
-    """Return a constraint as its author wrote it, on one line."""
+    """Return a constraint in its author's words, on one line."""
     return f'"{_line(check.constraint)}"'
 
 
 def constraint_fact(view: LedgerView, item: Item, check: Check) -> Fact:
-    """Return which constraint was broken, who set it where, and what was found instead."""
+    """Return which constraint was broken, who set it, and what was found instead."""
     introduced = view.get_content(item.id).receipt
     where = ""
     if introduced is not None:
@@ -51,30 +45,31 @@ def constraint_fact(view: LedgerView, item: Item, check: Check) -> Fact:
     return Fact(label="constraint", text=text, receipt=introduced, at=item.at)
 
 
-def explain_result(view: LedgerView, run: Run) -> BrokenResult | None:
-    """Return what there is to say about the result of a run if it breaks a constraint; None if it does not."""
+def explain_result(view: LedgerView, run: Run) -> Explanation | None:
+    """Return the explanation of a result that breaks a constraint; None if it breaks none."""
     broken = find_broken_by_close(view, run)
     if not broken:
         return None
     first = broken[0]
     denied = first.receipt.mode is Mode.ENFORCED
     verdict = WhyVerdict.DENIED if denied else WhyVerdict.ALLOWED
-    answered = "enforced, so it was not taken" if denied else "observed, so nothing was enforced"
+    answered = "enforced, so it was refused" if denied else "observed, so nothing was enforced"
     if first.item is None or first.check is None:
         answer = f"the result of {name_of(run)} breaks a constraint; {answered}; {GONE}"
-        fact = Fact(label="rule", text=RULE, receipt=first.receipt.id, at=first.receipt.at)
-        return BrokenResult(verdict=verdict, answer=answer, facts=(fact,), item=None)
+        fact = Fact.of("rule", RULE, first.receipt)
+        return Explanation(verdict=verdict, answer=answer, facts=(fact,), rule=RULE)
     way = list(find_way(view, run, first.check.constraint))
     earliest = next(checked for checked in way if checked.check is not None and not checked.holds)
     answer = f"{name_of(run)} must keep to {quoted_sentence(first.check)}, and in its result {first.found}"
     constraints = (
         constraint_fact(view, each.item, each.check) for each in broken if each.item is not None and each.check
     )
-    return BrokenResult(
+    return Explanation(
         verdict=verdict,
         answer=f"{answer}; {answered}; {_blame(earliest, run)}",
         facts=(*constraints, *_way_facts(way, earliest), *islice(_open_facts(view, earliest.run), _MOST)),
         item=first.item.id,
+        rule=RULE,
     )
 
 
@@ -85,7 +80,7 @@ def _blame(earliest: Checked, run: Run) -> str:
 
 
 def _way_facts(way: list[Checked], earliest: Checked) -> Iterator[Fact]:
-    """Yield until when it was kept, who broke it first, and how often it was broken since."""
+    """Yield until when it was kept, who broke it first, and how often since."""
     number = way.index(earliest)
     before = [checked for checked in way[:number] if checked.holds]
     if before:
@@ -100,7 +95,7 @@ def _way_facts(way: list[Checked], earliest: Checked) -> Iterator[Fact]:
 def _told(label: str, checked: Checked, more: str = "") -> Fact:
     handoff = "" if checked.run.handoff is None else f" · handoff {ending(checked.run.handoff)}"
     text = f"by {name_of(checked.run)}{handoff} · {checked.where}, where {checked.found}{more}"
-    return Fact(label=label, text=text, receipt=checked.receipt.id, at=checked.receipt.at)
+    return Fact.of(label, text, checked.receipt)
 
 
 def _times(count: int) -> str:
@@ -108,16 +103,15 @@ def _times(count: int) -> str:
 
 
 def _open_facts(view: LedgerView, run: Run) -> Iterator[Fact]:
-    """Yield the questions that a run left open: what it said about it itself, if it said anything."""
-    for stored in view.find_receipts(ReceiptQuery(stream=StreamId(run.id))):
-        receipt = read_receipt(stored)
+    """Yield the open questions of a run, in its own words."""
+    for receipt in read_stream(view, StreamId(run.id)):
         for question in _questions(view, receipt):
             text = f'{name_of(run)} left open: "{_line(question)}"'
-            yield Fact(label="question", text=text, receipt=receipt.id, at=receipt.at)
+            yield Fact.of("question", text, receipt)
 
 
 def _questions(view: LedgerView, receipt: Receipt) -> Iterator[OpenQuestion]:
-    """Yield the questions that a receipt says for the first time."""
+    """Yield the questions that a receipt raises for the first time."""
     refs: list[Carried] = []
     match receipt.body:
         case RunRecorded() as body:
@@ -128,8 +122,7 @@ def _questions(view: LedgerView, receipt: Receipt) -> Iterator[OpenQuestion]:
         case _:
             report = report_of(view, receipt)
             yield from () if report is None else report.open_questions
-    contents = {content.id: content for content in view.find_contents([ref.item for ref in refs])}
-    for item in read_items(view, refs, contents)[0]:
+    for item in read_carried(view, refs):
         if isinstance(item.value, OpenQuestion):
             yield item.value
 

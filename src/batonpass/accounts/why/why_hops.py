@@ -1,16 +1,14 @@
-"""Hop by hop from a run up to the human: what each was asked to be allowed, and who let it go on."""
+"""The hops from a run up to the human: what each was allowed, and who approved it."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from batonpass.accounts.trail.first_lines import first_line, looked_for
-from batonpass.accounts.why.why_values import Fact, WhyHop
+from batonpass.accounts.why.why_values import Explanation, Fact, Why, WhyHop
 from batonpass.audit.short_ids import ending
-from batonpass.errors import InvalidValueError
 from batonpass.ledger.position import mode_of_child
-from batonpass.model.base.content_names import ANSWER, BRIEF, QUESTION, REASON, TASK
-from batonpass.model.base.ids import ContentId, PrincipalId, StreamId
-from batonpass.model.baton.baton import Brief
+from batonpass.model.base.content_names import ANSWER, QUESTION, REASON, TASK
+from batonpass.model.base.ids import ContentId, StreamId
 from batonpass.model.bodies.body import (
     HandoffAnswered,
     HandoffApproved,
@@ -29,23 +27,22 @@ from batonpass.model.bodies.body import (
 from batonpass.model.ledger.receipt import Receipt
 from batonpass.model.ledger.ruling import Decided
 from batonpass.model.ledger.run import Handoff, Run
-from batonpass.records.grant import given_by, may_under, terms_in
+from batonpass.records.grant import brief_of, given_by, may_under, terms_in
 from batonpass.records.hold import find_handoff_holds
 from batonpass.records.lineage import Tasks, find_ancestors, get_offer
-from batonpass.records.text import Found, Text, read_contents, read_receipt, read_texts
-from batonpass.store.port import LedgerView, ReceiptQuery
-from batonpass.wire.documents import decode_brief
+from batonpass.records.text import Found, Text, read_receipt, read_stream, read_texts
+from batonpass.store.port import LedgerView
 
 GONE: Final = "the words are no longer here"
 
 
 def name_of(run: Run) -> str:
-    """Return a run as people say it."""
+    """Return the name of a run."""
     return f"{run.agent} {ending(run.id)}"
 
 
 def quoted(text: Text | None) -> str:
-    """Return the first line of somebody's words, or what became of them."""
+    """Return the first line of a text in quotes, or why it is not available."""
     if text is None:
         return "unknown"
     if text.found is not Found.KEPT or text.body is None:
@@ -53,44 +50,48 @@ def quoted(text: Text | None) -> str:
     return str(first_line(REASON, text.ref.id, text.body))
 
 
-def brief_of(view: LedgerView, offer: Receipt) -> Brief | None:
-    """Return what a sender said besides the task; None if those words are gone."""
-    if BRIEF not in offer.content:
-        return Brief()
-    text = read_contents(view, {BRIEF: offer.content[BRIEF]})[BRIEF]
-    try:
-        return None if text.body is None else decode_brief(text.body)
-    except InvalidValueError:
-        return None
-
-
 def read_hops(view: LedgerView, run: Run, item: ContentId | None = None) -> tuple[WhyHop, ...]:
     """Return a run and every run above it; with an item, whether each was given it."""
+    # Each hop is read from the signed offer in its parent's stream, not from the rows. So a run cannot claim more
+    # than its sender gave it, and the walk ends at the root, whose first receipt has the human's words.
     return tuple(_run_hop(view, each, item) for each in (run, *find_ancestors(view, run)))
 
 
 def handoff_hops(view: LedgerView, handoff: Handoff, item: ContentId | None = None) -> tuple[WhyHop, ...]:
-    """Return a handoff, whether anybody has taken it or not, and every run above it; an item as in `read_hops`."""
+    """Return a handoff, accepted or not, and every run above it; `item` as in `read_hops`."""
     taken = None if handoff.run is None else view.get_run(handoff.run)
     own = _handoff_hop(view, handoff, taken, item)
     parent = view.get_run(handoff.parent)
     return (own, *read_hops(view, parent, item))
 
 
-def principal_of(view: LedgerView, run: Run) -> tuple[PrincipalId, Text | None]:
-    """Return for whom a run works, and what they said at the beginning."""
-    return run.principal, Tasks(view).find(view.get_run(run.root))
+def answer_of(
+    view: LedgerView, run: Run, receipt: Receipt, explained: Explanation, *, about: str, hops: tuple[WhyHop, ...] = ()
+) -> Why:
+    """Return an explanation as the whole answer about an id, with the principal and, by default, the hops of a run."""
+    return Why(
+        verdict=explained.verdict,
+        answer=explained.answer,
+        kind=about.partition("_")[0],
+        id=about,
+        receipt=receipt.id,
+        at=receipt.at,
+        mode=receipt.mode,
+        rule=explained.rule,
+        facts=explained.facts,
+        hops=hops or read_hops(view, run, explained.item),
+        principal=run.principal,
+        intent=Tasks(view).find(view.get_run(run.root)),
+    )
 
 
 def find_acts(view: LedgerView, handoff: Handoff) -> Iterator[tuple[Receipt, dict[str, Text]]]:
-    """Yield what others did to a handoff."""
-    for stored in view.find_receipts(ReceiptQuery(stream=StreamId(handoff.id))):
-        receipt = read_receipt(stored)
-        yield receipt, read_texts(view, receipt)
+    """Yield the acts of others on a handoff."""
+    return ((receipt, read_texts(view, receipt)) for receipt in read_stream(view, StreamId(handoff.id)))
 
 
 def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
-    """Return what somebody decided about whether a handoff may go on; None if it is about something else."""
+    """Return a ruling on a handoff or call as a fact; None for other receipts."""
     reason = f": {quoted(texts[REASON])}" if REASON in texts else ""
     match receipt.body:
         case HandoffHeld() as body:
@@ -115,11 +116,11 @@ def decision(receipt: Receipt, texts: dict[str, Text]) -> Fact | None:
             label, text = "expired", reason.removeprefix(": ") or "nobody waits for it any more"
         case _:
             return None
-    return Fact(label=label, text=text, receipt=receipt.id, at=receipt.at)
+    return Fact.of(label, text, receipt)
 
 
 def proof_of(approval: Decided) -> str:
-    """Return how far a decision is proven."""
+    """Return how far a ruling is proven."""
     return "proven" if approval.proven else "unproven: no approver's key signed"
 
 
@@ -147,10 +148,10 @@ def _run_hop(view: LedgerView, run: Run, item: ContentId | None) -> WhyHop:
 
 
 def _offer_approvals(view: LedgerView, handoff: Handoff) -> Iterator[Fact]:
-    """Yield who let a handoff go on that waited at its offer. Who approved a call is told with that call."""
+    """Yield the approvals of a handoff held at its offer. Approvals of calls are shown with the calls."""
     for record in find_handoff_holds(view, handoff):
         if record.hold.call is None:
-            yield Fact(label="held", text="from the beginning", receipt=record.receipt.id, at=record.receipt.at)
+            yield Fact.of("held", "at its offer", record.receipt)
             for approval in record.approvals:
                 reason = {} if approval.reason is None else {REASON: approval.reason}
                 fact = decision(approval.receipt, reason)

@@ -1,4 +1,4 @@
-"""One call as it was recorded, held against the permits of each hop above it."""
+"""One recorded call, checked against the permits of every hop above it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,10 +21,10 @@ Contents = Mapping[ContentId, StoredContent]
 
 
 class RecordedCall:
-    """What a request says that it does, to what, and with which arguments."""
+    """The action, target and arguments in the receipt of a request."""
 
     def __init__(self, scope: str, receipt: Receipt, contents: Contents) -> None:
-        self.unjudged = False  # some conditions could not be compared: the arguments were erased or redacted
+        self.unjudged = False  # some conditions could not be checked: the arguments were erased or redacted
         self._text = scope
         self._receipt = receipt
         self._contents = contents
@@ -37,7 +37,7 @@ class RecordedCall:
             raise UngrantedError(f"what the call says it does cannot be granted: {error}", field=SCOPE) from None
 
     def permits(self, agent: str, terms: Terms, *, last: bool) -> tuple[Permit, ...]:
-        """Return the permits of one hop that may have let the call. Raises `UngrantedError` if there is none."""
+        """Return the permits of one hop that may have covered the call. Raises `UngrantedError` if there are none."""
         scope = terms.may if last else terms.may_delegate
         at = self._receipt.at
         meant = [
@@ -67,7 +67,7 @@ class RecordedCall:
         return list(find_broken(permit, judged))
 
     def _read_judged(self) -> Mapping[str, object] | None:
-        """Return the arguments that the guard looked at; None if they were erased, or a secret tore them apart."""
+        """Return the arguments that the guard checked; None if they were erased, or redaction made them unreadable."""
         if not self._looked:
             self._looked = True
             if JUDGED not in self._receipt.content:
@@ -94,9 +94,9 @@ class RecordedCall:
 
 
 def _require_same(judged: Mapping[str, object], given: object) -> None:
-    """Refuse numbers that were judged and are not those that the call was given.
+    """Refuse numbers that the guard checked and that differ from those the call was made with.
 
-    Texts are passed over: a path is judged as where it leads, and is given as somebody wrote it.
+    Texts are not compared: the guard checks a resolved path, and the call names it as it was written.
     """
     if not isinstance(given, Mapping):
         return

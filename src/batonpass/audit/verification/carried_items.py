@@ -1,4 +1,4 @@
-"""What travels with handoffs, followed through receipts alone: the same id and digest at every hop."""
+"""The items that travel with handoffs, checked by id and digest at every hop, from receipts alone."""
 
 from msgspec import Struct, field
 
@@ -23,14 +23,14 @@ from batonpass.model.ledger.receipt import Receipt
 
 
 class CarriedItems(Struct):
-    """Which items there are, where each came from, and what every run is bound to hand on."""
+    """The known items, their origin, and the items that each run must hand on."""
 
-    known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # of which tree, as what
-    binding: dict[RunId, dict[ContentId, Carried]] = field(default_factory=dict)  # constraints and exclusions of a run
+    known: dict[ContentId, tuple[RunId | None, Digest, Part]] = field(default_factory=dict)  # root, digest and part
+    binding: dict[RunId, dict[ContentId, Carried]] = field(default_factory=dict)  # constraints and exclusions, by run
     offers: dict[HandoffId, tuple[Carried, ...]] = field(default_factory=dict)
 
     def require(self, receipt: Receipt) -> None:
-        """Refuse a receipt that names an item that nobody recorded with this digest, as this part of a baton.
+        """Refuse a receipt that names an item which was not recorded with this digest and part.
 
         Raises `UnlinkedError`.
         """
@@ -45,7 +45,7 @@ class CarriedItems(Struct):
                 raise UnlinkedError(f"{body.item} does not bind this run", field="item")
 
     def require_inherited(self, body: SessionSaved | SessionResumed, trees: frozenset[RunId], *, whole: bool) -> None:
-        """Refuse a session that keeps what nobody recorded so in one of these trees; in a part, what is there counts.
+        """Refuse a session that keeps an item which these trees did not record; if not `whole`, an unknown item passes.
 
         Raises `UnlinkedError`.
         """
@@ -65,7 +65,7 @@ class CarriedItems(Struct):
                 raise UnlinkedError(f"it names {item.item}, which nobody recorded so", field=name)
 
     def remember(self, receipt: Receipt) -> None:
-        """Take in what a receipt adds."""
+        """Remember the items of a receipt."""
         match receipt.body:
             case RunStarted():
                 self._know(receipt, Part.INTENT, Part.INTENT)

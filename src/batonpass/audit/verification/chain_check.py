@@ -1,7 +1,7 @@
-"""The chain of everything: each receipt, in position order, against all that came before it. Pure; no I/O.
+"""The chain check: each receipt, in position order, against all before it. Pure; no I/O.
 
-The steps are those of docs/spec/verification.md. Signatures are not checked here: each receipt yields what has to be
-checked, so that all cores can work on it.
+The steps are those of docs/spec/verification.md. Signatures are not checked here; they are returned with each receipt,
+so that they can be checked on all cores.
 """
 
 from hashlib import sha256
@@ -53,12 +53,12 @@ _COLUMNS: Final = ("id", "stream", "seq", "kind")
 
 
 class Link(Struct, frozen=True):
-    """A receipt that fits, and the signatures that are still to be checked."""
+    """A receipt that passed the check, and its signatures, not yet checked."""
 
     receipt: Receipt
     digest: bytes
     signatures: tuple[tuple[bytes, bytes], ...]  # public key, signature
-    rulings: tuple[Signed, ...] = ()  # what an approver signed, and with which key
+    rulings: tuple[Signed, ...] = ()  # the bytes that approvers signed, with their keys
 
 
 class Linker:
@@ -78,7 +78,7 @@ class Linker:
 
     @property
     def erased(self) -> dict[ContentId, ReceiptId]:
-        """Return the contents that were erased on purpose, and the receipts that say so."""
+        """Return the erased contents, and the receipts that say so."""
         return self._memory.erased
 
     def add(self, stored: StoredReceipt) -> Link:
@@ -101,7 +101,7 @@ class Linker:
         return Link(receipt, raw, signatures, rulings)
 
     def pass_over(self, stored: StoredReceipt, run_key: PublicKey | None) -> None:
-        """Leave a receipt out that stands for itself: it has its position, and nobody else may sign with its key."""
+        """Take a sealed receipt without checking it again; only its position is, and its run key is remembered."""
         try:
             self._require_position(stored)
         except VerificationError as error:
@@ -109,11 +109,11 @@ class Linker:
         if run_key is not None:
             self._know(run_key)
 
-    # Step 3: positions count from 1 without a gap; in a bundle, which is a selection, they only grow.
+    # Step 3: positions count from 1 without gaps. A bundle is a selection, so there they only increase.
     def _require_position(self, stored: StoredReceipt) -> None:
         position = stored.position
         if position is None:
-            # Committed a moment ago and not sequenced yet: these come last, in the order in which they were written.
+            # Committed but not sequenced yet. These come last, in the order of writing.
             self._position = None
             return
         if self._position is None or position <= self._position:
@@ -122,7 +122,7 @@ class Linker:
             raise MissingError(f"there is no receipt at position {self._position + 1}; the next is at {position}")
         self._position = position
 
-    # Step 4: the next of its stream, hanging from the one before it, in the right epoch, before the stream's end.
+    # Step 4: next in its stream, with the digest of the receipt before it, in the right epoch, before the stream ends.
     def _require_chain(self, receipt: Receipt, change: Projection) -> None:
         stream = self.derived.streams.get(receipt.stream)
         if stream is None:
@@ -134,7 +134,7 @@ class Linker:
             return
         _require_successor(receipt, stream, bumps=change.bumps)
 
-    # Step 5: where a first receipt hangs, and which tree it belongs to.
+    # Step 5: the anchor of a first receipt, and the tree that it belongs to.
     def _require_anchor(self, receipt: Receipt) -> None:
         if isinstance(receipt.body, RunStarted) or kind_of(receipt.stream) is StreamKind.RELAY:
             allowed = {self._info.genesis}
@@ -150,7 +150,7 @@ class Linker:
         if receipt.root != root:
             raise UnlinkedError(f"it names {receipt.root} as the root of its tree, which is {root}", field="root")
 
-    # Step 6: recorded by a relay whose key the root enrolled, and which was still active then.
+    # Step 6: recorded by a relay whose key the root enrolled and which was active then.
     def _require_recorder(self, receipt: Receipt) -> None:
         if enrols_itself(receipt):
             self._know(receipt.body.public_key)  # type: ignore[union-attr]
@@ -163,7 +163,7 @@ class Linker:
         if key.status is not KeyStatus.ACTIVE:
             raise RevokedKeyError(f"key {key.id[:16]} was {key.status} before this was recorded", field="recorder")
 
-    # Step 7: exactly the signatures that the signed bytes name, by the keys that may give them.
+    # Step 7: exactly the signatures that the signed bytes name, by keys that may give them.
     def _signatures(self, stored: StoredReceipt, receipt: Receipt) -> tuple[tuple[bytes, bytes], ...]:
         known = self._memory.public_keys
         first = known[receipt.relay_key], stored.relay_signature
@@ -175,10 +175,10 @@ class Linker:
         public_key = self._cosigner(receipt)
         if public_key is None or key_id(public_key) != cosigner:
             raise UnknownKeyError(f"key {cosigner[:16]} may not sign this", field="cosigner")
-        # An id is the digest of its key: the key that is known under it is this one.
+        # A key id is the digest of the key, so the key stored under it is the same key.
         return first, (known.get(cosigner) or self._know(public_key), cosignature)
 
-    # Step 7 for decisions: what the approver signed is made anew, from what was recorded before.
+    # Step 7 for rulings: the bytes that the approver signed are rebuilt from earlier receipts.
     def _rulings(self, receipt: Receipt) -> tuple[Signed, ...]:
         body = receipt.body
         if not isinstance(body, DECISIONS):
@@ -195,14 +195,14 @@ class Linker:
             return self._info.root_key
         return self._memory.run_keys.get(RunId(receipt.stream))
 
-    # Step 8: what a receipt says of its parents, children, calls and items is what their own receipts say.
+    # Step 8: what a receipt says about parents, children, calls and items agrees with their own receipts.
     def _require_links(self, receipt: Receipt) -> None:
         rule = RULES.get(type(receipt.body))
         if rule is not None:
             rule(Facts(self.derived, self._memory, receipt), receipt.body)
         self._memory.taints.require(receipt)
 
-    # Step 9: the derived rows can follow.
+    # Step 9: the derived rows can be updated.
     def _fold(self, receipt: Receipt, digest: Digest, change: Projection) -> None:
         try:
             self.derived.fold(receipt, digest, change)
@@ -218,7 +218,7 @@ class Linker:
             memory.anchors[HandoffId(receipt.stream)] = {digest}
         memory.taints.remember(receipt)
         if isinstance(receipt.body, ToolRequested | ToolCompleted | ToolFailed):
-            # Most of a ledger. They hold no items, nothing waits because of them, and no key comes with them.
+            # Most receipts are of these kinds. They bring no items, holds or keys.
             memory.take_call(receipt.body)
             return
         memory.items.remember(receipt)
@@ -244,7 +244,7 @@ class Linker:
 
 
 def _read(stored: StoredReceipt) -> Receipt:
-    """Return what the bytes say, if the columns beside them say the same: steps 1 and 2."""
+    """Return the decoded receipt, if its columns agree with the signed bytes: steps 1 and 2."""
     try:
         receipt = decode_receipt(stored.payload)
     except NewerVersionError as error:
@@ -290,7 +290,7 @@ def _handoff_of(receipt: Receipt) -> HandoffId:
 
 
 def _placed(error: BatonpassError, stored: StoredReceipt) -> BatonpassError:
-    """Return a finding with its place filled in."""
+    """Return a finding with its stream and seq."""
     if not isinstance(error, VerificationError):
         return UnlinkedError(str(error), stream=stored.stream, seq=stored.seq)
     return type(error)(

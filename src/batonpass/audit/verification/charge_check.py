@@ -1,9 +1,8 @@
-"""What is used up of limits, counted once more from signed receipts and held against what signed terms give.
+"""Limits: what was used, counted again from signed receipts and compared with the signed terms.
 
-Calls are counted in the commit that requests them, so their sum never goes beyond a limit. All else is known only when
-a call is over: such a call is requested as long as something is left. What was surely used when it was requested is
-what its own stream had recorded, and what is older by more than clocks may differ: two commits of one moment may stand
-in either order.
+Calls are counted in the commit of their request, so their sum never exceeds a limit. Other units are known only after a
+call; such a call may start while something is left. What was certainly used at that time is what its own stream had
+recorded, and what is older by more than clocks may differ: two commits of the same moment may have either order.
 """
 
 from collections import defaultdict
@@ -26,14 +25,14 @@ from batonpass.model.grants.permit import Permit
 from batonpass.model.ledger.receipt import Receipt
 
 CHARGES: Final = "charges"
-_LIMIT: Final = "limit"  # a call that was made before anybody could stop it says so of itself
+_LIMIT: Final = "limit"  # a call that was made before anybody could stop it has this flag
 _AFTER: Final = tuple(unit for unit in Unit if unit is not Unit.CALLS)
-# What is older than this is surely older: it is added up, so that a long tree costs no more for each call.
+# What is older than this is certainly earlier. It is summed up, so that the cost of a call does not grow with the tree.
 _SETTLED: Final = timedelta(minutes=10)
 
 
 class _Used(Struct):
-    """What is used of one account in one unit."""
+    """The use of one account in one unit."""
 
     total: int = 0
     settled: int = 0
@@ -44,7 +43,7 @@ class _Used(Struct):
         self.recent.append((receipt.at, receipt.stream, amount))
 
     def surely(self, receipt: Receipt) -> int:
-        """Return what was used when a receipt was recorded, in whichever order two of one moment stand."""
+        """Return what was certainly used when a receipt was recorded."""
         old = [one for one in self.recent if one[0] <= receipt.at - _SETTLED]
         if old:
             self.settled += sum(amount for _, _, amount in old)
@@ -55,7 +54,7 @@ class _Used(Struct):
 
 
 class Charges:
-    """Takes what receipts say is used up. Raises `OverLimitError` and `UncountedError`."""
+    """Counts what receipts charge. Raises `OverLimitError` and `UncountedError`."""
 
     def __init__(self) -> None:
         self._limits: dict[StreamId, Limits] = {}
@@ -63,7 +62,7 @@ class Charges:
         self._set_aside: dict[CallId, dict[tuple[StreamId, Unit], int]] = {}
 
     def know(self, terms: Terms) -> None:
-        """Take what signed terms give: altogether, and by each permit."""
+        """Remember the limits of signed terms: in total, and for each permit."""
         account = account_of(terms)
         self._limits[account] = terms.limits
         for permit in (*terms.may.permits, *terms.may_delegate.permits):
@@ -73,9 +72,9 @@ class Charges:
     def require_counted(
         self, receipt: Receipt, body: ToolRequested, hops: Sequence[tuple[Terms, tuple[Permit, ...]]]
     ) -> None:
-        """Refuse a call that some limit above it did not count, or had no room for.
+        """Refuse a call that a limit above it did not count or had no room for.
 
-        `hops` are the terms that it is under, each with the permits that may have let it.
+        `hops` are its terms, each with the permits that may have covered the call.
         """
         charged = {charge.account for charge in body.charges if charge.unit is Unit.CALLS and charge.amount > 0}
         for terms, permits in hops:
@@ -91,7 +90,7 @@ class Charges:
     def _require_permit(
         self, receipt: Receipt, account: StreamId, permits: tuple[Permit, ...], charged: set[StreamId]
     ) -> None:
-        """Refuse a call that none of the permits which may have let it counted, or had room for."""
+        """Refuse a call if no permit that may have covered it counted it and had room."""
         full = None
         for permit in permits:
             mine = permit_account(account, permit)
@@ -118,7 +117,7 @@ class Charges:
         line: tuple[StreamId, ...],
         chain: Sequence[Terms],
     ) -> None:
-        """Count what a receipt charges, and refuse it if that is more than there is, or not all that was used."""
+        """Count the charges of a receipt. Refuse it if they exceed a limit, or are less than what was used."""
         used = _used_by(body)
         for terms in chain:
             for unit, amount in used:
@@ -154,7 +153,7 @@ class Charges:
             self._set_aside[body.call] = aside
 
     def _give_back(self, body: ToolRequested | ToolCompleted | RunSpent, charge: Charge) -> None:
-        """Refuse to give back what was never set aside for this call; a call that was requested stays counted."""
+        """Refuse to give back more than was set aside for this call. The call itself stays counted."""
         if charge.account not in self._limits:
             return
         aside = self._set_aside.get(body.call, {}) if isinstance(body, ToolCompleted) else {}
@@ -166,7 +165,7 @@ class Charges:
 
 
 def _used_by(body: ToolRequested | ToolCompleted | RunSpent) -> tuple[tuple[Unit, int], ...]:
-    """Return what a receipt says was used, apart from what it charges."""
+    """Return what a receipt says was used, whatever it charges."""
     match body:
         case ToolCompleted():
             return ((Unit.SPEND, body.cost),)

@@ -1,6 +1,7 @@
-"""Grants, followed through receipts and what is kept beside them: who was granted what, by whom, and what was done.
+"""Grants, checked from receipts and their contents: who granted what to whom, and whether calls stayed within it.
 
-Step 10 of verification, because terms are contents. What was erased or left out is not judged, nor what hangs from it.
+This is part of step 10, because terms are contents. Terms that were erased or left out are not judged, nor what depends
+on them.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,15 +57,15 @@ Contents = Mapping[ContentId, StoredContent]
 
 
 class GrantHeld(Struct, frozen=True):
-    """What a run, or whoever takes a handoff, is held to."""
+    """The grant that a run, or the receiver of a handoff, is held to."""
 
-    line: tuple[StreamId, ...]  # the root and each handoff down to it: what may be revoked
-    digest: Digest | None = None  # of its terms; None: it has no grant
-    chain: tuple[Terms, ...] | None = ()  # None: some of it was erased or left out
-    tried_out: bool = False  # its root says that the grant stops nobody
+    line: tuple[StreamId, ...]  # the root and each handoff down to it; each can be revoked
+    digest: Digest | None = None  # of its terms; None without a grant
+    chain: tuple[Terms, ...] | None = ()  # None if a part was erased or left out
+    tried_out: bool = False  # its root says that the grant is not enforced
 
 
-# Of a stream that something of a later version began.
+# For a stream that a later version began.
 _UNKNOWN: Final = GrantHeld(())
 
 
@@ -79,16 +80,16 @@ class _Revocation(Struct, frozen=True):
 
 
 class Grants:
-    """Takes receipts in position order and refuses the first that goes beyond a grant. Raises `VerificationError`."""
+    """Takes receipts in position order and refuses the first that exceeds a grant. Raises `VerificationError`."""
 
     def __init__(self, check: SignatureCheck = is_signed) -> None:
         self._check = check
         self._signers: dict[KeyId, _Signer] = {}
         self._stopped: set[KeyId] = set()
-        self._held: dict[StreamId, GrantHeld] = {}  # by run, and by handoff
+        self._held: dict[StreamId, GrantHeld] = {}  # by run and by handoff
         self._revoked: dict[StreamId, list[_Revocation]] = {}
         self._charges = Charges()
-        self.unjudged = 0  # calls whose arguments, or the terms above them, are not there to be compared
+        self.unjudged = 0  # calls whose arguments or terms are not available
         self._rules: Final[Mapping[type, Callable[[Receipt, Any, Contents], None]]] = {
             RelayEnrolled: self._enrol,
             RelayRotated: self._enrol,
@@ -103,7 +104,7 @@ class Grants:
         }
 
     def take(self, receipt: Receipt, contents: Contents) -> None:
-        """Hold the next receipt against what was granted before it."""
+        """Check the next receipt against the grants before it."""
         rule = self._rules.get(type(receipt.body))
         if rule is not None:
             rule(receipt, receipt.body, contents)
@@ -148,7 +149,7 @@ class Grants:
         terms = self._read(receipt, TERMS, body.terms, Terms, contents)
         if terms is not None:
             said = terms.said
-            # The first terms of a chain may leave the run out: it holds nothing from which they could hang.
+            # The first terms of a chain may name no run: the run itself holds no grant.
             run = said.run if above.digest is None and said.run is None else body.run
             _require_bound(
                 handoff=(said.handoff, body.handoff),
@@ -164,7 +165,7 @@ class Grants:
         self._held[StreamId(body.handoff)] = held
 
     def _know(self, held: GrantHeld, terms: Signed[Terms] | None) -> None:
-        # A grant that is only tried out stops nobody, so more may be used than it gives.
+        # A grant that is not enforced may be exceeded.
         if terms is not None and not held.tried_out:
             self._charges.know(terms.said)
 
@@ -193,7 +194,7 @@ class Grants:
         *,
         attempt: int,
     ) -> None:
-        """Refuse a run whose key is not bound to what it was granted, or that is not said to be held to it."""
+        """Refuse a run whose key is not bound to its grant, or whose mode is not enforced."""
         if held.digest is None or body.certificate is None:
             if body.certificate is not None or (held.digest is not None and not held.tried_out):
                 missing = "terms and no certificate" if body.certificate is None else "a certificate and no terms"
@@ -219,7 +220,7 @@ class Grants:
         if held is not None and held.digest is not None and not held.tried_out:
             if receipt.mode is not Mode.ENFORCED:
                 raise UngrantedError("its run has a grant, and the call says that it is only observed", field="mode")
-            # It claims no authority where it says that it had none, and was made before anybody could stop it.
+            # A call flagged as outside the grant was made before anybody could stop it, and claims no authority.
             if not is_told_outside(body.flags, (_GRANT,)):
                 self._require_unrevoked(receipt, held)
                 self._require_covered(receipt, body, held, contents)
@@ -231,7 +232,7 @@ class Grants:
             self._charges.take(receipt, body, held.line, held.chain or ())
 
     def _require_covered(self, receipt: Receipt, body: ToolRequested, held: GrantHeld, contents: Contents) -> None:
-        """Refuse a call that some hop does not cover, by what it does to what and with which arguments, or count."""
+        """Refuse a call that some hop does not permit with this target and these arguments, or does not count."""
         ref = receipt.content.get(SCOPE)
         if ref is None:
             raise UngrantedError("its run has a grant, and the call does not say what it does to what", field=SCOPE)
@@ -256,9 +257,9 @@ class Grants:
             self._charges.require_counted(receipt, body, hops)
 
     def _require_unrevoked(self, receipt: Receipt, held: GrantHeld) -> None:
-        # One relay has one clock, and its store lets no call pass once a revocation is written: what stands after it
-        # came after it. Two relays have two clocks, so only what is later by its place and by more than clocks differ
-        # is known to have come after.
+        # One relay has one clock, and its store refuses calls once a revocation is written: a later receipt came later.
+        # Two relays have two clocks. Then a call certainly came later only if both its position and its time say so,
+        # the time by more than clocks may differ.
         for account in held.line:
             for revoked in self._revoked.get(account, ()):
                 if revoked.relay == receipt.relay or receipt.at > revoked.at + SKEW:
@@ -267,7 +268,7 @@ class Grants:
     def _read(
         self, receipt: Receipt, name: str, named: Digest, kind: type[Said], contents: Contents
     ) -> Signed[Said] | None:
-        """Return a statement that a receipt names, if a relay that was enrolled signed it; None if it is not here."""
+        """Return the statement that a receipt names, if an enrolled relay signed it; None if it is not available."""
         finding = TermsError if kind is Terms else CertificateError
         ref = receipt.content.get(name)
         if ref is None:

@@ -1,4 +1,4 @@
-"""What one receipt says of others, held against what those say of themselves. Pure; step 8 of verification."""
+"""References between receipts: what one says about others must agree with their own. Pure; step 8 of verification."""
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -54,11 +54,11 @@ from batonpass.store.fold import Derived
 
 
 class ReceiptMemory(Struct):
-    """What later receipts are compared with, beyond the derived rows."""
+    """What later receipts are compared with, besides the derived rows."""
 
-    history: dict[StreamId, list[bytes]] = field(default_factory=dict)  # digests by seq, of runs
+    history: dict[StreamId, list[bytes]] = field(default_factory=dict)  # digests of run receipts, by seq
     run_keys: dict[RunId, PublicKey] = field(default_factory=dict)
-    anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # what the next attempt may hang from
+    anchors: dict[HandoffId, set[Digest]] = field(default_factory=dict)  # what the next attempt may be anchored to
     batons: dict[HandoffId, tuple[Digest, int]] = field(default_factory=dict)  # the latest revision, and its number
     items: CarriedItems = field(default_factory=CarriedItems)
     taints: Taints = field(default_factory=Taints)
@@ -66,9 +66,9 @@ class ReceiptMemory(Struct):
     checkpoints: dict[ReceiptId, RunId] = field(default_factory=dict)
     erased: dict[ContentId, ReceiptId] = field(default_factory=dict)
     public_keys: dict[KeyId, bytes] = field(default_factory=dict)
-    in_flight: dict[RunId, tuple[HandoffId, ...]] = field(default_factory=dict)  # by root, what it inherited so
+    in_flight: dict[RunId, tuple[HandoffId, ...]] = field(default_factory=dict)  # by root, at its start
     holds: Holds = field(default_factory=Holds)
-    whole: bool = True  # False in a bundle: what other trees say is not there to be compared with
+    whole: bool = True  # False in a bundle: other trees are not available for comparison
 
     def take_call(self, body: ToolRequested | ToolCompleted | ToolFailed) -> None:
         """Remember which calls of a run have no outcome yet."""
@@ -78,7 +78,7 @@ class ReceiptMemory(Struct):
             self.calls[body.run].discard(body.call)
 
     def take_baton(self, body: HandoffInitiated | HandoffAnswered | SessionResumed, digest: Digest) -> None:
-        """Remember the latest revision of a handoff's baton, and what a root knew to be in flight when it began."""
+        """Remember the latest revision of a baton, and the handoffs that were in flight when a root began."""
         if isinstance(body, SessionResumed):
             self.in_flight[body.run] = body.in_flight
         elif isinstance(body, HandoffInitiated):
@@ -89,7 +89,7 @@ class ReceiptMemory(Struct):
 
 
 class Facts(Struct, frozen=True):
-    """What a rule looks at: the derived rows, what is remembered besides, and the receipt in question."""
+    """The input of a rule: the derived rows, the memory, and the receipt."""
 
     derived: Derived
     memory: ReceiptMemory
@@ -158,7 +158,7 @@ def _require_saved(facts: Facts, body: SessionSaved) -> None:
 
 
 def _require_resumed(facts: Facts, body: SessionResumed) -> None:
-    """Hold a session against the trees that it comes from; in a bundle, against those that are in it."""
+    """Check a session against the trees it continues; in a bundle, against those that it has."""
     roots = {root.run for root in body.roots}
     if not facts.memory.whole and not roots <= facts.derived.runs.keys():
         return
@@ -172,7 +172,7 @@ def _require_resumed(facts: Facts, body: SessionResumed) -> None:
 
 def _require_kept(facts: Facts, body: SessionSaved | SessionResumed, roots: AbstractSet[RunId]) -> None:
     memory, handoffs = facts.memory, facts.derived.handoffs
-    # What was in flight elsewhere when those roots began is read together with them, so its tree counts as well.
+    # Handoffs in flight elsewhere when those roots began belong to the session, so their trees count too.
     elsewhere = {handoffs[one].root for root in roots for one in memory.in_flight.get(root, ()) if one in handoffs}
     memory.items.require_inherited(body, frozenset(roots | elsewhere), whole=memory.whole)
     for handoff in body.in_flight:
@@ -181,7 +181,7 @@ def _require_kept(facts: Facts, body: SessionSaved | SessionResumed, roots: Abst
 
 
 def _require_cached(facts: Facts, body: ToolCached) -> None:
-    # Not whether it was fresh: that was asked a moment before this was recorded, and clocks differ.
+    # Not whether it was fresh: that was decided just before this was recorded, and clocks differ.
     kept = facts.derived.cached.get(body.made)
     if kept is None and not facts.memory.whole:
         return
@@ -204,7 +204,7 @@ def _require_owner(facts: Facts, public_key: PublicKey, relay: RelayId) -> None:
 
 
 def _require_approver(facts: Facts, body: ApproverEnrolled) -> None:
-    # A key that a run or a relay signs with is at hand where agents work: it proves nothing about a person.
+    # Keys of runs and relays are within reach of agents, so they prove nothing about a person.
     if key_id(body.public_key) in facts.memory.public_keys:
         raise UnlinkedError("the key of an approver is a key of a run, a relay or the ledger", field="public_key")
 
@@ -253,7 +253,7 @@ def _require_head(facts: Facts, listed: ChildHead, name: str) -> None:
 
 
 def _is_child(facts: Facts, run: Run, parent: RunId) -> bool:
-    """Return whether a run was handed off by a parent, or by an earlier attempt whose children it took up."""
+    """Return whether a run was handed off by this parent, or by an earlier attempt whose children it took over."""
     return run.parent is not None and _is_same_work(facts, run.parent, parent)
 
 

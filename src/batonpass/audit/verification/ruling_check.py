@@ -1,4 +1,4 @@
-"""What waited for somebody and what was decided about it: step 8 of verification, and the signatures of step 7."""
+"""Holds and rulings: step 8 of verification, and their signatures in step 7."""
 
 from typing import TypeAlias
 
@@ -35,22 +35,22 @@ from batonpass.model.ledger.ruling import (
 from batonpass.store.fold import Derived
 from batonpass.wire.ruling import encode_ruling
 
-# What was signed, and the signatures over it: public key, signature.
+# The signed bytes, and their signatures as pairs of public key and signature.
 Signed: TypeAlias = tuple[bytes, tuple[tuple[bytes, bytes], ...]]
 
 DECISIONS = (HandoffBacked, HandoffApproved, HandoffDenied, ToolBacked, ToolApproved, ToolRefused)
 
 
 class Holds(Struct):
-    """Everything that waits or waited: handoffs by their latest hold, calls one by one; and who is for letting it."""
+    """All holds: handoffs by their latest hold, calls one by one; and the partial approvals."""
 
     handoffs: dict[HandoffId, Hold] = field(default_factory=dict)
     calls: dict[CallId, ToolHeld] = field(default_factory=dict)
-    open_calls: dict[CallId, Hold] = field(default_factory=dict)  # of runs that go on while they wait
-    backers: dict[Digest, set[PrincipalId]] = field(default_factory=dict)  # by the receipt that says that it waits
+    open_calls: dict[CallId, Hold] = field(default_factory=dict)  # whose runs go on while they wait
+    backers: dict[Digest, set[PrincipalId]] = field(default_factory=dict)  # by the digest of the hold's receipt
 
     def remember(self, receipt: Receipt, digest: Digest, derived: Derived) -> None:
-        """Take in what a receipt says that waits."""
+        """Remember the hold or partial approval in a receipt."""
         match receipt.body:
             case HandoffInitiated() as body if body.state is State.HELD:
                 principal = derived.runs[body.run].principal
@@ -77,7 +77,7 @@ class Holds(Struct):
                 return
 
     def require_held(self, body: HandoffHeld) -> None:
-        """Refuse an attempt that is said to wait for a call which its run did not hold."""
+        """Refuse a suspended attempt whose run did not hold that call."""
         held = None if body.call is None else self.calls.get(body.call)
         if body.call is not None and (held is None or held.run != body.ended.run):
             raise UnlinkedError(f"{body.call} is no call that the attempt held", field="call")
@@ -85,7 +85,7 @@ class Holds(Struct):
             raise UnlinkedError(f"{body.call} was to wait while its run goes on", field="call")
 
     def get(self, body: Decided) -> Hold:
-        """Return what a decision is about."""
+        """Return the hold that a ruling is about."""
         if isinstance(body, CallDecided):
             hold = self.open_calls.get(body.call)
             if hold is None or hold.run != body.run:
@@ -97,14 +97,14 @@ class Holds(Struct):
         return found
 
     def _knows(self, body: HandoffBacked | ToolBacked) -> bool:
-        # In a bundle there are decisions about other trees, of which it knows nothing.
+        # A bundle may have rulings about trees that it does not contain.
         return body.handoff in self.handoffs if isinstance(body, HandoffBacked) else body.call in self.open_calls
 
 
 def require_decision(holds: Holds, derived: Derived, body: Decided, *, whole: bool) -> None:
-    """Refuse a decision about nothing, one by somebody whose it is not, and one without the proof that it takes."""
+    """Refuse a ruling on no hold, by somebody who may not rule, or without the required proof."""
     if not whole and isinstance(body, CallDecided) and body.run not in derived.runs:
-        return  # in a bundle, of a tree that is not in it
+        return  # about a tree that is not in this bundle
     hold = holds.get(body)
     if body.hold is not None and body.hold != hold.receipt:
         raise UnlinkedError("it answers another hold than the one that waited then", field="hold")
@@ -122,7 +122,7 @@ def require_decision(holds: Holds, derived: Derived, body: Decided, *, whole: bo
 
 
 def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
-    """Refuse an approval by somebody who may not, and a last one of several that others do not stand beside."""
+    """Refuse an approval by somebody who may not approve, or a final one without the other approvals it needs."""
     if hold.gate is not Gate.NONE and not may_let_go_on(
         hold.gate, body.by, worker=hold.worker, principal=hold.principal
     ):
@@ -139,7 +139,7 @@ def _require_entitled(holds: Holds, hold: Hold, body: Decided) -> None:
 
 
 def find_signed(ledger: LedgerId, holds: Holds, derived: Derived, body: Decided) -> tuple[Signed, ...]:
-    """Return what an approver's key must have signed for a decision to be proven; nothing if it names none."""
+    """Return what an approver's key must have signed to prove a ruling; nothing if it claims no proof."""
     if body.proof is None or body.proof.key not in derived.keys:
         return ()
     if isinstance(body, CallDecided) and body.call not in holds.open_calls:

@@ -1,4 +1,4 @@
-"""Seals against what is here: the tree is grown receipt by receipt, and compared wherever a seal was made."""
+"""Seals: the Merkle tree is rebuilt receipt by receipt and compared wherever a seal was made."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from batonpass.store.port import LedgerInfo
 
 
 class SealCheck:
-    """Compares seals with the tree at their size. Raises `SealError`."""
+    """Compares each seal with the tree of its size. Raises `SealError`."""
 
     def __init__(self, info: LedgerInfo, *, notes: Iterable[str] = (), kept: Iterable[Seal] = ()) -> None:
         self.checked = 0
@@ -42,14 +42,14 @@ class SealCheck:
             self._wanted[seal.size].append((note, seal))
 
     def add(self, digest: bytes, keys: Mapping[KeyId, Key]) -> None:
-        """Take the next receipt's digest, and compare the seals that were made just after it."""
+        """Add the next receipt's digest, and check the seals of that size."""
         self._frontier.append(leaf_hash(digest))
         if self._wanted and (due := self._wanted.pop(self._frontier.size, None)) is not None:
             for note, seal in due:
                 self._require(note, seal, keys)
 
     def finish(self, receipts: int) -> None:
-        """Refuse seals over more than there is."""
+        """Refuse seals that cover more receipts than there are."""
         if self._wanted:
             size = max(self._wanted)
             raise SealError(
@@ -81,12 +81,12 @@ def _signed(note: Note, key: Key) -> bool:
         return False
     public_key = bytes.fromhex(key.public_key)
     signatures = list(note.find_signatures(note.checkpoint.origin, public_key))
-    # All that name this key: a note with a good and a bad signature of one key was tampered with.
+    # Every signature of this key: one good and one bad means that the note was changed.
     return bool(signatures) and all(is_signed(public_key, note.signed_bytes, named.signature) for named in signatures)
 
 
 def parse_seal(text: str, what: str) -> Note:
-    """Return what a seal says. Raises `SealError` if it cannot be read."""
+    """Return a parsed seal. Raises `SealError` if it cannot be read."""
     try:
         return parse_note(text)
     except InvalidValueError as error:

@@ -1,9 +1,8 @@
-"""What a seal spares a verification: what was sealed once, and has not changed since, is not verified again.
+"""What a seal saves: sealed trees that have not changed are not verified again.
 
-The seal proves the bytes of every receipt up to it and their order. Whoever goes on from a seal has verified what those
-bytes say before, and the same bytes say the same today. So a tree in which nothing was recorded since is passed over:
-its receipts are hashed, their chain and their contents are compared, and that is all. A tree that goes on is read from
-its first receipt, because what is recorded in it now is held against what was recorded then.
+The seal proves the bytes and the order of every receipt up to it. Those bytes were verified before, and mean the same
+today. So a tree without later receipts is only compared: its receipts are hashed, and their chain and contents checked.
+A tree that goes on is read from its start, because its new receipts are checked against the old ones.
 """
 
 from collections.abc import Iterator
@@ -34,14 +33,14 @@ from batonpass.wire.outline import Outline, outline_receipt
 
 
 class Passed(Struct, frozen=True):
-    """A receipt that was passed over: its outline, and the digest of its bytes."""
+    """A sealed receipt that was only compared: its outline and digest."""
 
     receipt: Outline
     digest: bytes
 
 
 class SealedPart:
-    """The receipts up to a seal, and the trees among them that are verified in full all the same."""
+    """The receipts up to a seal, and the trees among them that are verified in full anyway."""
 
     def __init__(self, size: int, roots: AbstractSet[RunId]) -> None:
         self.size = size
@@ -50,17 +49,17 @@ class SealedPart:
         self._heads: dict[StreamId, tuple[int, bytes]] = {}
 
     def pass_over(self, stored: StoredReceipt) -> Passed | None:
-        """Return a sealed receipt of a tree that has not changed; None for one that has to be verified in full.
+        """Return a sealed receipt of an unchanged tree; None if it must be verified in full.
 
-        Raises `VerificationError` if it is not what its columns say, or not the next of its stream.
+        Raises `VerificationError` if its columns disagree with it, or it is not the next of its stream.
         """
         if stored.position is None or stored.position > self.size:
             return None
         try:
             outline = outline_receipt(stored.payload)
         except (InvalidValueError, NewerVersionError):
-            return None  # whoever reads it in full says what is wrong with it
-        # The receipts of relays say which keys count, and are few.
+            return None  # the full check reports what is wrong
+        # Relay receipts enrol and revoke keys; they are few and always checked.
         if outline.root is None or outline.root in self.roots:
             return None
         passed = Passed(outline, sha256(stored.payload).digest())
@@ -70,7 +69,7 @@ class SealedPart:
         return passed
 
     def is_proven(self, stored: StoredReceipt) -> bool:
-        """Return whether the seal stands for the signatures of a receipt: what relays say is always checked."""
+        """Return whether the seal vouches for a receipt's signatures. Those of relay streams are always checked."""
         return (
             stored.position is not None
             and stored.position <= self.size
@@ -101,9 +100,9 @@ class SealedPart:
 
 
 def find_sealed_part(view: LedgerView, seal: Note) -> SealedPart:
-    """Return what a seal spares: all trees up to it but those that go on after it, or that others go on from.
+    """Return what a seal saves: all trees up to it, except those that continue after it or that others refer to.
 
-    The seal itself is not believed here. Raises `SealError` if it covers more than there is.
+    The seal itself is checked elsewhere. Raises `SealError` if it covers more than there is.
     """
     size, last = seal.checkpoint.size, view.last_position()
     if size > last:
@@ -118,14 +117,14 @@ def find_sealed_part(view: LedgerView, seal: Note) -> SealedPart:
     )
     roots: set[RunId] = set()
     for stored in since:
-        # One that cannot be read is named when it is its turn.
+        # An unreadable receipt is reported when its turn comes.
         with suppress(InvalidValueError, NewerVersionError):
             roots.update(_find_trees(view, decode_receipt(stored.payload)))
     return SealedPart(size, roots)
 
 
 def _find_trees(view: LedgerView, receipt: Receipt) -> Iterator[RunId]:
-    """Yield the trees that a receipt is held against: its own, and those that it goes on from."""
+    """Yield the trees that a receipt is checked against: its own, and those that it continues."""
     body = receipt.body
     if receipt.root is not None:
         yield receipt.root

@@ -1,6 +1,6 @@
-"""Taint, followed through receipts alone: what reached which run, and whether every label says so. Pure.
+"""Taint, checked from receipts alone: what reached which run, and whether every label says so. Pure.
 
-A label may say less trust than it has to, never more: two threads of one run may learn of something at once.
+A label may claim less trust than necessary, never more: two threads of one run may learn something at once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,19 +37,19 @@ REPORT = "report"
 
 
 class Taints(Struct):
-    """What came from outside, wherever it stands; and who has endorsed it since."""
+    """The untrusted sources known to each run, and which of them were endorsed."""
 
-    standing: dict[RunId, dict[Source, ReceiptId]] = field(default_factory=dict)  # by run: what reached it, and when
-    labelled: set[RunId] = field(default_factory=set)  # runs that say whose words they know; others say nothing
+    standing: dict[RunId, dict[Source, ReceiptId]] = field(default_factory=dict)  # with the bringing receipt
+    labelled: set[RunId] = field(default_factory=set)  # runs that record labels; others claim nothing
     endorsed: dict[RunId, set[Source]] = field(default_factory=dict)  # by root
     _trees: dict[RunId, list[RunId]] = field(default_factory=dict)
     _offers: dict[HandoffId, tuple[dict[Source, ReceiptId], bool]] = field(default_factory=dict)  # and if labelled
     _attempts: dict[HandoffId, list[RunId]] = field(default_factory=dict)
-    _carriers: dict[ContentId, tuple[Source, ...]] = field(default_factory=dict)  # reports and gifts of tainted runs
-    _outside: set[ContentId] = field(default_factory=set)  # words of tainted runs, by their content
+    _carriers: dict[ContentId, tuple[Source, ...]] = field(default_factory=dict)  # of tainted runs
+    _outside: set[ContentId] = field(default_factory=set)  # contents written by tainted runs
 
     def require(self, receipt: Receipt) -> None:
-        """Refuse a receipt that trusts what came from outside. Raises `UnlinkedError`."""
+        """Refuse a receipt that claims trust for tainted content. Raises `UnlinkedError`."""
         body = receipt.body
         match body:
             case HandoffAccepted():
@@ -73,7 +73,7 @@ class Taints(Struct):
             case ToolRequested() | ToolHeld() | CheckpointSaved() | RunClosed():
                 _require_label(body.label, reached, "its run")
             case ToolCompleted() | ToolFailed() if body.taint is not None and body.changes:
-                # What it left is found by this: who leaves it out lets others read it as if it were ours.
+                # Later readers rely on this list: a source left out would be read as trusted.
                 self._require_named(body.run, body.taint, [*reached, *brought_by(receipt)])
             case HandoffInitiated():
                 carried = [*reached, *self._carried(receipt, body)]
@@ -93,7 +93,7 @@ class Taints(Struct):
             raise UnlinkedError(f"{body.source} did not come from outside to it", field="source")
 
     def _require_named(self, run: RunId, named: tuple[Source, ...], reached: Iterable[Source]) -> None:
-        """Refuse a list that leaves out what came from outside; a run stands for all that reached it."""
+        """Refuse a list that leaves out a source; a run in the list stands for all that reached it."""
         if run in named:
             return
         for source in reached:
@@ -102,7 +102,7 @@ class Taints(Struct):
                 raise UnlinkedError(said, field="taint")
 
     def stands_for(self, named: Iterable[Source], source: Source) -> bool:
-        """Return whether one of these is a run that a source reached, by itself or through another such run."""
+        """Return whether a listed run knew the source, directly or through another listed run."""
         pending: list[Source] = list(named)
         seen: set[Source] = set()
         while pending:
@@ -114,7 +114,7 @@ class Taints(Struct):
         return False
 
     def _carried(self, receipt: Receipt, body: HandoffInitiated) -> Iterable[Source]:
-        """Yield what stands in a baton and is, or is made of, content from outside that nobody endorsed."""
+        """Yield the sources in a baton that nobody endorsed, directly or in words made from them."""
         endorsed = self.endorsed.get(receipt.root or body.run, set())
         for item in body.carries:
             sources = (item.item,) if item.part is Part.UNTRUSTED else self._carriers.get(item.item, ())
@@ -130,7 +130,7 @@ class Taints(Struct):
         return {source: entered for source, entered in reached.items() if source not in endorsed}, labelled
 
     def remember(self, receipt: Receipt) -> None:
-        """Take in what a receipt adds."""
+        """Remember what a receipt adds."""
         body = receipt.body
         match body:
             case RunStarted():

@@ -1,6 +1,6 @@
-"""Verification: everything against everything, in the numbered steps of docs/spec/verification.md.
+"""Verification of a ledger, in the numbered steps of docs/spec/verification.md.
 
-Returns evidence, or raises for the first thing that is wrong, with its stream, seq and field.
+Returns evidence, or raises for the first finding, with its stream, seq and field.
 """
 
 import contextlib
@@ -62,11 +62,11 @@ class _ContentCount(Struct):
     withheld: int = 0
     rows: int = 0
     touches: int = 0
-    claimed: dict[ContentId, tuple[str, int]] = field(default_factory=dict)  # erased, if some receipt says so
+    claimed: dict[ContentId, tuple[str, int]] = field(default_factory=dict)  # gone; must be erased under a receipt
 
 
 class _Change(msgspec.Struct):
-    """What we read of the document of a change."""
+    """The part of a change document that is needed here."""
 
     path: str
 
@@ -83,10 +83,10 @@ def verify_ledger(
     since: str | None = None,
     check: SignatureCheck = is_signed,
 ) -> Evidence:
-    """Verify a whole ledger, and that it still holds what these seals (as notes) say.
+    """Verify a whole ledger, and compare it with these seals, given as notes.
 
-    `root_key` pins the key that all trust hangs from; without it, compare the one in the evidence yourself. `since` is
-    a seal over what was verified before: trees that have not changed since are compared with it, and no more.
+    `root_key` pins the key at the root of all trust; without it, compare the one in the evidence yourself. `since` is a
+    seal over what was verified before: trees that have not changed since are only compared with it.
     """
     with store.view() as view:
         _require_schema(view)
@@ -113,21 +113,20 @@ def verify_ledger(
         return evidence
 
 
-# Before the first step: whatever we are about to read comes through this schema.
+# Before the first step, since everything is read through this schema.
 def _require_schema(view: LedgerView) -> None:
     for name, problem in view.find_alterations():
         raise SchemaAlteredError(problem, stream="schema", field=name)
 
 
-# Step 13 for what is derived to find rows by: a row that nobody finds is as good as gone. After the rows themselves,
-# whose own errors say more.
+# Step 13 for indexes: a row that cannot be found is as good as deleted. After the rows, whose own errors say more.
 def _require_found(view: LedgerView) -> None:
     for name, problem in view.find_misfiled():
         raise DerivedStateError(problem, stream="index", field=name)
 
 
 def require_root_key(info: LedgerInfo, pinned: PublicKey | KeyId | None) -> LedgerInfo:
-    """Return who the ledger is. Raises `VerificationError` if its root key cannot be one, or is not the pinned one."""
+    """Return the ledger's info. Raises `VerificationError` if its root key is malformed, or not the pinned one."""
     try:
         require_digest("root_key", info.root_key)
     except InvalidValueError as error:
@@ -138,7 +137,7 @@ def require_root_key(info: LedgerInfo, pinned: PublicKey | KeyId | None) -> Ledg
 
 
 class Verification:
-    """One pass over receipts in position order, and then over what is derived from them."""
+    """One pass over receipts in position order, then over the rows derived from them."""
 
     def __init__(
         self,
@@ -148,7 +147,7 @@ class Verification:
         sealed: SealedPart | None = None,
         gapless: bool = True,
         withheld: bool = False,
-        find_touches: FindTouches | None = None,  # None: there are no rows, as in a bundle
+        find_touches: FindTouches | None = None,  # None if there are no rows, as in a bundle
         progress: Progress | None = None,
         check: SignatureCheck = is_signed,
     ) -> None:
@@ -183,7 +182,7 @@ class Verification:
                         self._progress(self._done, total)
             except VerificationError as error:
                 findings.append((self._found_at, error))
-            # Signatures run behind: one that is wrong before that place is the first thing that is wrong.
+            # Signatures are checked later than the rest: a wrong one before this place is the first finding.
             if signatures.bad is None:
                 with contextlib.suppress(SignatureError):
                     signatures.finish()
@@ -225,7 +224,7 @@ class Verification:
         signatures.add(link.receipt.stream, link.receipt.seq, *jobs)
         return link
 
-    # Step 10: every content is what its receipt committed to, or was erased under a receipt.
+    # Step 10: every content has the digest that its receipt names, or was erased under a receipt.
     def _require_digests(self, links: Sequence[Link | Passed], find_contents: FindContents) -> None:
         named = [(name, ref.id) for link in links for name, ref in link.receipt.content.items()]
         found = {content.id: content for content in find_contents([content for _, content in named])}
@@ -248,7 +247,7 @@ class Verification:
             if isinstance(link, Link):
                 self._require_granted(order, link, found)
 
-    # Step 10 for terms and certificates, which are contents: what was granted is what was done.
+    # Step 10 for terms and certificates, which are contents: calls stayed within their grants.
     def _require_granted(self, order: int, link: Link, found: Mapping[ContentId, StoredContent]) -> None:
         receipt = link.receipt
         try:
@@ -285,10 +284,10 @@ class Verification:
             return None
         return {touched.content: touched for touched in self._find_touches(changes)} if changes else {}
 
-    # Step 10 again: a change that is kept is found under the path that it names, and under no other.
+    # Step 10 again: a change is indexed under the path that it names, and under no other.
     def _require_touch(self, link: Link | Passed, stored: StoredContent, touched: Touched | None) -> None:
         if stored.body is None:
-            return  # erased; a row that stayed behind is counted in the end
+            return  # erased; a leftover row is noticed by the final count
         if touched is None:
             if link.receipt.kind in _CHANGING:
                 raise DerivedStateError(f"{stored.id} is a change and is found under no path")
@@ -307,25 +306,25 @@ class Verification:
                 )
         self._contents.erased = len(self._contents.claimed)
 
-    # Step 11: no receipt that stands outside the order.
+    # Step 11: every receipt is part of the order.
     def require_all(self, view: LedgerView) -> None:
-        """Refuse receipts that have neither a position nor a place among those that wait for one."""
+        """Refuse receipts that are neither sequenced nor waiting to be."""
         total = view.counts().receipts
         if total != self._done:
             raise PositionError(f"{total} receipts are stored and {self._done} stand in the order", field="position")
 
-    # Step 12: no content that nobody committed to.
+    # Step 12: every content is named by a receipt.
     def require_contents(self, view: LedgerView) -> None:
-        """Refuse contents that no receipt names, and erased ones that are back."""
+        """Refuse contents that no receipt names, and erased ones that came back."""
         if view.counts().contents != self._contents.rows:
             raise ContentMismatchError(f"no receipt names {_find_surplus(view)}")
         for content in view.find_contents(list(self._linker.erased)):
             if content.place is not Place.ERASED:
                 raise ContentMismatchError(f"{content.id} was erased and is there again")
 
-    # Step 13: derived rows say what the receipts add up to, no more and no less.
+    # Step 13: derived rows are exactly what the receipts add up to.
     def require_derived(self, view: LedgerView) -> None:
-        """Refuse derived rows that the receipts do not support; of sealed trees that have not changed, none is read."""
+        """Refuse derived rows that do not follow from the receipts. Those of unchanged sealed trees are not read."""
         if self._sealed is not None:
             self._require_some_derived(view, self._sealed.roots)
             return
@@ -334,7 +333,7 @@ class Verification:
         _require_rows("run", derived.runs, view.find_runs())
         held = {lease.handoff for lease in view.find_leases()}
         _require_rows("handoff", derived.handoffs, (_without_claim(known, held) for known in view.find_handoffs()))
-        # A store may keep beside the rows which of them are in which state: a list by state must leave nobody out.
+        # A store may keep an index by state: a list by state must be complete.
         in_states = view.find_handoffs(states=tuple(State))
         _require_rows("handoff by state", derived.handoffs, (_without_claim(known, held) for known in in_states))
         _require_rows("run by state", derived.runs, view.find_runs(states=tuple(RunState)))
@@ -358,7 +357,7 @@ class Verification:
         _require_rows("handoff", derived.handoffs, (_without_claim(known, held) for known in handoffs))
         _require_rows("key", derived.keys, view.find_keys())
         _require_rows("statement", derived.stated, (said for root in roots for said in view.find_statements(root)))
-        # These tables are not kept by tree: other trees' rows pass by.
+        # These tables are not kept by tree, so rows of other trees are skipped.
         for what, expected, found in (
             ("cached result", derived.cached, view.find_cached()),
             ("charged account", derived.charged, view.find_charged()),
@@ -371,9 +370,9 @@ class Verification:
                 rows: Iterable[Any] = found
                 _require_rows(what, known, (row for row in rows if row.id in known))
 
-    # Step 13 for what is derived from contents: each row was met above, together with its change.
+    # Step 13 for paths: each row was compared above, together with its change.
     def require_touches(self, view: LedgerView) -> None:
-        """Refuse paths of contents that are no changes, or not there any more."""
+        """Refuse paths of contents that are not changes, or no longer exist."""
         rows = sum(1 for _ in view.find_touches())
         if rows != self._contents.touches:
             raise DerivedStateError(
@@ -414,7 +413,7 @@ def _find_known(get: Callable[[StreamId], Stream], streams: Iterable[StreamId]) 
 
 
 def _without_claim(handoff: Handoff, held: AbstractSet[HandoffId]) -> Handoff:
-    # A claim is a lease, not a receipt: as far as receipts tell, a claimed handoff is ready.
+    # A claim is a lease, not a receipt: according to receipts, a claimed handoff is ready.
     if handoff.state is not State.CLAIMED or handoff.id not in held:
         return handoff
     return replace(handoff, state=State.READY)
@@ -442,7 +441,7 @@ def _find_stray(view: LedgerView, erased: Container[ContentId]) -> str:
 
 
 def read_path(document: bytes) -> str | None:
-    """Return the path that a change is of; None if the document names none."""
+    """Return the path that a change document names; None if it names none."""
     try:
         return _CHANGES.decode(document).path
     except (msgspec.DecodeError, ValueError, RecursionError):

@@ -1,6 +1,7 @@
 """Blame for programs: whole ids, whole words, exact times."""
 
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, BlameHop, LedgerPlace, Maker, RunWork
+from batonpass.accounts.blame.blame_text import Blame
+from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, LedgerPlace, Maker, RunWork
 from batonpass.accounts.blame.hunk_blame import BlamedHunk
 from batonpass.accounts.why.why_values import Fact
 from batonpass.attribution.changes.change import FileChange

@@ -10,8 +10,8 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from batonpass.accounts.blame.blame_text import render_blame
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, HowKnown, LedgerPlace
+from batonpass.accounts.blame.blame_text import Blame, render_blame
+from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown, LedgerPlace
 from batonpass.accounts.blame.blame_words import BlameRow, called, quoted, spelled, who
 from batonpass.accounts.blame.file_blame import Lines
 from batonpass.accounts.blame.hunk_blame import hunk_row
@@ -136,7 +136,7 @@ def _is_run(where: str) -> bool:
 
 def _of_ledger(run: str | None, asking: Callable[[], Asking], *, full: bool) -> Blame:
     """Return who did what is asked about by any other name than a line's."""
-    from batonpass.accounts.blame.run_blame import blame_run, with_ways  # noqa: PLC0415 - as above
+    from batonpass.accounts.blame.other_blame import blame_run, with_ways  # noqa: PLC0415 - as above
     from batonpass.cli.input.ledger_access import viewed  # noqa: PLC0415 - as above
 
     with _asked(None) as (store, sessions), viewed(store) as view:
@@ -149,7 +149,7 @@ def _of_file(where: str, *, full: bool) -> Blame:
     with _asked(path) as (store, sessions):
         blame = replace(blame_in(store, path, lines), transcripts=sessions)
         if full and sessions is None:
-            from batonpass.accounts.blame.run_blame import with_ways  # noqa: PLC0415 - as above
+            from batonpass.accounts.blame.other_blame import with_ways  # noqa: PLC0415 - as above
 
             with store.view() as view:
                 blame = with_ways(view, blame)
@@ -164,7 +164,7 @@ def _of_file(where: str, *, full: bool) -> Blame:
 
 def _of_span(span: CommitSpan, *, full: bool, as_json: bool) -> list[Blame]:
     """Tell a diff, one line for each hunk, and return what was found."""
-    from batonpass.accounts.blame.run_blame import with_ways  # noqa: PLC0415 - as above
+    from batonpass.accounts.blame.other_blame import with_ways  # noqa: PLC0415 - as above
     from batonpass.cli.input.ledger_access import viewed  # noqa: PLC0415 - as above
 
     with _asked(None) as (store, sessions), viewed(store) as view:

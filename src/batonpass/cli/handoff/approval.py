@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from batonpass.audit.held_ids import get_waiting
+from batonpass.audit.meant_ids import get_waiting
 from batonpass.audit.short_ids import ending
 from batonpass.cli.approver import find_own_key
 from batonpass.cli.handoff.chosen_handoff import possible_told, say_done, tell_next

@@ -8,7 +8,7 @@ from typing import Final
 
 from batonpass.accounts.handoff.account import Account, Attempt, CallInWords, Child, HandoffAct
 from batonpass.accounts.trail.first_lines import message_of
-from batonpass.accounts.why.why_revoked import revoked_words
+from batonpass.accounts.why.why_grant import revoked_words
 from batonpass.audit.short_ids import ending
 from batonpass.cli.handoff.scope_use import enough_rows, find_beyond, permit_of, unused_rows
 from batonpass.cli.handoff.verdict_rows import approval_rows, decision_rows, verdict_rows

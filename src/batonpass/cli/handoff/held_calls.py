@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from batonpass.audit.held_ids import find_waiting_calls
+from batonpass.audit.meant_ids import find_waiting_calls
 from batonpass.audit.short_ids import ending, telling_length
 from batonpass.cli.output.terminal import paint, say, table
 from batonpass.cli.output.units import minute

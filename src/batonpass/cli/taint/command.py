@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from batonpass.accounts.blame.file_blame import Lines
-from batonpass.accounts.taint.taint_map import find_brought, map_taint
-from batonpass.accounts.taint.taint_question import TaintQuestion, find_asked
+from batonpass.accounts.taint.taint_map import TaintQuestion, find_asked, find_brought, map_taint
 from batonpass.accounts.taint.taint_values import (
     Did,
     Quote,
     TaintEntry,
     TaintHop,
-    TaintStep,
     Tracing,
     Way,
     marked_parts,
@@ -213,7 +211,7 @@ def _say_map(tracings: Sequence[Tracing], *, full: bool) -> None:
         say(paint(f"{tracing.entry.source} · receipt {tracing.entry.receipt}", dim=True))
 
 
-def _compact(steps: Sequence[TaintStep]) -> Iterable[list[str]]:
+def _compact(steps: Sequence[TaintHop]) -> Iterable[list[str]]:
     """Yield rows: what follows from another row is left out, and calls that have none of its words stand together."""
     came_back = {step.id for step in steps if step.did is Did.CAME_BACK and step.id is not None}
     handed_on = {step.id for step in steps if step.did is Did.HANDED_ON}
@@ -227,11 +225,11 @@ def _compact(steps: Sequence[TaintStep]) -> Iterable[list[str]]:
         yield _row(list(group))
 
 
-def _is_plain(step: TaintStep) -> bool:
+def _is_plain(step: TaintHop) -> bool:
     return step.did is Did.CALLED and not step.quoted
 
 
-def _row(steps: Sequence[TaintStep]) -> list[str]:
+def _row(steps: Sequence[TaintHop]) -> list[str]:
     step = steps[-1]
     told = ", ".join(one.what for one in steps[:_NAMED]) or _SAID.get(step.did, "")
     if len(steps) > _NAMED:

@@ -11,8 +11,7 @@ from batonpass.accounts.trail.first_lines import Words
 from batonpass.accounts.trail.receipt_lines import Tone, TrailNote
 from batonpass.accounts.trail.trail import read_trail
 from batonpass.accounts.trail.trail_text import TrailRow, render_text
-from batonpass.accounts.trail.trail_values import Called, HandoffTold, Happened, RunTold, Trail
-from batonpass.accounts.trail.trail_walk import WalkTurn, walk
+from batonpass.accounts.trail.trail_values import Called, HandoffTold, Happened, RunTold, Trail, WalkTurn, walk
 from batonpass.audit.meant_ids import get_meant
 from batonpass.audit.short_ids import LAST
 from batonpass.cli.input.id_types import WORK_ID

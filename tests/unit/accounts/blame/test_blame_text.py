@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from batonpass import Grant
-from batonpass.accounts.blame.blame_text import render_blame
-from batonpass.accounts.blame.blame_values import Blame, BlamedLine, BlameHop, BlameProof, HowKnown, Maker, TaskLink
+from batonpass.accounts.blame.blame_text import Blame, render_blame
+from batonpass.accounts.blame.blame_values import BlamedLine, BlameHop, BlameProof, HowKnown, Maker, TaskLink
 from batonpass.accounts.blame.blame_words import called, quoted, spelled, who
 from batonpass.attribution.changes.mark import UNRECORDED
 from batonpass.attribution.git.git_history import Commit
@@ -119,7 +119,7 @@ def test_several_groups_are_a_line_each(shop: Shop) -> None:
     ("line", "recorded", "words"),
     [
         pytest.param({}, 0, "unexplained: no change of this file is recorded", id="no record"),
-        pytest.param({}, 1, "unexplained: older than anything that is recorded of this file", id="older"),
+        pytest.param({}, 1, "unexplained: older than any record of this file", id="older"),
         pytest.param(
             {"since": NOW - timedelta(days=1)},
             1,
@@ -129,7 +129,7 @@ def test_several_groups_are_a_line_each(shop: Shop) -> None:
         pytest.param(
             {"commit": Commit(id="f" * 40, author="Ana <a@b>", at=NOW)},
             1,
-            "unexplained: older than anything that is recorded of this file · commit ffffffff by Ana <a@b>",
+            "unexplained: older than any record of this file · commit ffffffff by Ana <a@b>",
             id="with a commit",
         ),
     ],
@@ -159,7 +159,7 @@ def test_doubts_are_said(shop: Shop) -> None:
         "@@ -2 +2 @@",
         "matched by its text and its place",
         "commit ffffffff",
-        "reformatted since, by nobody who is recorded",
+        "reformatted since by somebody who is not recorded",
         "unsigned: a transcript says so",
         "NOT TO BE TRUSTED: a signature does not match",
     ] == rows[2].split(" · ")
@@ -183,7 +183,7 @@ def test_candidates_are_listed_and_none_is_chosen(shop: Shop) -> None:
     several = replace(blame, lines=(line,), makers=dict.fromkeys(calls, maker))
     rows = told(several)
 
-    assert "perhaps editor ID, or somebody who is not recorded; of 1 only the id is known:" == rows[0]
+    assert "perhaps editor ID, or somebody who is not recorded; for 1 only the id is known:" == rows[0]
     assert (12, "  … and 3 more; --full lists them") == (len(rows), rows[-1])
     assert 8 == sum('"Shout" ←' in row for row in told(several, full=True))
 
@@ -211,7 +211,7 @@ def test_a_call_that_is_known_by_name_only_explains_nothing(shop: Shop) -> None:
     """A name without a record is nobody."""
     blame, _ = an_answer(shop)
 
-    assert ["unexplained: older than anything that is recorded of this file"] == told(replace(blame, makers={}))
+    assert ["unexplained: older than any record of this file"] == told(replace(blame, makers={}))
 
 
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)

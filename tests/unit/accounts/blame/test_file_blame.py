@@ -211,7 +211,7 @@ def test_a_file_that_somebody_else_deleted_says_so(shop: Shop) -> None:
     shop.path().unlink()
     blame = shop.blame()
 
-    assert (False, ("a.py is not there any more; who deleted it is not recorded",)) == (blame.is_explained, blame.notes)
+    assert (False, ("a.py no longer exists; who deleted it is not recorded",)) == (blame.is_explained, blame.notes)
 
 
 def test_bytes_that_are_no_text_are_told_as_a_whole(shop: Shop) -> None:
@@ -226,17 +226,17 @@ def test_bytes_that_are_no_text_are_told_as_a_whole(shop: Shop) -> None:
         len(blame.calls),
         blame.makers[blame.calls[0]].changes[0].after,
     )
-    assert "no recorded change made it what it is now" in shop.blame("logo.png").notes[0]
+    assert "no recorded change produced its current content" in shop.blame("logo.png").notes[0]
 
 
 @pytest.mark.parametrize(
     ("name", "line", "problem"),
     [
         pytest.param("a.py", 4, "'a.py' has 3 lines; there is no line 4", id="a line beyond the end"),
-        pytest.param("a.py", 0, "0 is no line and no range; lines count from 1", id="line nought"),
-        pytest.param("nothing.py", 1, "there is no 'nothing.py', and no change of one is recorded", id="no such file"),
+        pytest.param("a.py", 0, "0 is not a line or a range; lines count from 1", id="line nought"),
+        pytest.param("nothing.py", 1, "there is no 'nothing.py', and no change of it is recorded", id="no such file"),
         pytest.param(".", 1, "is a directory; name a file", id="a directory"),
-        pytest.param("a\0b", 1, "has a zero byte in it, which no path can", id="no name at all"),
+        pytest.param("a\0b", 1, "contains a zero byte", id="no name at all"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(shop: Shop, name: str, line: int, problem: str) -> None:
@@ -253,7 +253,7 @@ def test_a_pipe_is_no_file(shop: Shop) -> None:
     """Reading it would wait for somebody to write."""
     os.mkfifo(shop.path("pipe"))
 
-    with pytest.raises(InvalidValueError, match="no regular file"):
+    with pytest.raises(InvalidValueError, match="not a regular file"):
         shop.blame("pipe")
 
 

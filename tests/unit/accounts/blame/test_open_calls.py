@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.accounts.blame import open_calls
+from batonpass.accounts.blame import line_candidates
 from batonpass.accounts.blame.blame_values import HowKnown
 from batonpass.model.base.ids import CallId
 from batonpass.relay import recording_of
@@ -95,7 +95,7 @@ def test_calls_that_ended_or_only_read_are_no_candidates(shop: Shop) -> None:
 
 def test_only_so_much_is_looked_through(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much is recorded, an answer stays quick: the latest comes first."""
-    monkeypatch.setattr(open_calls, "_MOST_RECEIPTS", 1)
+    monkeypatch.setattr(line_candidates, "_MOST_RECEIPTS", 1)
     _requested(shop, "format", path="a.py")
     shop.clock.tick()
     last = _requested(shop, "format", path="a.py")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.accounts.blame.blame_values import Blame
+from batonpass.accounts.blame.blame_text import Blame
 from batonpass.accounts.blame.other_blame import blame_artifact, blame_digest, blame_effect, blame_text
 from batonpass.errors import AmbiguousIdError, InvalidValueError, NotFoundError
 from batonpass.model.baton.items import Decision

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from batonpass.accounts.blame.blame_values import BlamedLine, HowKnown
 from batonpass.accounts.blame.file_changes import place_of, read_changes
-from batonpass.accounts.blame.unplaced_changes import find_unplaced
+from batonpass.accounts.blame.line_candidates import find_unplaced
 from batonpass.attribution.changes.change import FileChange, digest_of, lines_of
 from batonpass.attribution.changes.change_document import encode_change
 from batonpass.attribution.changes.line_diff import hunks_between

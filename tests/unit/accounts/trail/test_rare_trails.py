@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from batonpass.accounts.trail.first_lines import first_line, gone
+from batonpass.accounts.trail.first_lines import Words, first_line
 from batonpass.accounts.trail.trail_html import render_html
 from batonpass.accounts.trail.trail_text import render_text
 from batonpass.errors import EditedError
@@ -164,7 +164,10 @@ def test_words_that_are_not_as_usual(name: str, body: bytes, line: str) -> None:
 
 def test_what_is_gone_is_said_without_quotes() -> None:
     """Nobody wrote it."""
-    assert ("missing", "erased") == (gone(HERE, Found.MISSING).bare, str(gone(HERE, Found.ERASED)))
+    assert ("missing", "erased") == (
+        Words(content=HERE, found=Found.MISSING).bare,
+        str(Words(content=HERE, found=Found.ERASED)),
+    )
 
 
 def test_rows_that_go_in_a_circle_end_somewhere(place: Place) -> None:
@@ -193,7 +196,7 @@ def test_unknown_words_are_shown_as_unknown(place: Place) -> None:
     lead.call(write, "a")
     trail = place.trail(lead.id)
     lost = replace(trail, runs={lead.id: replace(trail.runs[lead.id], task=None)})
-    erased = replace(trail, runs={lead.id: replace(trail.runs[lead.id], task=gone(HERE, Found.ERASED))})
+    erased = replace(trail, runs={lead.id: replace(trail.runs[lead.id], task=Words(content=HERE, found=Found.ERASED))})
 
     assert ["unknown", "erased"] == [
         "".join(render_html(each)).partition('<i class="gone">')[2].partition("</i>")[0] for each in (lost, erased)

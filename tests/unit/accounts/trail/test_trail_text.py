@@ -94,7 +94,7 @@ def test_what_happened_is_said(told: Trail) -> None:
 
     for words in (
         "may write:**, call:* · carries",
-        "missing in what went to editor ",
+        "missing in the handoff to editor ",
         'approved by user:ana · unproven · looked 1.5s, as claimed · "fine"',
         "write a.py · completed 0ms · kept: editor",
         'fail words=no · failed 0ms: value · "ValueError: no"',
@@ -190,7 +190,7 @@ def test_a_kind_of_a_newer_version_is_named(told: Trail) -> None:
     body = UnknownBody("handoff.teleported")
     (line,) = tell(told, Happened(receipt=ReceiptId("receipt_x"), at=NOON, body=body))
 
-    assert "handoff.teleported · a kind that this version cannot tell" == str(line)
+    assert "handoff.teleported · a kind that this version does not know" == str(line)
 
 
 def test_states_have_tones() -> None:
@@ -295,5 +295,5 @@ def test_what_is_missing_is_said_once(told: Trail) -> None:
     handoff = next(iter(told.handoffs))
 
     assert [] == [line for line in lines if "missing:" in line]
-    assert 1 == sum("missing in what went to editor " in line for line in lines)
+    assert 1 == sum("missing in the handoff to editor " in line for line in lines)
     assert lines[-1].endswith(": " + ", ".join(told.handoffs[handoff].offered.body.missing))  # type: ignore[union-attr]

@@ -39,11 +39,11 @@ def lead(place: Place) -> LiveRun:
 
 ENDS = {
     "held from the beginning": (
-        "{who} waits for somebody to approve or deny it; {lead} offered it so",
+        "{who} waits for somebody to approve or deny it; {lead} held it at the offer",
         WhyVerdict.HELD,
     ),
     "approved": ("user:ana approved {who} (unproven: no approver's key signed)", WhyVerdict.ALLOWED),
-    "denied": ('user:ana did not let {who} go on: "no {x}"', WhyVerdict.DENIED),
+    "denied": ('user:ana denied {who}: "no {x}"', WhyVerdict.DENIED),
 }
 
 
@@ -83,7 +83,7 @@ def test_a_handoff_that_did_not_go_on_says_who_stopped_it(place: Place) -> None:
 
     assert [
         f'asked: mailer-0 {ends[0]} waits for an answer: "whom?" (data-gap: asked)',
-        f'declined: agent:mailer-1 did not take mailer-1 {ends[1]}: declined: "no time"',
+        f'declined: agent:mailer-1 declined mailer-1 {ends[1]}: declined: "no time"',
         f'cancelled: user:ana withdrew mailer-2 {ends[2]}: "too late"',
         f"expired: nobody waits for mailer-3 {ends[3]} any more",
         f"held: attempt 1 at mailer-4 {ends[4]} stopped before a call: call.held",
@@ -131,7 +131,7 @@ def test_a_run_says_whose_it_is_and_what_was_wrong(place: Place, lead: LiveRun) 
     why = place.why(run.id)
 
     assert (
-        f"allowed: {name_of(run)} is attempt 1 at what {name_of(lead)} handed off; enforced; no grant is recorded"
+        f"allowed: {name_of(run)} is attempt 1 at the handoff from {name_of(lead)}; enforced; no grant is recorded"
         == why.sentence
     )
     assert ["constraint"] == [text.split(": ")[1] for text in facts_of(why, "denied")]

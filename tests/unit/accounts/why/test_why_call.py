@@ -96,7 +96,7 @@ def test_what_was_relaxed_does_not_bind(place: Place) -> None:
     lead.call(find, 4)
 
     assert [] == facts_of(last(place, Kind.TOOL_REQUESTED), "constraint")
-    assert f'allowed: user:ana, for whom all of it is done, released {name_of(lead)} from it: "just once"' == (
+    assert f'allowed: user:ana, who is the principal, released {name_of(lead)} from it: "just once"' == (
         last(place, Kind.RUN_RELAXED).sentence
     )
 
@@ -134,7 +134,7 @@ def test_a_rule_of_a_newer_version_is_named(place: Place) -> None:
 
     why = place.why(body.call)
 
-    assert f"denied: {name_of(lead)} tried send; rule: scope; the record does not say what it rests on" == why.sentence
+    assert f"denied: {name_of(lead)} tried send; rule: scope; the reason is not recorded" == why.sentence
 
 
 def test_the_sentence_of_a_refusal_is_told(place: Place) -> None:
@@ -268,7 +268,7 @@ def test_a_call_under_a_grant_says_what_covers_it(place: Place) -> None:
 
     assert (
         f"allowed: {name_of(run)} called write src/a.py; its grant covers write:src/a.py, "
-        "and nothing else stood against it" == why.sentence
+        "and nothing else was against it" == why.sentence
     )
     assert [(("write:src/**",), True), ((), False)] == [(hop.may, hop.granted) for hop in why.hops]
 
@@ -294,7 +294,7 @@ def test_an_enforced_call_was_allowed_by_what_is_checked(place: Place, lead: Liv
     why = last(place, Kind.TOOL_FAILED)
 
     assert (
-        f"allowed: {name_of(lead)} called fail words=no; enforced, and no constraint, budget or earlier change stood "
+        f"allowed: {name_of(lead)} called fail words=no; enforced, and no constraint, budget or earlier change was "
         "against it; no grant is recorded" == why.sentence
     )
     assert ['failed: value: "ValueError: no"'] == facts_of(why, "outcome")
@@ -311,7 +311,7 @@ def test_approvals_on_the_way_are_told(place: Place) -> None:
     (own, _) = last(place, Kind.TOOL_REQUESTED).hops
 
     assert [
-        "held from the beginning",
+        "held at its offer",
         'approved by user:ana · unproven: no approver\'s key signed · was shown nothing: "fine"',
     ] == [f"{fact.label} {fact.text}" for fact in own.approvals]
 

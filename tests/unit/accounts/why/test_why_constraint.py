@@ -117,7 +117,7 @@ def test_an_enforced_result_is_not_taken(place: Place) -> None:
     why = place.why(handoff.id)
 
     assert (WhyVerdict.DENIED, "constraint") == (why.verdict, why.rule)
-    assert "'threshold' is 4; enforced, so it was not taken; it broke it first, in its result" in why.answer
+    assert "'threshold' is 4; enforced, so it was refused; it broke it first, in its result" in why.answer
 
 
 def test_a_handoff_that_is_tried_again_is_judged_anew(place: Place) -> None:

@@ -65,10 +65,10 @@ def test_a_server_without_a_table_is_foreign(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         pytest.param('[mcp.a]\nread = ["x"]', r"toml:2: mcp\.a\.read: there is no such key", id="an unknown key"),
-        pytest.param('[mcp.a]\nreads = "x"', r"toml:2: mcp\.a\.reads: is no list of tools", id="no list"),
+        pytest.param('[mcp.a]\nreads = "x"', r"toml:2: mcp\.a\.reads: is not a list of tools", id="no list"),
         pytest.param("[mcp.a]\nlocal = 1", r"toml:2: mcp\.a\.local: 1 is neither true nor false", id="no boolean"),
         pytest.param('[mcp."a b"]', r"toml:1: .*'a b' is no name of a server", id="no name"),
-        pytest.param("mcp = 1", r"toml:1: mcp: is no table", id="no table"),
+        pytest.param("mcp = 1", r"toml:1: mcp: is not a table", id="no table"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, problem: str) -> None:

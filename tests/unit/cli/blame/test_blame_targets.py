@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_read_hides_no_other(desk: Desk) -> None:
 
     rows = desk.words("blame", ".").splitlines()
 
-    assert ["dangling  new, no lines of a text", True] == [rows[0], rows[1].startswith("new.py:1  lead ")]
+    assert ["dangling  new, not text", True] == [rows[0], rows[1].startswith("new.py:1  lead ")]
 
 
 def test_others_are_counted_once_by_name(desk: Desk) -> None:
@@ -241,7 +241,7 @@ def test_programs_are_told_of_a_run_what_people_are(desk: Desk) -> None:
     said = desk.words("blame", "writer", "--full")
     (maker,) = desk.answer("blame", "writer", "--full")["makers"].values()
 
-    assert "approval     a rule asks for it before 1 of its calls\n" in said
+    assert "approval     a rule asks for it for 1 of its calls\n" in said
     assert ": approved by user:ben (unproven), was shown nothing\n" in said
     assert ({"completed": 1}, {"ruled.txt": 1}) == (maker["work"]["calls"], maker["work"]["files"])
     (approval,) = maker["work"]["approvals"]

@@ -101,7 +101,7 @@ def test_an_unexplained_line_is_a_no(desk: Desk) -> None:
     ("arguments", "code", "said"),
     [
         pytest.param(["a.py:9"], 2, "'a.py' has 3 lines; there is no line 9", id="no such line"),
-        pytest.param(["a.py:3-2"], 2, "3-2 is no line and no range", id="no range"),
+        pytest.param(["a.py:3-2"], 2, "3-2 is not a line or a range", id="no range"),
         pytest.param(["nothing.py"], 2, "there is no 'nothing.py'", id="no such file"),
         pytest.param(["."], 2, "is a directory; name a file", id="a directory"),
         pytest.param([], 2, "give one of TARGET, --effect", id="nothing asked"),

@@ -38,7 +38,7 @@ def test_an_empty_file_of_nobody_is_a_no(desk: Desk) -> None:
     (desk.directory / "nobody").touch()
     done = desk.run("blame", "nobody")
 
-    assert (1, "nobody is empty; no recorded change made it what it is now\n") == (done.exit_code, done.stdout)
+    assert (1, "nobody is empty; no recorded change produced its current content\n") == (done.exit_code, done.stdout)
 
 
 def test_a_deletion_is_called_one(desk: Desk) -> None:

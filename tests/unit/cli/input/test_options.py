@@ -77,7 +77,7 @@ def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_device_is_written_to_directly() -> None:
-    """What is no regular file is not replaced by one."""
+    """What is not a regular file is not replaced by one."""
     with written(Path("/dev/null")) as file:
         file.write("x")
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from batonpass.accounts.why.why import explain
-from batonpass.audit.held_ids import find_waiting_calls, get_waiting
+from batonpass.audit.meant_ids import find_waiting_calls, get_waiting
 from batonpass.errors import CallDecidedError, CallDeniedError, CallSuspendedError, HandoffEndedError, NotFoundError
 from batonpass.handoff.live.faces import LiveRun
 from batonpass.model.base.ids import CallId

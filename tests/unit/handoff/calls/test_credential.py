@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from batonpass.accounts.handoff.account import read_account
-from batonpass.accounts.handoff.credential_use import find_acted
+from batonpass.accounts.handoff.account import find_acted, read_account
 from batonpass.aio import AsyncRelay
 from batonpass.credentials import Credential, CredentialRequest, FromEnvironment
 from batonpass.errors import CredentialError, InvalidValueError

@@ -184,7 +184,7 @@ def test_an_erased_place_is_said_to_be_erased(relay: Relay, lead: LiveRun) -> No
 
     assert reasoning is not None
     assert (None, True) == (reasoning.place, reasoning.erased)
-    assert "line 41 byte 9000 (where it stands was erased)" == reasoning.sentence
+    assert "line 41 byte 9000 (its place was erased)" == reasoning.sentence
     relay.verify()
 
 

@@ -94,9 +94,9 @@ def test_what_was_relaxed_does_not_travel(session: Session, relay: Relay, record
         "# What was done so far",
         "- Read it [unverified]",
         "",
-        "# What is taken to be so, unchecked",
+        "# Assumptions, not checked",
         "- Totals are positive",
         "",
-        "# What is said to be so",
+        "# Claims",
         "- It is fast",
     ] == prompt.splitlines()[5:-1]
