@@ -162,10 +162,10 @@ def test_where_the_root_key_is_elsewhere_the_next_step_is_printed(place: Place) 
 def test_the_right_passphrase_proves_who_approved(place: Place, held: LiveHandoff) -> None:
     """What was on the screen is what was signed, and the verifier agrees."""
     with place.terminal("handoff", "approve", "mailer", "--reason", "fine") as terminal:
-        terminal.until("Let it go on? [y/N]: ").type("y\n")
+        terminal.until("Approve it? [y/N]: ").type("y\n")
         code = terminal.until(ASKS).type(f"{PASSPHRASE}\n").end()
     (approved,) = place.bodies("handoff.approved")
-    screen, _, _ = terminal.shown.partition("Let it go on?")
+    screen, _, _ = terminal.shown.partition("Approve it?")
 
     assert (0, True, False) == (code, "approved by user:ana (proven)" in terminal.shown, PASSPHRASE in terminal.shown)
     assert sha256(screen.replace("\r\n", "\n").encode()).hexdigest() == approved.shown  # type: ignore[union-attr]
@@ -185,7 +185,7 @@ def test_a_denial_is_proven_as_well(place: Place, held: LiveHandoff) -> None:
 def test_a_wrong_passphrase_is_asked_for_again(place: Place, held: LiveHandoff) -> None:
     """Three tries: the third that is right will do."""
     with place.terminal("handoff", "approve", "mailer") as terminal:
-        terminal.until("Let it go on? [y/N]: ").type("y\n")
+        terminal.until("Approve it? [y/N]: ").type("y\n")
         terminal.until(ASKS).type("wrong one\n").until("2 more tries")
         code = terminal.until(ASKS).type("\n").until("1 more try").until(ASKS).type(f"{PASSPHRASE}\n").end()
 
@@ -195,7 +195,7 @@ def test_a_wrong_passphrase_is_asked_for_again(place: Place, held: LiveHandoff) 
 def test_three_wrong_passphrases_decide_nothing(place: Place, held: LiveHandoff) -> None:
     """Nothing is recorded, not even as unproven."""
     with place.terminal("handoff", "approve", "mailer") as terminal:
-        terminal.until("Let it go on? [y/N]: ").type("y\n")
+        terminal.until("Approve it? [y/N]: ").type("y\n")
         for _ in range(3):
             terminal.until(ASKS).type("wrong one\n")
         code = terminal.end()
@@ -204,13 +204,13 @@ def test_three_wrong_passphrases_decide_nothing(place: Place, held: LiveHandoff)
     assert "nothing was signed" in terminal.shown
 
 
-@pytest.mark.parametrize("where", ["Let it go on? [y/N]: ", ASKS])
+@pytest.mark.parametrize("where", ["Approve it? [y/N]: ", ASKS])
 @pytest.mark.parametrize("how", ["Ctrl-C", "SIGKILL"])
 def test_whoever_stops_half_way_has_decided_nothing(place: Place, held: LiveHandoff, where: str, how: str) -> None:
     """At the question or at the passphrase; what waits goes on waiting."""
     with place.terminal("handoff", "approve", "mailer") as terminal:
         if where == ASKS:
-            terminal.until("Let it go on? [y/N]: ").type("y\n")
+            terminal.until("Approve it? [y/N]: ").type("y\n")
         terminal.until(where)
         if how == "Ctrl-C":
             terminal.interrupt()
@@ -240,7 +240,7 @@ def test_a_root_s_call_is_approved_from_another_process(place: Place) -> None:
         with pytest.raises(CallSuspendedError) as held:
             lead.call(deploy, "prod")
         with place.terminal("handoff", "approve", held.value.call[-6:]) as terminal:
-            terminal.until("Let it go on? [y/N]: ").type("y\n")
+            terminal.until("Approve it? [y/N]: ").type("y\n")
             code = terminal.until(ASKS).type(f"{PASSPHRASE}\n").end()
 
         assert (0, "deployed prod") == (code, lead.call(deploy, "prod"))

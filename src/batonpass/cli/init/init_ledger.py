@@ -1,4 +1,4 @@
-"""What every `batonpass init` does about the ledger that another program is to record in."""
+"""The ledger that `batonpass init` sets up for another program."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from batonpass.store.factory import MEMORY
 
 
 def ledger_word() -> str | None:
-    """Return the ledger that was asked for, as it can stand in another program's settings."""
+    """Return the value of `--ledger` as it can be written into another program's settings."""
     given = given_ledger()
     if given is None:
         return None
@@ -23,11 +23,11 @@ def ledger_word() -> str | None:
 
 
 def make_ledger(found: Settings) -> None:
-    """Make the ledger if it is not there, and say so."""
+    """Create the ledger if it does not exist, and say so."""
     if found.home is None:
-        raise click.UsageError("a ledger in memory ends with each event; name one in a file or on PostgreSQL")
+        raise click.UsageError("a ledger in memory would end with each event; use a file or PostgreSQL")
     with Relay.open(found.ledger, home=found.home) as relay:
         new = not relay.store.founded()
-        _ = relay.recording  # founds it, or says that this relay may not record here, before any hook does
+        _ = relay.recording  # founds the ledger, or fails now if this relay may not record here
     if new:
-        tell(f"made a ledger in {found.home}, which git does not see")
+        tell(f"created a ledger in {found.home}, which git ignores")
