@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 import click
 
@@ -13,8 +12,8 @@ from batonpass.accounts.blame.committed_runs import find_committed_runs, find_to
 from batonpass.attribution.git.file_git import TRAILER as RUN_TRAILER
 from batonpass.cli.git import commit_hook
 from batonpass.cli.git.repository import TRAILER, GitError, git, hooks_directory, is_private, read_staged
-from batonpass.cli.input.ledger_access import opened_relay, settings, viewed
-from batonpass.cli.input.options import given_ledger, ledger_option
+from batonpass.cli.input.ledger_access import ledger_word, opened_relay, settings, viewed
+from batonpass.cli.input.options import ledger_option
 from batonpass.cli.output.exits import tell_error
 from batonpass.cli.output.terminal import tell
 from batonpass.cli.output.units import counted
@@ -67,7 +66,8 @@ def install(*, seal: bool, newest_seal: bool, undo: bool) -> None:
     # A committed directory of hooks must not contain a path of this machine.
     fallback = str(program) if program.exists() and is_private(hooks) else None
     chosen = ["--newest-seal"] if newest_seal and seal else [] if seal else ["--no-seal"]
-    words = [*_ledger_words(), "git", "trailer", *chosen]
+    ledger = ledger_word()
+    words = [*(() if ledger is None else ("--ledger", ledger)), "git", "trailer", *chosen]
     try:
         path = commit_hook.install(hooks, words, fallback)
     except FileExistsError as error:
@@ -177,13 +177,3 @@ def _has_words(message: Path) -> bool:
     """Return whether a message is not empty: an empty one stops the commit, and a trailer must not change that."""
     text = _SCISSORS.split(message.read_text(encoding="utf-8", errors="replace"), maxsplit=1)[0]
     return bool(git("stripspace", "--strip-comments", text=text).strip())
-
-
-def _ledger_words() -> list[str]:
-    """Return the `--ledger` option for the hook, if it was given."""
-    given = given_ledger()
-    if given is None:
-        return []
-    if urlsplit(given).password is not None:
-        raise click.UsageError("a hook would show the password in --ledger; set BATONPASS_LEDGER instead")
-    return ["--ledger", given if "://" in given else str(Path(given).absolute())]

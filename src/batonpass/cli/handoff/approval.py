@@ -55,7 +55,7 @@ def approve(held: str, *, by: str, reason: str | None, yes: bool, as_json: bool)
     you have an approver's key on this machine, you are asked for its passphrase; the key signs what was shown, for how
     long, and your ruling. Otherwise the approval is recorded as unproven.
     """
-    _decide(held, approved=True, by=by, reason=reason, asks=not yes and not as_json and can_be_asked(), as_json=as_json)
+    _decide(held, approved=True, by=by, reason=reason, yes=yes, as_json=as_json)
 
 
 @click.command()
@@ -69,9 +69,7 @@ def deny(held: str, *, by: str, reason: str, yes: bool, as_json: bool) -> None:
 
     On a terminal it is shown and signed in the same way as an approval.
     """
-    _decide(
-        held, approved=False, by=by, reason=reason, asks=not yes and not as_json and can_be_asked(), as_json=as_json
-    )
+    _decide(held, approved=False, by=by, reason=reason, yes=yes, as_json=as_json)
 
 
 def can_be_asked() -> bool:
@@ -81,7 +79,8 @@ def can_be_asked() -> bool:
     return is_person()
 
 
-def _decide(held: str, *, approved: bool, by: str, reason: str | None, asks: bool, as_json: bool) -> None:
+def _decide(held: str, *, approved: bool, by: str, reason: str | None, yes: bool, as_json: bool) -> None:
+    asks = not yes and not as_json and can_be_asked()
     with opened_relay() as relay:
         waiting = _meant(relay, held)
         shown, looked_ms, who = _show_and_ask(relay, waiting, by, approved=approved) if asks else (None, None, by)

@@ -16,8 +16,9 @@ from batonpass.adapters.claude_code.hook_settings import (
 )
 from batonpass.adapters.settings_edit import Edit
 from batonpass.cli.git.repository import is_ignored
-from batonpass.cli.init.init_ledger import ledger_word, make_ledger
+from batonpass.cli.init.init_ledger import make_ledger
 from batonpass.cli.init.init_mcp import mcp
+from batonpass.cli.input.ledger_access import ledger_word
 from batonpass.cli.input.options import ledger_option, project_option
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import say, tell

@@ -11,7 +11,8 @@ from batonpass.adapters.mcp.clients.client_settings import Client, Config, confi
 from batonpass.adapters.mcp.clients.wrapped_servers import PROGRAM, ServerEntry, Wrapper
 from batonpass.adapters.settings_edit import apply_all
 from batonpass.cli.git.repository import is_ignored
-from batonpass.cli.init.init_ledger import ledger_word, make_ledger
+from batonpass.cli.init.init_ledger import make_ledger
+from batonpass.cli.input.ledger_access import ledger_word
 from batonpass.cli.input.options import ledger_option, project_option
 from batonpass.cli.output.exits import NO
 from batonpass.cli.output.terminal import say, tell

@@ -5,12 +5,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import click
 
 from batonpass.cli.input.options import given_ledger
 from batonpass.cli.output.terminal import paint, tell
 from batonpass.config import LEDGER, Settings, find_settings
 from batonpass.errors import EditedError, InvalidValueError, StoreUnavailableError
-from batonpass.store.factory import SQLITE, open_store
+from batonpass.store.factory import MEMORY, SQLITE, open_store
 from batonpass.store.home import find_intruders
 from batonpass.store.port import LedgerStore, LedgerView
 
@@ -30,6 +33,16 @@ IMPORT_HINT: Final = "Claude Code has kept sessions of this project: `batonpass 
 def settings() -> Settings:
     """Return the settings of the chosen ledger: by option, by environment, or the nearest one."""
     return find_settings(given_ledger())
+
+
+def ledger_word() -> str | None:
+    """Return the value of `--ledger` as it can be written into another program's settings."""
+    given = given_ledger()
+    if given is None:
+        return None
+    if urlsplit(given).password is not None:
+        raise click.UsageError("a hook would show the password in --ledger; set BATONPASS_LEDGER instead")
+    return given if "://" in given or given == MEMORY else str(Path(given).absolute())
 
 
 @contextmanager

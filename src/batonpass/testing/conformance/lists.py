@@ -48,7 +48,7 @@ class Lists(WithScribe):
     """Lists, filtered and limited by the store, the latest first."""
 
     def test_runs_are_found_by_state(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Filtering by one state, by several, and by a state without members."""
+        """Runs are filtered by one state, by several, and by a state without members."""
         lead = scribe.start()
         done, failed = scribe.delegate(lead), scribe.delegate(lead, "reviewer")
         scribe.recording.close(done, report="done")
@@ -71,7 +71,7 @@ class Lists(WithScribe):
         assert latest_first([lead.run.id, failed.run.id]) == tree
 
     def test_roots_are_found_without_their_children(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Filtering by state or agent, with a limit."""
+        """Root runs can be filtered by state and agent, with a limit."""
         first, last = scribe.start(), scribe.start(agent="boss")
         child = scribe.delegate(last)
         with store.view() as view:

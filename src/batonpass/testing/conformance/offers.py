@@ -115,7 +115,7 @@ class Offering(WithScribe):
             try:
                 won.append(offered(scribe, lead, scope=leads[0].run.id))
             except OfferedAlreadyError as error:
-                with store.view() as view:  # whoever is named is there already
+                with store.view() as view:  # the handoff in the error exists already
                     named.append(view.get_handoff(HandoffId(error.handoff)).id)
 
         at_once(offer, leads)

@@ -59,7 +59,7 @@ class Views(WithScribe):
         assert list(range(1, len(all_receipts(store)) + 1)) == positions
 
     def test_queries_narrow(self, store: LedgerStore, scribe: Scribe) -> None:
-        """Each part of a query leaves out what does not match."""
+        """Each part of a query filters the receipts."""
         first, second = a_small_tree(scribe), a_small_tree(scribe, calls=1)
         store.sequence()
 
