@@ -213,7 +213,7 @@ class TestApprovalTheatre:
                 handoff.approve(by=agent)
 
         assert ([], State.HELD) == (world.done, handoff.state)
-        assert "waits for somebody" in desk.words("handoff", "show", "shipper")
+        assert "waiting: batonpass handoff approve" in desk.words("handoff", "show", "shipper")
         relay.verify()
 
     def test_what_a_parent_confirmed_unseen_is_told_as_such(
