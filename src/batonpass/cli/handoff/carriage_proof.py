@@ -63,14 +63,8 @@ def say_carriage(carriage: Carriage) -> None:
         say(paint("relaxed", bold=True))
         for hop, each in relaxed[:_MOST]:
             words = _words_of_ref(carriage, each.ref)
-            say(
-                Painted(
-                    cut(
-                        visible(f"  hop {hop.number}: {words} by {each.by} · receipt {ending(each.receipt, 6)}"),
-                        columns,
-                    )
-                )
-            )
+            line = visible(f"  hop {hop.number}: {words} by {each.by} · receipt {ending(each.receipt, 6)}")
+            say(Painted(cut(line, columns)))
         _say_rest(len(relaxed))
     _say_items("recorded later or elsewhere, and not carried", carriage.later, columns)
     say()
