@@ -99,7 +99,7 @@ def test_a_key_is_made_enrolled_and_used(place: Place) -> None:
     """Asked twice, never shown, 0600 in the person's own place; and listed as lying here."""
     with place.terminal("approver", "add", "ana") as terminal:
         terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n")
-        code = terminal.until("once more: ").type(f"{PASSPHRASE}\n").end()
+        code = terminal.until("passphrase again: ").type(f"{PASSPHRASE}\n").end()
     (file,) = place.keys.iterdir()
 
     assert (0, False, 0o600) == (code, PASSPHRASE in terminal.shown, file.stat().st_mode & 0o777)
@@ -132,7 +132,7 @@ def test_a_passphrase_that_will_not_do_makes_no_key(place: Place, typed: list[st
 def test_whoever_stops_has_made_no_key(place: Place) -> None:
     """Ctrl-C at the second question leaves nothing, and the terminal as it was."""
     with place.terminal("approver", "add", "ana") as terminal:
-        terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n").until("once more: ").interrupt()
+        terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n").until("passphrase again: ").interrupt()
         code = terminal.end()
 
     assert (130, False, []) == (code, place.keys.exists(), place.bodies("approver"))
@@ -151,7 +151,7 @@ def test_where_the_root_key_is_elsewhere_the_next_step_is_printed(place: Place) 
     away = root.rename(place.folder / "root.key.away")
     with place.terminal("approver", "add", "ana") as terminal:
         terminal.until("at least 8 characters: ").type(f"{PASSPHRASE}\n")
-        code = terminal.until("once more: ").type(f"{PASSPHRASE}\n").end()
+        code = terminal.until("passphrase again: ").type(f"{PASSPHRASE}\n").end()
     command = next(line for line in terminal.shown.splitlines() if "approver enroll" in line).split()[1:]
     away.rename(root)
 
